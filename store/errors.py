@@ -1,0 +1,111 @@
+"""The errors a host application can meet: one base, and a child only where a caller would act differently.
+
+Every message says what was wrong, where, and what to do. Errors of the database driver are chained with ``from``.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Report that an operation of the store could not be done; the text says what was wrong and what to do."""
+
+
+class SessionNotFound(StoreError, LookupError):
+    """Report that no session has the given id."""
+
+    def __init__(self, session_id: object) -> None:
+        super().__init__(f"no session {session_id!r} in this store; `sessions()` lists what there is")
+        self.session_id = session_id
+
+
+class SessionExists(StoreError):
+    """Report that a new session's id is already taken."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session {session_id!r} exists already; append to it, or choose another id")
+        self.session_id = session_id
+
+
+class HeadMoved(StoreError):
+    """Report that the session's head is not where the caller expected it; nothing was written."""
+
+    def __init__(self, session_id: str, expected: int, head: int) -> None:
+        super().__init__(
+            f"session {session_id!r}: the head was expected at {expected} and is at {head}; read what is new and try again"
+        )
+        self.session_id, self.expected, self.head = session_id, expected, head
+
+
+class PositionOutOfRange(StoreError, ValueError):
+    """Report a position that is not on the session's line."""
+
+    def __init__(self, session_id: str, position: object, head: int) -> None:
+        super().__init__(f"session {session_id!r} has positions 0 to {head}; {position!r} is not one of them")
+        self.session_id, self.position, self.head = session_id, position, head
+
+
+class InvalidMessage(StoreError, ValueError):
+    """Report a message that cannot be stored: ``index`` in the batch, ``key`` in the message (None: the whole)."""
+
+    def __init__(self, index: int, key: str | None, problem: str) -> None:
+        where = f"message {index}" if key is None else f"message {index}, key {key!r}"
+        super().__init__(f"{where}: {problem}; nothing of the batch was stored")
+        self.index, self.key, self.problem = index, key, problem
+
+
+class InvalidValue(StoreError, ValueError):
+    """Report an argument that an operation cannot use."""
+
+
+class InvalidPolicy(StoreError, ValueError):
+    """Report policy fields that do not exist or have impossible values."""
+
+
+class NothingToUndo(StoreError):
+    """Report that a session has no rewind left to undo."""
+
+
+class NotAStore(StoreError):
+    """Report that a database holds something other than a store; it was not touched."""
+
+
+class SchemaTooNew(StoreError):
+    """Report that a newer release made this store; it was not touched."""
+
+    def __init__(self, found: str, known: str) -> None:
+        super().__init__(
+            f"the store has schema {found}, this release knows schemas up to {known}; install a newer convostore"
+        )
+        self.found, self.known = found, known
+
+
+class StoreBusy(StoreError):
+    """Report that another writer held the store until the deadline; nothing was written, trying again is safe."""
+
+
+class StoreFull(StoreError):
+    """Report that the disk has no room; nothing was written, trying again after making room is safe."""
+
+
+class StoreMoved(StoreError):
+    """Report that the database file was moved, replaced, removed or hard-linked while in use; nothing was written."""
+
+
+class StoreForked(StoreError):
+    """Report that the process was forked inside an operation; open the store anew in the child."""
+
+
+class StoreClosed(StoreError):
+    """Report that the store was closed before the operation."""
+
+
+class QueryRefused(StoreError):
+    """Report that a query of the read-only console was refused, ran too long or asked for too much."""
+
+
+class UnknownTranscript(StoreError, ValueError):
+    """Report that a file is no transcript of a known kind."""
+
+
+class CompactionError(StoreError):
+    """Report that a compaction could not be made; the session is as it was (S3.38)."""

@@ -1,0 +1,222 @@
+"""What was said: append to a line, and read it. Nothing here ever changes a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from . import lines
+from .clock import Now, given
+from .errors import HeadMoved, InvalidMessage, InvalidValue
+from .facts import ResultRows, derive
+from .lines import Pointer, Segment
+from .messages import Message, Prepared, assemble, join_call, prepare
+from .records import StoredMessage
+from .schema import messages, sessions, tool_calls, tool_result_paths, tool_results
+from .statements import Row, Statement
+
+INSERT_MESSAGES = Statement(insert(messages))
+INSERT_CALLS = Statement(insert(tool_calls))
+INSERT_RESULTS = Statement(insert(tool_results))
+INSERT_PATHS = Statement(insert(tool_result_paths))
+MOVE_HEAD = Statement(
+    update(sessions)
+    .where(sessions.c.tree_id == bindparam("tree"), sessions.c.id == bindparam("session_id"))
+    .values(head=bindparam("to"), updated_at=bindparam("now"))
+)
+KNOWN = Statement(
+    select(messages.c.branch, messages.c.seq, messages.c.digest, messages.c.stored_at).where(
+        messages.c.tree_id == bindparam("tree_id"), messages.c.message_id == bindparam("message_id")
+    )
+)
+_RUN = (
+    messages.c.tree_id == bindparam("tree_id"),
+    messages.c.branch == bindparam("branch"),
+    messages.c.seq.between(bindparam("first"), bindparam("last")),
+)
+MESSAGES = Statement(
+    select(
+        messages.c.seq,
+        messages.c.stored_at,
+        messages.c.digest,
+        messages.c.role,
+        messages.c.name,
+        messages.c.status,
+        messages.c.tool_call_id,
+        messages.c.created_at,
+        messages.c.message_id,
+        messages.c.extra,
+        messages.c.content_form,
+        messages.c.content,
+    )
+    .where(*_RUN)
+    .order_by(messages.c.seq)
+)
+CALLS = Statement(
+    select(
+        tool_calls.c.seq,
+        tool_calls.c.call_id,
+        tool_calls.c.name,
+        tool_calls.c.arguments_form,
+        tool_calls.c.arguments,
+        tool_calls.c.extra,
+    )
+    .where(
+        tool_calls.c.tree_id == bindparam("tree_id"),
+        tool_calls.c.branch == bindparam("branch"),
+        tool_calls.c.seq.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(tool_calls.c.seq, tool_calls.c.position)
+)
+
+
+def append(
+    connection: Connection,
+    session_id: str,
+    messages: Message | Iterable[Message],
+    *,
+    expected_head: int | None = None,
+    now: Now = None,
+) -> list[StoredMessage]:
+    """Append a message, or a batch as one, to a session's line; return them as stored, in the order given.
+
+    A message whose ``id`` is on the line already is not stored again but returned, so a call whose outcome is unknown
+    can be repeated. With ``expected_head`` the batch is stored only if the head is there. Raises SessionNotFound,
+    HeadMoved, InvalidMessage (naming index and key); then nothing of the batch is stored.
+    """
+    batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
+    moment = given(now)
+    pointer = lines.lock(connection, session_id)
+    known = _known(connection, pointer, batch)
+    fresh = _fresh(batch, known)
+    if fresh and expected_head not in (None, pointer.head):
+        raise HeadMoved(session_id, int(expected_head or 0), pointer.head)
+    stored = _store(connection, pointer, [batch[index] for index in fresh], moment)
+    by_index = {**known, **dict(zip(fresh, stored, strict=True))}
+    by_id = {batch[index].message_id: by_index[index] for index in by_index}
+    return [by_index[index] if index in by_index else by_id[each.message_id] for index, each in enumerate(batch)]
+
+
+def read(
+    connection: Connection, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None
+) -> list[StoredMessage]:
+    """Return a line's raw messages from position ``start`` to ``stop``, both included, as of the position ``at``.
+
+    Raises SessionNotFound, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just empty.
+    """
+    pointer = lines.find(connection, session_id)
+    last = lines.position(pointer, at)
+    if type(start) is not int or (stop is not None and type(stop) is not int):
+        raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")
+    first, last = max(1, start), last if stop is None else min(last, stop)
+    found: list[StoredMessage] = []
+    for segment in lines.segments(connection, pointer, first, last):
+        found += _read_segment(connection, pointer.tree_id, segment)
+    return found
+
+
+def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict[int, list[Row]]:
+    """Return a segment's tool calls by the position of their message: call_id, name, form, arguments, extra."""
+    calls: dict[int, list[Row]] = {}
+    branch, first, last = segment
+    for seq, *call in CALLS.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last):
+        calls.setdefault(seq, []).append(tuple(call))
+    return calls
+
+
+def _listed(given: Message | Iterable[Message]) -> list[Message]:
+    if isinstance(given, dict):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")
+    return list(given)
+
+
+def _known(connection: Connection, pointer: Pointer, batch: list[Prepared]) -> dict[int, StoredMessage]:
+    """Return the messages of the batch that the line has already, by index. Raises InvalidMessage for a changed one."""
+    known: dict[int, StoredMessage] = {}
+    for index, prepared in enumerate(batch):
+        if prepared.message_id is None:
+            continue
+        rows = KNOWN.rows(connection, tree_id=pointer.tree_id, message_id=prepared.message_id)
+        for branch, seq, digest, stored_at in rows:
+            if not _on_line(connection, pointer, branch, seq):
+                continue
+            if digest != prepared.digest:
+                raise InvalidMessage(index, "id", f"{prepared.message_id!r} is another message, at position {seq}")
+            known[index] = StoredMessage(seq, prepared.message, stored_at, digest)
+    return known
+
+
+def _on_line(connection: Connection, pointer: Pointer, branch: int, seq: int) -> bool:
+    return seq <= pointer.head and lines.segments(connection, pointer, seq, seq)[0].branch == branch
+
+
+def _fresh(batch: list[Prepared], known: dict[int, StoredMessage]) -> list[int]:
+    """Return the indices to store: neither on the line nor given twice. Raises InvalidMessage for one id, two texts."""
+    first: dict[str, int] = {}
+    fresh = []
+    for index, prepared in enumerate(batch):
+        if prepared.message_id is not None:
+            earlier = first.setdefault(prepared.message_id, index)
+            if batch[earlier].digest != prepared.digest:
+                raise InvalidMessage(index, "id", f"{prepared.message_id!r} is another message, at index {earlier}")
+            if earlier != index:
+                continue
+        if index not in known:
+            fresh.append(index)
+    return fresh
+
+
+def _store(connection: Connection, pointer: Pointer, batch: list[Prepared], moment: int) -> list[StoredMessage]:
+    if not batch:
+        return []
+    start = pointer.head + 1
+    place = (pointer.tree_id, pointer.branch)
+    INSERT_MESSAGES.run_many(connection, [_message_row(place, start + i, each, moment) for i, each in enumerate(batch)])
+    INSERT_CALLS.run_many(
+        connection,
+        [
+            (*place, start + i, position, *call)
+            for i, each in enumerate(batch)
+            for position, call in enumerate(each.calls)
+        ],
+    )
+    derived: ResultRows = derive(connection, pointer, start, batch)
+    INSERT_RESULTS.run_many(connection, derived.results)
+    INSERT_PATHS.run_many(connection, derived.paths)
+    head = pointer.head + len(batch)
+    MOVE_HEAD.run(connection, tree=pointer.tree_id, session_id=pointer.session_id, to=head, now=moment)
+    return [StoredMessage(start + i, each.message, moment, each.digest) for i, each in enumerate(batch)]
+
+
+def _message_row(place: tuple[int, int], seq: int, prepared: Prepared, moment: int) -> Row:
+    role, name, status, tool_call_id, created_at, message_id, digest, extra, form, content, _, _ = prepared
+    return (
+        *place,
+        seq,
+        role,
+        name,
+        status,
+        tool_call_id,
+        None,
+        created_at,
+        moment,
+        message_id,
+        digest,
+        extra,
+        form,
+        content,
+    )
+
+
+def _read_segment(connection: Connection, tree_id: int, segment: Segment) -> list[StoredMessage]:
+    calls = stored_calls(connection, tree_id, segment)
+    branch, first, last = segment
+    found = []
+    for row in MESSAGES.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last):
+        seq, stored_at, digest, *columns = row
+        joined = [join_call(*call) for call in calls[seq]] if seq in calls else None
+        found.append(StoredMessage(seq, assemble(columns, joined), stored_at, digest))
+    return found

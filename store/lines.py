@@ -1,0 +1,139 @@
+"""A session's line: where its head is, and which runs of which branches hold its positions.
+
+A line is read as a few range scans, ancestors first: the segments are found by walking up the branches, then each is
+one scan of a table's key. Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, case, literal_column, select
+from sqlalchemy.sql.selectable import CTE
+
+from .errors import PositionOutOfRange, SessionNotFound
+from .schema import BIG, branches, session_ids, sessions
+from .statements import Statement
+
+
+class Pointer(NamedTuple):
+    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root)."""
+
+    tree_id: int
+    session_id: str
+    branch: int
+    head: int
+    parent_position: int
+    last_rewind: int | None
+    project_root: str | None
+    fold_case: int
+
+
+class Segment(NamedTuple):
+    """A run of a line: the positions first to last, held by one branch."""
+
+    branch: int
+    first: int
+    last: int
+
+
+_POINTER = (
+    select(
+        sessions.c.tree_id,
+        sessions.c.id,
+        sessions.c.head_branch,
+        sessions.c.head,
+        branches.c.parent_position,
+        sessions.c.last_rewind,
+        sessions.c.project_root,
+        sessions.c.fold_case,
+    )
+    .select_from(session_ids)
+    .join(sessions, (sessions.c.tree_id == session_ids.c.tree_id) & (sessions.c.id == session_ids.c.id))
+    .join(branches, (branches.c.tree_id == sessions.c.tree_id) & (branches.c.branch == sessions.c.head_branch))
+    .where(session_ids.c.id == bindparam("session_id"))
+)
+POINTER = Statement(_POINTER)
+POINTER_FOR_UPDATE = Statement(_POINTER.with_for_update(of=sessions))
+
+TREE_LOCK = Statement(
+    select(branches.c.branch)
+    .where(branches.c.tree_id == bindparam("tree_id"))
+    .order_by(branches.c.branch)
+    .limit(literal_column("1"))
+    .with_for_update()
+)
+
+
+def segments_cte() -> CTE:
+    """Build the walk from a head branch up to the ancestor that holds the position ``start``."""
+    top = (
+        select(
+            branches.c.branch,
+            branches.c.parent_branch,
+            (branches.c.parent_position + literal_column("1")).label("first"),
+            bindparam("last", type_=BIG).label("last"),
+        )
+        .where(branches.c.tree_id == bindparam("tree_id"), branches.c.branch == bindparam("branch"))
+        .cte("segments", recursive=True)
+    )
+    parents, last = branches.alias("parents"), bindparam("last", type_=BIG)
+    return top.union_all(
+        select(
+            parents.c.branch,
+            parents.c.parent_branch,
+            parents.c.parent_position + literal_column("1"),
+            case((top.c.first <= last, top.c.first - literal_column("1")), else_=last),
+        )
+        .join(top, parents.c.branch == top.c.parent_branch)
+        .where(parents.c.tree_id == bindparam("tree_id"), top.c.first > bindparam("start"))
+    )
+
+
+_walk = segments_cte()
+SEGMENTS = Statement(
+    select(_walk.c.branch, _walk.c.first, _walk.c.last).where(_walk.c.first <= _walk.c.last).order_by(_walk.c.first)
+)
+
+
+def find(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands. Raises SessionNotFound."""
+    return _found(POINTER, connection, session_id)
+
+
+def lock(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands, keeping other writers from moving it until the transaction ends."""
+    return _found(POINTER_FOR_UPDATE, connection, session_id)
+
+
+def lock_tree(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands, keeping other writers from adding branches to its tree or moving it."""
+    if connection.dialect.name != "sqlite":
+        TREE_LOCK.row(connection, tree_id=find(connection, session_id).tree_id)
+    return lock(connection, session_id)
+
+
+def segments(connection: Connection, pointer: Pointer, start: int, last: int) -> list[Segment]:
+    """Return the runs that hold the positions ``start`` to ``last`` of a line, in order."""
+    if start > last:
+        return []
+    if pointer.parent_position < start:
+        return [Segment(pointer.branch, start, last)]
+    rows = SEGMENTS.rows(connection, tree_id=pointer.tree_id, branch=pointer.branch, start=start, last=last)
+    return [Segment(branch, max(first, start), end) for branch, first, end in rows]
+
+
+def position(pointer: Pointer, given: int | None) -> int:
+    """Return a position of the line (None: its head; 0: before the first). Raises PositionOutOfRange."""
+    if given is None:
+        return pointer.head
+    if type(given) is not int or not 0 <= given <= pointer.head:
+        raise PositionOutOfRange(pointer.session_id, given, pointer.head)
+    return given
+
+
+def _found(statement: Statement, connection: Connection, session_id: str) -> Pointer:
+    row = statement.row(connection, session_id=session_id) if isinstance(session_id, str) else None
+    if row is None:
+        raise SessionNotFound(session_id)
+    return Pointer._make(row)

@@ -1,0 +1,112 @@
+"""What comes out: frozen values, cheap to make by the ten thousand. Times are ms since the epoch, positions from 1."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .messages import Message
+
+
+class Session(NamedTuple):
+    """A session: a named pointer to a head; ``head`` is also how many messages its line has."""
+
+    id: str
+    title: str | None
+    head: int
+    project_root: str | None
+    metadata: dict[str, Any]
+    created_at: int
+    updated_at: int
+    forked_from: str | None
+    forked_at: int | None
+
+
+class StoredMessage(NamedTuple):
+    """A message on a line: ``message`` equals what went in, ``stored_at`` is when, ``digest`` its SHA-256."""
+
+    seq: int
+    message: Message
+    stored_at: int
+    digest: bytes
+
+
+class HeadMove(NamedTuple):
+    """One entry of a session's head-move log; ``kind`` is ``fork``, ``rewind`` or ``undo``."""
+
+    move: int
+    kind: str
+    from_position: int | None
+    to_position: int
+    moved_at: int
+
+
+class Erasure(NamedTuple):
+    """What a deletion removed: ``kept`` messages stay because other sessions' lines run through them.
+
+    ``purged`` tells whether the freed bytes are gone from the files already; it is False while another process
+    reads an older snapshot (the next checkpoint overwrites them) and on servers, which purge by themselves.
+    """
+
+    session_id: str
+    messages: int
+    kept: int
+    purged: bool
+
+
+class Entry(NamedTuple):
+    """One message of a view and why it is as it is.
+
+    ``seq`` is its position (None if the store made it), ``message`` the whole message with only its content
+    replaced where ``rule`` says so; tokens are counts where they are stored, else estimates.
+    """
+
+    seq: int | None
+    message: Message
+    rule: str | None
+    reason: str
+    tokens: int
+    tokens_saved: int
+
+
+class ViewStats(NamedTuple):
+    """Totals of a view: how many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
+
+    ``first_changed`` is the first position whose content differs from the raw line (None: none does);
+    ``counted_by`` names the tokenizer of the counts, ``estimate`` where at least one message has no stored count.
+    """
+
+    messages: int
+    raw_messages: int
+    replaced: dict[str, int]
+    tokens: int
+    tokens_saved: int
+    saved_by_rule: dict[str, int]
+    first_changed: int | None
+    counted_by: str
+
+
+class View(NamedTuple):
+    """What is sent to the model: ``messages`` are clean for the API, ``entries`` explain them one by one."""
+
+    messages: list[Message]
+    entries: list[Entry]
+    stats: ViewStats
+    session_id: str
+    at: int
+
+
+class Finding(NamedTuple):
+    """Something `verify` found wrong: ``check`` names the test, ``where`` the place, ``problem`` what is wrong."""
+
+    check: str
+    where: str
+    problem: str
+
+
+class TokenTotal(NamedTuple):
+    """Tokens of a session's line: counted by ``encoding``, ``counted`` of ``messages`` newly in this call."""
+
+    encoding: str
+    messages: int
+    counted: int
+    tokens: int

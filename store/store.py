@@ -1,0 +1,201 @@
+"""The two faces: `Store`, and `AsyncStore` with the same names awaited. Bound to the operations, not written twice.
+
+An operation is a plain function whose first argument is a connection. A face opens the transaction, reads the clock
+once, calls, commits; what an operation does before its first statement holds up nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+
+from sqlalchemy import URL, Connection
+
+from . import erasure, heads, history, tokenizing, verifying
+from . import sessions as known_sessions
+from . import view as views
+from .clock import Now, milliseconds
+from .engine import Database
+from .migrate import upgrade
+from .records import Erasure, StoredMessage, TokenTotal
+from .tokens import ESTIMATE, counter, message_tokens
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Target = str | os.PathLike[str] | URL
+
+
+def reads(operation: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Store, P], R]:
+    """Bind an operation to the face so that it sees one state of the store."""
+    clocked = _clocked(operation)
+
+    @wraps(operation)
+    def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
+        if clocked:
+            options["now"] = milliseconds(options.get("now"))  # type: ignore[arg-type]
+        with self.database.reading() as connection:
+            return operation(connection, *args, **options)
+
+    return cast("Callable[Concatenate[Store, P], R]", face)
+
+
+def writes(operation: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Store, P], R]:
+    """Bind an operation to the face so that it commits as a whole or changes nothing."""
+    clocked = _clocked(operation)
+
+    @wraps(operation)
+    def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
+        if clocked:
+            options["now"] = milliseconds(options.get("now"))  # type: ignore[arg-type]
+        with self.database.writing() as connection:
+            return operation(connection, *args, **options)
+
+    return cast("Callable[Concatenate[Store, P], R]", face)
+
+
+def awaits(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[AsyncStore, P], Awaitable[R]]:
+    """Bind a method of `Store` to `AsyncStore`: one thread hop for the whole operation.
+
+    A cancelled task leaves its operation to end by itself: it is committed whole or not at all, never half.
+    """
+
+    @wraps(method)
+    async def face(self: AsyncStore, *args: P.args, **options: P.kwargs) -> R:
+        return await self.run(partial(self.call, method, *args, **options))
+
+    return cast("Callable[Concatenate[AsyncStore, P], Awaitable[R]]", face)
+
+
+def _clocked(operation: Callable[..., Any]) -> bool:
+    return "now" in inspect.signature(operation).parameters
+
+
+class Store:
+    """A store in a file or on a server; made or brought to the newest schema on opening. Safe to share by threads.
+
+    ``target`` is a path, ``":memory:"`` (a private temporary file) or an SQLAlchemy URL. ``durability="full"`` keeps
+    every acknowledged write through a power cut; ``"normal"`` keeps it through a killed process, but a power cut may
+    lose the last ones. Waits at most ``timeout`` seconds for other writers. Raises StoreError and its children.
+    """
+
+    def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0) -> None:
+        self.database = Database(target, durability=durability, timeout=timeout)
+        try:
+            upgrade(self.database)
+        except BaseException:
+            self.database.close()
+            raise
+
+    create_session = writes(known_sessions.create_session)
+    session = reads(known_sessions.session)
+    sessions = reads(known_sessions.list_sessions)
+    rename_session = writes(known_sessions.rename_session)
+    set_metadata = writes(known_sessions.set_metadata)
+    append = writes(history.append)
+    messages = reads(history.read)
+    fork = writes(heads.fork)
+    rewind = writes(heads.rewind)
+    undo_rewind = writes(heads.undo_rewind)
+    head_moves = reads(heads.moves)
+    view = reads(views.view)
+    erasures = reads(erasure.erasures)
+    verify = reads(verifying.verify)
+    _erase = writes(erasure.erase)
+    _uncounted = reads(tokenizing.uncounted)
+    _keep_counts = writes(tokenizing.keep_counts)
+    _token_total = reads(tokenizing.total)
+    _estimated = reads(tokenizing.estimated)
+
+    def pages(
+        self, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None, *, size: int = 500
+    ) -> Iterator[list[StoredMessage]]:
+        """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory."""
+        last = self.session(session_id).head if at is None else at
+        last = last if stop is None else min(stop, last)
+        for first in range(max(1, start), last + 1, size):
+            yield self.messages(session_id, first, min(first + size - 1, last))
+
+    def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
+        """Erase a session for good: its messages and all that was derived from them, down to the freed bytes.
+
+        Messages that other sessions' lines run through stay; the erasure itself is recorded. Raises SessionNotFound.
+        """
+        erased = self._erase(session_id, now=now)
+        return erased._replace(purged=self.database.purge())
+
+    def count_tokens(self, session_id: str, encoding: str | None = None) -> TokenTotal:
+        """Count the tokens of a session's line and store the counts; counts what is new, outside of any transaction.
+
+        Without the vocabulary of a tokenizer at hand the total is an estimate and nothing is stored; its ``encoding``
+        says so. Raises SessionNotFound.
+        """
+        tokenizer = counter(encoding)
+        if tokenizer.name == ESTIMATE:
+            return self._estimated(session_id)
+        counted = 0
+        while batch := self._uncounted(session_id, tokenizer.name):
+            counts = [message_tokens(each.message, tokenizer.count) for each in batch]
+            self._keep_counts(tokenizer.name, batch, counts)
+            counted += len(batch)
+        return self._token_total(session_id, tokenizer.name)._replace(counted=counted)
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncStore:
+    """A `Store` whose operations are awaited; each runs whole in a thread of the store's own pool."""
+
+    def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0, threads: int = 8) -> None:
+        self._threads = ThreadPoolExecutor(threads, "convostore")
+        self._opened = self._threads.submit(Store, target, durability=durability, timeout=timeout)
+
+    create_session = awaits(Store.create_session)
+    session = awaits(Store.session)
+    sessions = awaits(Store.sessions)
+    rename_session = awaits(Store.rename_session)
+    set_metadata = awaits(Store.set_metadata)
+    append = awaits(Store.append)
+    messages = awaits(Store.messages)
+    fork = awaits(Store.fork)
+    rewind = awaits(Store.rewind)
+    undo_rewind = awaits(Store.undo_rewind)
+    head_moves = awaits(Store.head_moves)
+    view = awaits(Store.view)
+    erasures = awaits(Store.erasures)
+    verify = awaits(Store.verify)
+    delete_session = awaits(Store.delete_session)
+    count_tokens = awaits(Store.count_tokens)
+
+    async def run(self, work: Callable[[], R]) -> R:
+        """Run work in a thread of the store's pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def call(self, method: Callable[Concatenate[Store, P], R], *args: P.args, **options: P.kwargs) -> R:
+        """Call a method of the store; opening it is the first thing that its threads did."""
+        return method(self._opened.result(), *args, **options)
+
+    async def close(self) -> None:
+        """Wait for running operations and give back all connections."""
+        if self._opened.exception() is None:
+            await self.run(self._opened.result().close)
+        self._threads.shutdown()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.wrap_future(self._opened)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

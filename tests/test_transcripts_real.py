@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TRANSCRIPTS, needs_transcripts
+
+from store.errors import UnknownTranscript
+from store.transcripts import Event, Noted, Opened, Said, read, sniff
+
+pytestmark = needs_transcripts
+
+FOLDERS = {
+    "claude_code_jsonl": "claude_code",
+    "tau_bench": "tau_bench",
+    "swe_agent_traj": "swe_agent",
+    "openai_chat_llm_log": "openai",
+    "mini_swe_agent_traj": "openai",
+}
+"""Folder of recorded conversations → the kind that reads it."""
+
+STRANGE = [
+    "anthropic_messages_http",
+    "chatgpt_export",
+    "claude_stream_json",
+    "cline_messages",
+    "codex_rollout",
+    "copilot_cli_events",
+    "droid_stream_json",
+    "gemini_cli_chat",
+    "inspect_eval_log",
+    "oasst_tree",
+    "opencode_export",
+    "openhands_events_v1",
+    "openhands_v0_history",
+    "pi_session",
+    "sharegpt",
+    "toolbench_dfs",
+]
+"""Folders of conversations that no kind reads: they must be refused, not misread."""
+
+
+def files(*folders: str) -> list[Path]:
+    """Return the recorded conversations of some folders."""
+    return sorted(path for folder in folders for path in (TRANSCRIPTS / folder).glob("*"))
+
+
+def every(*folders: str) -> Any:
+    """Run a test for each recorded conversation of some folders."""
+    return pytest.mark.parametrize("path", files(*folders), ids=lambda path: path.name[-48:])
+
+
+@cache
+def events(path: Path) -> list[Event]:
+    """Return a file's events, read once for all tests."""
+    return list(read(path))
+
+
+def said(path: Path) -> list[dict[str, Any]]:
+    """Return a file's messages."""
+    return [event.message for event in events(path) if isinstance(event, Said)]
+
+
+def api_messages(path: Path) -> Iterator[dict[str, Any]]:
+    """Return the API's messages in a Claude Code file, read in the plainest way."""
+    for line in path.read_bytes().splitlines():
+        if line.startswith(b"{"):
+            value = json.loads(line)
+            if value["type"] in ("user", "assistant"):
+                yield value["message"]
+
+
+def strings(value: object) -> Iterator[str]:
+    """Return every text inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
+
+
+def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the blocks of one type of an API message."""
+    content = message["content"]
+    return [block for block in content if block["type"] == kind] if isinstance(content, list) else []
+
+
+@every(*FOLDERS)
+def test_a_real_file_is_read_whole(path: Path) -> None:
+    """The kind is found by content, nothing is broken, and a second reading is equal."""
+    assert sniff(path) == FOLDERS[path.parent.name]
+    assert [event for event in events(path) if isinstance(event, Noted) and event.broken] == []
+    assert any(isinstance(event, Opened) for event in events(path))
+    assert list(read(path)) == events(path)
+
+
+@every(*STRANGE)
+def test_a_real_file_of_another_kind_is_refused(path: Path) -> None:
+    """A conversation of a format that is not read is refused, with what was expected."""
+    with pytest.raises(UnknownTranscript, match="expected one of"):
+        sniff(path)
+
+
+@every("tau_bench", "swe_agent_traj", "openai_chat_llm_log", "mini_swe_agent_traj")
+def test_real_messages_come_out_as_they_are(path: Path) -> None:
+    """Where the file holds messages of this shape, they pass through unchanged."""
+    record = json.loads(path.read_text())
+    key = {"tau_bench": "traj", "swe_agent_traj": "history"}.get(path.parent.name, "messages")
+    assert said(path) == record[key]
+
+
+@every("claude_code_jsonl")
+def test_no_text_of_the_api_is_lost(path: Path) -> None:
+    """Every text, thinking, signature, image, call input and result of the file is in its messages."""
+    there = set(strings(said(path)))
+    there |= {url.partition(";base64,")[2] for url in there if url.startswith("data:")}
+    arguments = {call["id"]: call["function"]["arguments"] for message in said(path) for call in calls_of(message)}
+    for message in api_messages(path):
+        for call in blocks(message, "tool_use"):
+            assert json.loads(arguments[call.get("id")]) == call.pop("input")
+        assert [text for text in strings(message["content"]) if text not in there | TYPES] == []
+
+
+TYPES = {"text", "tool_use", "tool_result", "image", "base64", "image/png", "image/jpeg"}
+"""What a block's type says in another way once it is a message, a call or an image's URL."""
+
+
+def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a message's tool calls, each with an id or None."""
+    return [{"id": None} | call for call in message.get("tool_calls", ())]
+
+
+@every("claude_code_jsonl")
+def test_every_line_and_call_is_in_one_place(path: Path) -> None:
+    """Each line is in one message (or is one's copy), ids are unique, results come after their calls."""
+    lines = [
+        uuid for message in said(path) for key in ("uuids", "copies") for uuid in message["claude_code"].get(key, ())
+    ]
+    source = [json.loads(line) for line in path.read_bytes().splitlines() if line.startswith(b"{")]
+    assert set(lines) == {line["uuid"] for line in source if line["type"] in ("user", "assistant")}
+    ids: Counter[str] = Counter()
+    called: set[str] = set()
+    for event in events(path):
+        if isinstance(event, Opened):
+            ids, called = Counter(), set()
+        elif isinstance(event, Said):
+            ids[event.message["id"]] += 1
+            assert ids.most_common(1)[0][1] == 1
+            called |= {call["id"] for call in calls_of(event.message)}
+            assert event.message.get("tool_call_id") in called | {None}
+
+
+def manifest() -> list[Any]:
+    """Return the manifest's rows of the files that are read here, as parameters."""
+    path = TRANSCRIPTS / "MANIFEST.tsv"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    rows = csv.DictReader(lines, delimiter="\t")
+    return [pytest.param(row, id=row["path"][-48:]) for row in rows if row["format"] in list(FOLDERS)[:3]]
+
+
+@pytest.mark.parametrize("row", manifest())
+def test_counts_agree_with_the_manifest(row: dict[str, str]) -> None:
+    """Messages (lines, for Claude Code) and tool calls are as many as counted when the files were collected."""
+    path = TRANSCRIPTS / row["path"]
+    calls = sum(len(message.get("tool_calls") or ()) for message in said(path))
+    actions = f"text_actions={row['tool_calls']};"
+    assert calls == (0 if actions in row["notes"] else int(row["tool_calls"]))
+    if row["format"] != "claude_code_jsonl":
+        assert len(said(path)) == int(row["messages"])
+    else:
+        lines = sum(len(facts.get(key, ())) for facts in facts_of(path) for key in ("uuids", "copies"))
+        assert lines == int(row["messages"])
+
+
+def facts_of(path: Path) -> list[dict[str, Any]]:
+    """Return what each message's lines say, once for lines that gave several messages."""
+    found: dict[int, dict[str, Any]] = {}
+    for message in said(path):
+        found.setdefault(id(message["claude_code"]["uuids"]), message["claude_code"])
+    return list(found.values())
