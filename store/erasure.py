@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, update
+from sqlalchemy import Connection, Table, bindparam, cast, delete, func, insert, literal_column, select, update
 
 from . import lines
 from .clock import Now, given
@@ -86,8 +86,8 @@ DISOWN_BRANCH = Statement(
 ERASURES = Statement(
     select(
         erasure_log.c.session_id,
-        func.sum(erasure_log.c.messages),
-        func.sum(erasure_log.c.kept_messages),
+        cast(func.sum(erasure_log.c.messages), BIG),
+        cast(func.sum(erasure_log.c.kept_messages), BIG),
         func.min(erasure_log.c.finished_at),
     )
     .group_by(erasure_log.c.tree_id, erasure_log.c.erasure, erasure_log.c.session_id)
@@ -146,7 +146,7 @@ def _fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
     fates = []
     for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
         lost = owner is None or owner == session_id
-        kept: int = needed.get(branch, parent_position)
+        kept = needed[branch] if branch in needed else parent_position
         if lost:
             fates.append(Fate(branch, parent_position + 1, kept))
         if parent is not None and (not lost or kept > parent_position):

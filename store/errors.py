@@ -31,7 +31,7 @@ class HeadMoved(StoreError):
 
     def __init__(self, session_id: str, expected: int, head: int) -> None:
         super().__init__(
-            f"session {session_id!r}: the head was expected at {expected} and is at {head}; read what is new and try again"
+            f"session {session_id!r}: the head was expected at {expected}, it is at {head}; read on and try again"
         )
         self.session_id, self.expected, self.head = session_id, expected, head
 

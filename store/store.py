@@ -140,7 +140,7 @@ class Store:
         counted = 0
         while batch := self._uncounted(session_id, tokenizer.name):
             counts = [message_tokens(each.message, tokenizer.count) for each in batch]
-            self._keep_counts(tokenizer.name, batch, counts)
+            self._keep_counts(session_id, tokenizer.name, batch, counts)
             counted += len(batch)
         return self._token_total(session_id, tokenizer.name)._replace(counted=counted)
 

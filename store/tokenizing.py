@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, func, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, and_, bindparam, cast, func, insert, literal_column, select
 
 from . import lines
 from .history import read
 from .lines import segments_cte
 from .messages import Message
 from .records import TokenTotal
-from .schema import messages, token_counts
+from .schema import BIG, messages, token_counts
 from .statements import Statement
 from .tokens import ESTIMATE, estimate, message_tokens
 
@@ -41,7 +40,7 @@ UNCOUNTED = Statement(
     .limit(bindparam("limit"))
 )
 TOTAL = Statement(
-    select(func.count(), func.coalesce(func.sum(token_counts.c.tokens), 0))
+    select(func.count(), cast(func.coalesce(func.sum(token_counts.c.tokens), literal_column("0")), BIG))
     .select_from(_segments)
     .join(
         token_counts,
@@ -53,14 +52,17 @@ TOTAL = Statement(
         ),
     )
 )
-STILL_THERE = Statement(
-    select(messages.c.seq).where(
+STILL_UNCOUNTED = Statement(
+    select(messages.c.seq)
+    .outerjoin(token_counts, _counted)
+    .where(
         messages.c.tree_id == bindparam("tree_id"),
         messages.c.branch == bindparam("branch"),
         messages.c.seq == bindparam("seq"),
+        token_counts.c.tokens.is_(None),
     )
 )
-KEEP_COUNTS = Statement(insert(token_counts).on_conflict_do_nothing())
+KEEP_COUNTS = Statement(insert(token_counts))
 
 
 class Uncounted(NamedTuple):
@@ -90,14 +92,17 @@ def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Un
     return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
 
 
-def keep_counts(connection: Connection, encoding: str, batch: list[Uncounted], counts: list[int]) -> None:
-    """Store the counts of a batch; a message erased meanwhile gets none."""
+def keep_counts(
+    connection: Connection, session_id: str, encoding: str, batch: list[Uncounted], counts: list[int]
+) -> None:
+    """Store the counts of a batch; what was erased or counted meanwhile is left alone. Raises SessionNotFound."""
+    lines.lock(connection, session_id)
     KEEP_COUNTS.run_many(
         connection,
         [
             (tree_id, branch, seq, encoding, tokens)
             for (tree_id, branch, seq, _), tokens in zip(batch, counts, strict=True)
-            if STILL_THERE.row(connection, tree_id=tree_id, branch=branch, seq=seq)
+            if STILL_UNCOUNTED.row(connection, tree_id=tree_id, branch=branch, seq=seq, encoding=encoding)
         ],
     )
 

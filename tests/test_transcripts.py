@@ -74,6 +74,9 @@ def test_conversations_of_one_file_get_ids_of_their_own(tmp_path: Path) -> None:
     path = write(tmp_path / "f.jsonl", *({"messages": TALK, **each} for each in ids))
     assert [one.session_id for one in sessions(path)] == ["f", "a", "f-3", "a-4", "f-3-5"]
     assert messages(path) == TALK * 5
+    ids = [{"session_id": "f-3"}, {}, {}]
+    path = write(tmp_path / "f.jsonl", *({"messages": TALK, **each} for each in ids))
+    assert [one.session_id for one in sessions(path)] == ["f-3", "f", "f-3+"]
 
 
 def test_what_stands_beside_the_messages_is_metadata(tmp_path: Path) -> None:
@@ -189,7 +192,9 @@ def test_swe_agent_without_history_is_built_from_the_last_step(tmp_path: Path) -
         [{"type": "session_meta", "payload": {}, "timestamp": "t"}],
         [{"messages": [{"type": "user", "content": "no role"}]}],
         [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "o"}]}],
+        [{"messages": [HELLO, {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "n"}]}]}],
         ["[" * 100_000],
+        ["[" * 900 + "]" * 900],
     ],
 )
 def test_an_unknown_file_is_refused_by_name(tmp_path: Path, lines: list[object]) -> None:

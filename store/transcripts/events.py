@@ -109,5 +109,6 @@ def sketch(value: object) -> str:
         keys = ", ".join(map(repr, list(value)[:6]))
         return f"an object with {keys}" if keys else "an empty object"
     if isinstance(value, list):
-        return f"a list of {len(value)}, the first {sketch(value[0])}" if value else "an empty list"
+        first = f", the first {sketch(value[0])}" if value and not isinstance(value[0], list) else ""
+        return f"a list of {len(value)}{first}"
     return f"{value!r:.60}"
