@@ -17,6 +17,9 @@ from .errors import InvalidMessage
 
 Message = dict[str, Any]
 
+PLAIN_FORMS = frozenset({"text", "null"})
+"""Forms whose column is the value itself; the third, ``json``, holds the value's JSON text."""
+
 DEPTH_LIMIT = 200
 SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
@@ -156,7 +159,7 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
     role, name, status, tool_call_id, created_at, message_id, extra, content_form, content = columns
     message: Message = {"role": role}
     if content_form is not None:
-        message["content"] = content if content_form == "text" else decode(content or "null")
+        message["content"] = content if content_form in PLAIN_FORMS else decode(content or "null")
     if calls is not None:
         message["tool_calls"] = calls
     if tool_call_id is not None:
@@ -189,7 +192,7 @@ def join_call(
     if name is not None:
         function["name"] = name
     if arguments_form is not None:
-        function["arguments"] = arguments if arguments_form == "text" else decode(arguments or "null")
+        function["arguments"] = arguments if arguments_form in PLAIN_FORMS else decode(arguments or "null")
     return call
 
 
@@ -198,6 +201,8 @@ def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     if key not in rest:
         return None, None
     value = rest.pop(key)
+    if value is None:
+        return "null", None
     return ("text", value) if is_text(value) else ("json", encode(value))
 
 

@@ -65,6 +65,8 @@ MEDIA_TYPES = (
     *("file", "input_file", "document"),
 )
 PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
+PLAIN_KEYS = {"role", "content", "tool_call_id", "timestamp", "messageStatus", "id"}
+"""Of a message with no other keys, the content alone counts."""
 MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal", "content")
 
 
@@ -176,6 +178,8 @@ def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
     ``count`` counts one text, such as ``counter().count``.
     """
     content = message.get("content")
+    if isinstance(content, str) and message.keys() <= PLAIN_KEYS:
+        return FRAMING_TOKENS + count(content)
     return FRAMING_TOKENS + count(message_text(message)) + IMAGE_TOKENS * _media(content)
 
 
@@ -258,13 +262,14 @@ def _text(value: object) -> str:
 
 def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
     for key in MESSAGE_KEYS:
-        yield from _part_pieces(message.get(key))
+        if key in message:
+            yield from _part_pieces(message[key])
     for function in _functions(message):
         yield _text(function.get("name"))
         yield _text(_arguments(function))
 
 
-def _functions(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what a message calls, in the three shapes that chat messages have had."""
     calls = [call.get("function") or call.get("custom") for call in _mappings(message.get("tool_calls"))]
     return _mappings([*calls, message.get("function_call")])
@@ -281,7 +286,7 @@ def _part_pieces(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _part_pieces(part)
-    elif isinstance(value, Mapping) and value.get("type") not in MEDIA_TYPES:
+    elif isinstance(value, dict) and value.get("type") not in MEDIA_TYPES:
         for key in PART_KEYS:
             yield from [_text(value.get(key))] if key == "input" else _part_pieces(value.get(key))
 
@@ -291,8 +296,8 @@ def _media(content: object) -> int:
     return sum(1 if part.get("type") in MEDIA_TYPES else _media(part.get("content")) for part in _mappings(content))
 
 
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+def _mappings(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _s3_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
