@@ -14,6 +14,7 @@ from .schema import (
     branches,
     compaction_records,
     head_moves,
+    message_facts,
     messages,
     session_ids,
     sessions,
@@ -22,6 +23,7 @@ from .schema import (
     tool_calls,
     tool_result_paths,
     tool_results,
+    usages,
 )
 from .schema import (
     erasures as erasure_log,
@@ -61,6 +63,8 @@ def _delete_beyond(table: Table, position: str = "seq") -> Statement:
 
 DELETE_BEYOND = (
     _delete_beyond(token_counts),
+    _delete_beyond(message_facts),
+    _delete_beyond(usages),
     _delete_beyond(tool_result_paths),
     _delete_beyond(tool_results),
     _delete_beyond(tool_calls),

@@ -1,4 +1,4 @@
-"""What follows from tool results, written at append: the call each one answers, and the facts that views judge by.
+"""What follows from messages, written at append: turns, tokens, the call each result answers, what views judge by.
 
 Derived, so it can be rebuilt: everything here is a function of the raw rows of a line and the session's project root.
 """
@@ -8,18 +8,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from . import lines
 from .lines import Pointer
 from .messages import Prepared, StoredCall, decode
-from .schema import tool_calls, tool_results
+from .schema import message_facts, tool_calls, tool_results
 from .statements import Row, Statement
 from .tools import answered_call_id, call_paths, kind_name, result_facts
 
 _FIRST_LOOK = 64
 """How many positions back a result's call is looked for at first; each further look goes sixteen times as far."""
 
+MEASURE = Statement(
+    select(message_facts.c.turn, message_facts.c.tokens_through).where(
+        message_facts.c.tree_id == bindparam("tree_id"),
+        message_facts.c.branch == bindparam("branch"),
+        message_facts.c.seq == bindparam("seq"),
+    )
+)
+LAST_USER = Statement(
+    select(message_facts.c.seq)
+    .where(
+        message_facts.c.tree_id == bindparam("tree_id"),
+        message_facts.c.branch == bindparam("branch"),
+        message_facts.c.seq.between(bindparam("first"), bindparam("last")),
+        message_facts.c.role == literal_column("'user'"),
+    )
+    .order_by(message_facts.c.seq.desc())
+    .limit(literal_column("1"))
+)
 OPEN_CALLS = Statement(
     select(
         tool_calls.c.seq,
@@ -54,11 +72,51 @@ class Call(NamedTuple):
     arguments: object
 
 
+class Measure(NamedTuple):
+    """How far a line has come: its turns, and its tokens by the estimate."""
+
+    turn: int
+    tokens: int
+
+
 class ResultRows(NamedTuple):
     """Rows for ``tool_results`` and ``tool_result_paths``."""
 
     results: list[Row]
     paths: list[Row]
+
+
+def measure(connection: Connection, pointer: Pointer, position: int) -> Measure:
+    """Return how far a line has come at a position."""
+    if position == pointer.head and pointer.head_turn is not None and pointer.head_tokens is not None:
+        return Measure(pointer.head_turn, pointer.head_tokens)
+    if position < 1:
+        return Measure(0, 0)
+    branch = lines.segments(connection, pointer, position, position)[0].branch
+    row = MEASURE.row(connection, tree_id=pointer.tree_id, branch=branch, seq=position)
+    assert row is not None
+    return Measure._make(row)
+
+
+def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
+    """Return where the turn that a position is in begins (1 where no user has spoken)."""
+    for branch, first, end in reversed(lines.segments(connection, pointer, 1, last)):
+        row = LAST_USER.row(connection, tree_id=pointer.tree_id, branch=branch, first=first, last=end)
+        if row:
+            return int(row[0])
+    return 1
+
+
+def message_rows(
+    pointer: Pointer, start: int, batch: Iterable[Prepared], tokens: Iterable[int], before: Measure
+) -> list[Row]:
+    """Return the rows of ``message_facts`` for messages that stand from position ``start`` on."""
+    turn, through = before
+    rows: list[Row] = []
+    for seq, (prepared, cost) in enumerate(zip(batch, tokens, strict=True), start):
+        turn, through = turn + (prepared.role == "user"), through + cost
+        rows.append((pointer.tree_id, pointer.branch, seq, prepared.role, turn, cost, through))
+    return rows
 
 
 def derive(connection: Connection, pointer: Pointer, start: int, batch: Iterable[Prepared]) -> ResultRows:

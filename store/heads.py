@@ -10,7 +10,7 @@ from .errors import NothingToUndo
 from .lines import Pointer
 from .records import HeadMove, Session
 from .schema import BIG, branches, head_moves, sessions
-from .sessions import INSERT_BRANCH, checked_text, claim, insert_session, session
+from .sessions import INSERT_BRANCH, checked_text, claim, insert_session, newest_record, session
 from .statements import Statement
 
 NEXT_BRANCH = Statement(
@@ -113,6 +113,7 @@ def rewind(connection: Connection, session_id: str, to: int, *, now: Now = None)
         parent_position=parent_position,
         session_id=session_id,
         created_at=moment,
+        records_seen=newest_record(connection, pointer.tree_id),
     )
     target = pointer._replace(branch=branch, head=position)
     move = _log_move(connection, "rewind", pointer, target, moment)

@@ -9,14 +9,16 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from . import lines
 from .clock import Now, given
 from .errors import HeadMoved, InvalidMessage, InvalidValue
-from .facts import ResultRows, derive
+from .facts import ResultRows, derive, measure, message_rows
 from .lines import Pointer, Segment
 from .messages import Message, Prepared, assemble, join_call, prepare
 from .records import StoredMessage
-from .schema import messages, sessions, tool_calls, tool_result_paths, tool_results
+from .schema import message_facts, messages, sessions, tool_calls, tool_result_paths, tool_results
 from .statements import Row, Statement
+from .tokens import estimate, message_tokens
 
 INSERT_MESSAGES = Statement(insert(messages))
+INSERT_FACTS = Statement(insert(message_facts))
 INSERT_CALLS = Statement(insert(tool_calls))
 INSERT_RESULTS = Statement(insert(tool_results))
 INSERT_PATHS = Statement(insert(tool_result_paths))
@@ -86,13 +88,14 @@ def append(
     HeadMoved, InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
+    tokens = [message_tokens(each.message, estimate) for each in batch]
     moment = given(now)
     pointer = lines.lock(connection, session_id)
     known = _known(connection, pointer, batch)
     fresh = _fresh(batch, known)
     if fresh and expected_head not in (None, pointer.head):
         raise HeadMoved(session_id, int(expected_head or 0), pointer.head)
-    stored = _store(connection, pointer, [batch[index] for index in fresh], moment)
+    stored = _store(connection, pointer, [batch[index] for index in fresh], [tokens[index] for index in fresh], moment)
     by_index = {**known, **dict(zip(fresh, stored, strict=True))}
     by_id = {batch[index].message_id: by_index[index] for index in by_index}
     return [by_index[index] if index in by_index else by_id[each.message_id] for index, each in enumerate(batch)]
@@ -169,7 +172,9 @@ def _fresh(batch: list[Prepared], known: dict[int, StoredMessage]) -> list[int]:
     return fresh
 
 
-def _store(connection: Connection, pointer: Pointer, batch: list[Prepared], moment: int) -> list[StoredMessage]:
+def _store(
+    connection: Connection, pointer: Pointer, batch: list[Prepared], tokens: list[int], moment: int
+) -> list[StoredMessage]:
     if not batch:
         return []
     start = pointer.head + 1
@@ -183,6 +188,8 @@ def _store(connection: Connection, pointer: Pointer, batch: list[Prepared], mome
             for position, call in enumerate(each.calls)
         ],
     )
+    before = measure(connection, pointer, pointer.head)
+    INSERT_FACTS.run_many(connection, message_rows(pointer, start, batch, tokens, before))
     derived: ResultRows = derive(connection, pointer, start, batch)
     INSERT_RESULTS.run_many(connection, derived.results)
     INSERT_PATHS.run_many(connection, derived.paths)

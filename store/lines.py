@@ -12,12 +12,16 @@ from sqlalchemy import Connection, bindparam, case, literal_column, select
 from sqlalchemy.sql.selectable import CTE
 
 from .errors import PositionOutOfRange, SessionNotFound
-from .schema import BIG, branches, session_ids, sessions
+from .schema import BIG, branches, message_facts, session_ids, sessions
 from .statements import Statement
 
 
 class Pointer(NamedTuple):
-    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root)."""
+    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
+
+    ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None where an ancestor
+    holds the head.
+    """
 
     tree_id: int
     session_id: str
@@ -27,6 +31,8 @@ class Pointer(NamedTuple):
     last_rewind: int | None
     project_root: str | None
     fold_case: int
+    head_turn: int | None
+    head_tokens: int | None
 
 
 class Segment(NamedTuple):
@@ -47,10 +53,18 @@ _POINTER = (
         sessions.c.last_rewind,
         sessions.c.project_root,
         sessions.c.fold_case,
+        message_facts.c.turn,
+        message_facts.c.tokens_through,
     )
     .select_from(session_ids)
     .join(sessions, (sessions.c.tree_id == session_ids.c.tree_id) & (sessions.c.id == session_ids.c.id))
     .join(branches, (branches.c.tree_id == sessions.c.tree_id) & (branches.c.branch == sessions.c.head_branch))
+    .outerjoin(
+        message_facts,
+        (message_facts.c.tree_id == sessions.c.tree_id)
+        & (message_facts.c.branch == sessions.c.head_branch)
+        & (message_facts.c.seq == sessions.c.head),
+    )
     .where(session_ids.c.id == bindparam("session_id"))
 )
 POINTER = Statement(_POINTER)

@@ -16,6 +16,7 @@ FILE_READ_PLACEHOLDER = "[该文件的历史读取内容已压缩,请参看最�
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 Count = Annotated[int, Field(ge=0, le=2**62)]
+Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class Policy(BaseModel):
@@ -68,6 +69,64 @@ class Policy(BaseModel):
     orphans: Literal["adopt", "drop"] = "adopt"
     """Give a result without call a made-up call, so that what it says stays, or leave it out (X.9)."""
 
+    clearing: Literal["always", "batched"] = "always"
+    """Apply the rules above at every view, or only at recorded moments, so that a prompt cache keeps its prefix."""
+    clear_min_freed: Count = 20_000
+    """Batched: clear when at least so many tokens would be freed."""
+    clear_cold_after: Count = 300_000
+    """Batched: clear when the last request is so many ms ago that the provider's cache is cold anyway."""
+
+    context_window: Count | None = None
+    """Tokens the model takes; ratios are of this unless a check says otherwise (S4.37)."""
+    trigger_messages: Count | None = None
+    """Compact when the view has at least so many messages (S2.3)."""
+    trigger_ratio: Ratio | None = None
+    """Compact when the view reaches this share of the window (S3.26)."""
+    overflow_ratio: Ratio | None = None
+    """The view must be compacted before it is sent from this share of the window on (S3.25, A3.2)."""
+    trigger_usage: Ratio | None = None
+    """Compact when the last request's usage and a third of the new input reach this share of the window (S4.36)."""
+    trigger_tokens: Count | None = None
+    """Compact when the view has at least so many tokens, whatever the window."""
+    min_messages: Count = 0
+    """Compact no view of fewer messages (S4.36)."""
+    max_iterations: Annotated[int, Field(ge=1, le=100)] = 3
+    """Stop after so many compactions in a row that did not get below the trigger (S3.33, A3.4)."""
+
+    keep_messages: Count = 0
+    """Newest messages that stay (S2.5, S3.29)."""
+    keep_turns: Annotated[int, Field(ge=1, le=2**62)] = 1
+    """Newest turns that stay whole, the current one included (S4.23); the current turn always stays."""
+    window_messages: Count | None = None
+    """Hide at most so many messages at a time, the oldest ones (S2.4)."""
+    boundary: Literal["turn", "group"] = "turn"
+    """Cut before a user message only, or between any two groups of calls and results (A2.5)."""
+    hard_limit: Count | None = None
+    """Messages a view may have when no summary can be made: beyond it the oldest turns go (S2.7, A2.9)."""
+
+    prompt: str = "handoff"
+    """The prompt of a summary, by its name among the prompts."""
+    summary_max_chars: Annotated[int, Field(ge=20, le=2**31)] = 4000
+    """Code points a summary may have (S2.6, S3.8)."""
+    parts_to_keep: tuple[Literal["text", "tool", "reasoning"], ...] = ("text",)
+    """What an extractive summary takes its body from (S3.9)."""
+    transcript_max_chars: Annotated[int, Field(ge=1000, le=2**31)] = 400_000
+    """Code points of a transcript for a summarizer; what does not fit is not hidden either (S2.17, A2.7)."""
+    facts_chars: Count = 2000
+    """Code points for the exact files, commands and errors of what is hidden, added to every summary; 0 for none."""
+    previous_summary: Literal["fold", "append"] = "fold"
+    """Give the earlier summary to be carried into the new one, or let it stand beside it (S4.21, A2.4)."""
+    summary_role: Literal["system", "user", "developer", "merge"] = "system"
+    """The role a summary is sent with; ``merge`` adds it to the first system message (A2.11)."""
+    summary_heading: str = ""
+    """A line before each summary."""
+    summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+    """Seconds a summarizer may take (S4.32)."""
+    on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
+    """Without a summary: change nothing; keep to the hard limit (S2.27); hide and say so (S3.39, S4.33)."""
+    back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Failures in a row after which nothing is tried until a new turn begins."""
+
     def __init__(self, **fields: Any) -> None:
         try:
             super().__init__(**fields)
@@ -85,6 +144,36 @@ class Policy(BaseModel):
 
 POLICIES: dict[str, dict[str, Any]] = {
     "default": {},
+    "message_count": {
+        "trigger_messages": 40,
+        "window_messages": 30,
+        "keep_messages": 10,
+        "hard_limit": 50,
+        "prompt": "summary_zh",
+        "summary_max_chars": 1500,
+        "transcript_max_chars": 12_000,
+        "summary_heading": "[对话摘要 - 早期上下文]",
+        "on_failure": "trim",
+    },
+    "token_ratio": {
+        "trigger_ratio": 0.8,
+        "overflow_ratio": 0.9,
+        "keep_messages": 10,
+        "summary_max_chars": 500,
+        "max_iterations": 3,
+        "protect_current_turn": True,
+        "on_failure": "skip",
+    },
+    "turns": {
+        "trigger_usage": 0.8,
+        "context_window": 200_000,
+        "min_messages": 3,
+        "keep_turns": 10,
+        "prompt": "archive",
+        "previous_summary": "append",
+        "protect_current_turn": True,
+        "on_failure": "truncate",
+    },
     "raw": {"terminal": False, "file_read": False},
 }
 """The ready policies: what each changes of the defaults."""

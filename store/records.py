@@ -72,7 +72,8 @@ class ViewStats(NamedTuple):
     """Totals of a view: how many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
 
     ``first_changed`` is the first position whose content differs from the raw line (None: none does);
-    ``counted_by`` names the tokenizer of the counts, ``estimate`` where at least one message has no stored count.
+    ``unchanged_tokens`` is how much of its beginning is as in the last recorded request (None: none is recorded), what
+    a prompt cache still holds. ``counted_by`` names the tokenizer of the counts, ``estimate`` where at least one message has no stored count.
     """
 
     messages: int
@@ -83,6 +84,7 @@ class ViewStats(NamedTuple):
     saved_by_rule: dict[str, int]
     first_changed: int | None
     counted_by: str
+    unchanged_tokens: int | None
 
 
 class View(NamedTuple):
@@ -110,3 +112,54 @@ class TokenTotal(NamedTuple):
     messages: int
     counted: int
     tokens: int
+
+
+class Compaction(NamedTuple):
+    """One recorded compaction, or the answer that there was nothing to compact (``id`` None, outcome ``nothing``).
+
+    ``kind``: ``summary`` hides a range behind a summary, ``clear`` replaces tool results from then on. ``outcome``:
+    applied, rejected, failed, undone, running or nothing; ``error`` says why it is not ``applied``. ``reason``:
+    ``llm_call``, ``tool_execution`` or ``manual`` (S3.12). ``hidden``: first and last position; tokens are estimates
+    or counts of the view before and after.
+    """
+
+    id: int | None
+    kind: str
+    outcome: str
+    reason: str
+    policy: str | None
+    hidden: tuple[int, int] | None
+    first_kept: int | None
+    cleared: tuple[tuple[int, str], ...]
+    summary: str | None
+    title: str | None
+    messages_before: int | None
+    messages_after: int | None
+    tokens_before: int | None
+    tokens_after: int | None
+    error: str | None
+    head: int
+    created_at: int
+
+
+class Check(NamedTuple):
+    """Whether a session's view should be compacted, and why (S3.22); all numbers are tokens.
+
+    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be.
+    """
+
+    overflow: bool
+    should_compact: bool
+    tokens: int
+    estimated_savings: int
+    reason: str
+
+
+class Usage(NamedTuple):
+    """What a request really cost, as the provider said, and the position and moment (ms) that it was made at."""
+
+    seq: int
+    input: int
+    output: int
+    cached: int
+    at: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .messages import Message
+from .messages import Message, content_text
 from .policy import Policy
 
 NO_RESULT = "No result of this call was recorded."
@@ -37,13 +37,14 @@ class ApiCall(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A message in its place; ``seq`` None means that the store made it, ``repair`` says what was mended."""
+    """A message in its place; ``seq`` None means that the store made it, ``repair`` says what was mended or why."""
 
     seq: int | None
     message: Message
     repair: str | None
     calls: tuple[ApiCall, ...]
     call_id: str | None
+    rule: str | None = None
 
 
 def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
@@ -121,3 +122,19 @@ def _adopt(item: Item) -> Iterable[Placed]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def merged(placed: list[Placed]) -> list[Placed]:
+    """Return the messages with the summaries in the first system message, for providers that take only one (A2.11)."""
+    summaries = [each for each in placed if each.rule == "summary"]
+    first = next((each for each in placed if each.message.get("role") == "system" and each.rule is None), None)
+    if first is None or not summaries:
+        return placed
+    texts = [content_text(each.message.get("content")) for each in (first, *summaries)]
+    message = {**first.message, "content": "\n\n".join(texts)}
+    why = "; ".join(each.repair or "" for each in summaries)
+    return [
+        each._replace(message=message, repair=why, rule="summary") if each is first else each
+        for each in placed
+        if each.rule != "summary"
+    ]

@@ -20,41 +20,6 @@ from .policy import Policy
 from .schema import BIG, messages, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 
-NEVER = 2**62
-"""A position beyond all lines."""
-
-
-class Verdict(NamedTuple):
-    """What the rules say of a tool result; ``rule`` None means that it stays, ``why`` is a key of REASONS."""
-
-    seq: int
-    call: tuple[int, int] | None
-    rule: str | None
-    why: str
-    nth: int | None
-    length: int
-    size: int
-    tool_name: str | None
-
-
-REASONS = {
-    "terminal": "output of a command, {nth} newest tool result and over {minutes} minutes old",
-    "file_read": "{keep} newer reads of the same file are kept",
-    "error": "errors always stay",
-    "pending": "the tool is still running",
-    "undated": "no timestamp, so no age and no rank",
-    "current_turn": "part of the current turn",
-    "newest": "one of the newest {slots} tool results",
-    "young": "not over {minutes} minutes old",
-    "small": "replacing it would save too little",
-    "no_path": "the file it read is not known",
-    "newest_reads": "among the newest {keep} reads of each of its files",
-    "uncovered": "newer kept reads do not cover its lines",
-    "other": "no rule is about this tool",
-}
-"""Why a tool result is replaced or stays."""
-
-
 class pairs(GenericFunction[Any]):  # noqa: N801 - SQL functions are written small
     """The keys and values of a JSON object, as rows ``key``, ``value``."""
 
@@ -274,104 +239,28 @@ VERDICTS = Statement(
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
     .order_by(_ranked.c.seq)
 )
+_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/")(literal_column("40"))
+SAVED = Statement(
+    select(
+        cast(
+            func.coalesce(
+                func.sum(
+                    case(
+                        (_says["terminal"], _estimate - _number("terminal_tokens")),
+                        (_says["file_read"], _estimate - _number("file_read_tokens")),
+                        else_=_zero,
+                    )
+                ),
+                _zero,
+            ),
+            BIG,
+        )
+    )
+    .select_from(_ranked)
+    .outerjoin(_files, _files.c.seq == _ranked.c.seq)
+)
 READS = Statement(
     select(_reads.c.seq, _reads.c.path, _reads.c.start_line, _reads.c.end_line, _reads.c.contiguous).order_by(
         _reads.c.at.desc(), _reads.c.seq.desc()
     )
 )
-LAST_USER = Statement(
-    select(messages.c.seq)
-    .where(
-        messages.c.tree_id == bindparam("tree_id"),
-        messages.c.branch == bindparam("branch"),
-        messages.c.seq.between(bindparam("first"), bindparam("last")),
-        messages.c.role == literal_column("'user'"),
-    )
-    .order_by(messages.c.seq.desc())
-    .limit(literal_column("1"))
-)
-
-
-def verdicts(
-    connection: Connection, pointer: Pointer, policy: Policy, *, start: int, last: int, protected_from: int, now: int
-) -> dict[int, Verdict]:
-    """Return what the rules say of each tool result from position ``start`` to ``last``, by position."""
-    values = {
-        "tree_id": pointer.tree_id,
-        "branch": pointer.branch,
-        "start": start,
-        "last": last,
-        **_switches(policy),
-        "protected_from": protected_from,
-        "old_before": now - policy.terminal_max_age,
-    }
-    rows = VERDICTS.rows(connection, **values)
-    found = {seq: _verdict(seq, *row) for seq, *row in rows}
-    if policy.range_aware:
-        _keep_uncovered(found, READS.rows(connection, **values))
-    return found
-
-
-def reason(verdict: Verdict, policy: Policy) -> str:
-    """Return in words why a tool result is replaced or stays."""
-    return REASONS[verdict.why].format(
-        nth=f"{verdict.nth}.",
-        keep=policy.file_read_keep,
-        slots=policy.terminal_keep,
-        minutes=f"{policy.terminal_max_age / 60_000:g}",
-    )
-
-
-def _verdict(seq: int, call_seq: int | None, call_position: int | None, why: str, *rest: Any) -> Verdict:
-    call = None if call_seq is None or call_position is None else (call_seq, call_position)
-    return Verdict(seq, call, why if why in ("terminal", "file_read") else None, why, *rest)
-
-
-def _switches(policy: Policy) -> dict[str, Any]:
-    """Return the policy as values of the statement: switches as 0 or 1, placeholders by their length."""
-    return {
-        "kinds": json.dumps(dict(policy.tool_kinds)),
-        "sniff": int(policy.identity == "sniff"),
-        "adopt": int(policy.orphans == "adopt"),
-        "stderr_always": int(policy.stderr_is_error == "always"),
-        "stderr_nonzero": int(policy.stderr_is_error == "nonzero_exit"),
-        "exit_code_is_error": int(policy.exit_code_is_error),
-        "errors_take_slots": int(policy.errors_take_slots),
-        "dedupe": int(policy.dedupe),
-        "batch_all": int(policy.batch_rule == "all"),
-        "batch_any": int(policy.batch_rule == "any"),
-        "terminal": int(policy.terminal),
-        "terminal_keep": policy.terminal_keep,
-        "terminal_placeholder": len(policy.terminal_placeholder),
-        "file_read": int(policy.file_read),
-        "file_read_keep": policy.file_read_keep,
-        "file_read_placeholder": len(policy.file_read_placeholder),
-        "min_saving": policy.min_saving,
-    }
-
-
-def _keep_uncovered(found: dict[int, Verdict], reads: list[Row]) -> None:
-    """Keep every read whose lines the newer kept reads do not cover (A1.5); a kept one covers in its turn.
-
-    ``reads`` come newest first. Lines that were not read in one piece cover nothing.
-    """
-    kept: dict[str, list[tuple[int, int]]] = {}
-    for seq, group in groupby(reads, key=lambda read: read[0]):
-        read = [(path, (first or 1, last or NEVER), contiguous) for _, path, first, last, contiguous in group]
-        if found[seq].rule == "file_read" and not all(_covers(kept.get(path, []), lines) for path, lines, _ in read):
-            found[seq] = found[seq]._replace(rule=None, why="uncovered")
-        if found[seq].rule is None:
-            for path, lines, contiguous in read:
-                kept.setdefault(path, []).extend([lines] if contiguous else [])
-
-
-def _covers(kept: list[tuple[int, int]], lines: tuple[int, int]) -> bool:
-    """Tell whether the kept ranges together hold every line of a range."""
-    first, last = lines
-    for low, high in sorted(kept):
-        if low > first:
-            return False
-        first = max(first, high + 1)
-        if first > last:
-            return True
-    return first > last

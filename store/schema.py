@@ -7,10 +7,10 @@ stand before wide ones, because SQLite reads a row from its beginning. Alembic o
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKeyConstraint, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKeyConstraint, Index, Integer, LargeBinary, MetaData, Table, Text, literal_column
 from sqlalchemy.schema import SchemaItem
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -52,6 +52,7 @@ branches = _table(
     Column("parent_position", BIG, nullable=False),
     Column("session_id", IDENTIFIER),
     Column("created_at", BIG, nullable=False),
+    Column("records_seen", BIG, nullable=False, server_default="0"),
     ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
 )
 
@@ -159,6 +160,7 @@ summaries = _table(
     Column("key_actions", Text),
     Column("file_changes", Text),
     Column("body", Text, nullable=False),
+    Column("facts", Text),
     _of("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"]),
 )
@@ -182,8 +184,44 @@ compaction_records = _table(
     Column("created_at", BIG, nullable=False),
     Column("policy", Text),
     Column("error", Text),
+    Column("session_id", IDENTIFIER),
+    Column("kind", Text, nullable=False, server_default="summary"),
+    Column("undoes", BIG),
+    Column("lease_until", BIG),
+    Column("pinned", Text),
+    Column("cleared", Text),
     _of("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "summary"], ["summaries.tree_id", "summaries.summary"]),
+    Index(None, "tree_id", "branch", "compaction"),
+)
+Index(
+    "uq_compaction_records_running",
+    compaction_records.c.tree_id,
+    compaction_records.c.session_id,
+    unique=True,
+    sqlite_where=compaction_records.c.outcome == literal_column("'running'"),
+    postgresql_where=compaction_records.c.outcome == literal_column("'running'"),
+)
+
+message_facts = _table(
+    "message_facts",
+    *_position(),
+    Column("role", Text, nullable=False),
+    Column("turn", BIG, nullable=False),
+    Column("tokens", BIG, nullable=False),
+    Column("tokens_through", BIG, nullable=False),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
+usages = _table(
+    "usages",
+    *_position(),
+    _key("usage"),
+    Column("input", BIG, nullable=False),
+    Column("output", BIG, nullable=False),
+    Column("cached", BIG, nullable=False),
+    Column("at", BIG, nullable=False),
+    _of("branches", "tree_id", "branch"),
 )
 
 token_counts = _table(

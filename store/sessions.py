@@ -7,14 +7,14 @@ import secrets
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 
 from . import lines
 from .clock import Now, given
 from .errors import InvalidValue, SessionExists, SessionNotFound
 from .messages import decode, encode, is_text
 from .records import Session
-from .schema import BIG, branches, session_ids, sessions
+from .schema import BIG, branches, compaction_records, session_ids, sessions
 from .statements import Row, Statement
 
 ID_LIMIT = 512
@@ -27,6 +27,12 @@ INSERT_BRANCH = Statement(
 )
 INSERT_SESSION = Statement(
     insert(sessions).values({column.name: bindparam(column.name, type_=column.type) for column in sessions.columns})
+)
+NEWEST_RECORD = Statement(
+    select(compaction_records.c.compaction)
+    .where(compaction_records.c.tree_id == bindparam("tree_id"))
+    .order_by(compaction_records.c.compaction.desc())
+    .limit(literal_column("1"))
 )
 _COLUMNS = (
     sessions.c.id,
@@ -173,9 +179,16 @@ def insert_session(
         parent_position=parent_position,
         session_id=values["id"],
         created_at=values["created_at"],
+        records_seen=newest_record(connection, values["tree_id"]),
     )
     INSERT_SESSION.run(connection, **values)
     return session(connection, values["id"])
+
+
+def newest_record(connection: Connection, tree_id: int) -> int:
+    """Return the number of a tree's newest compaction record (0: none): what a new branch knows of its past."""
+    row = NEWEST_RECORD.row(connection, tree_id=tree_id)
+    return int(row[0]) if row else 0
 
 
 def checked_text(name: str, value: str | None) -> str | None:

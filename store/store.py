@@ -16,13 +16,16 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from sqlalchemy import URL, Connection
 
-from . import erasure, heads, history, tokenizing, verifying
+from . import budget, compaction, erasure, heads, history, tokenizing, verifying
 from . import sessions as known_sessions
 from . import view as views
 from .clock import Now, milliseconds
+from .compacting import announce, reads_messages, summarised
 from .engine import Database
 from .migrate import upgrade
-from .records import Erasure, StoredMessage, TokenTotal
+from .policy import Policy
+from .records import Compaction, Erasure, StoredMessage, TokenTotal
+from .summaries import Summarizer
 from .tokens import ESTIMATE, counter, message_tokens
 
 P = ParamSpec("P")
@@ -103,6 +106,11 @@ class Store:
     undo_rewind = writes(heads.undo_rewind)
     head_moves = reads(heads.moves)
     view = reads(views.view)
+    check = reads(budget.check)
+    record_usage = writes(budget.record_usage)
+    compactions = reads(compaction.compactions)
+    plan_compaction = reads(compaction.planned)
+    undo_compaction = writes(compaction.undo_compaction)
     erasures = reads(erasure.erasures)
     verify = reads(verifying.verify)
     _erase = writes(erasure.erase)
@@ -110,6 +118,10 @@ class Store:
     _keep_counts = writes(tokenizing.keep_counts)
     _token_total = reads(tokenizing.total)
     _estimated = reads(tokenizing.estimated)
+    _prepare = reads(compaction.prepare)
+    _begin = writes(compaction.begin)
+    _finish = writes(compaction.finish)
+    _clear = writes(compaction.clear)
 
     def pages(
         self, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None, *, size: int = 500
@@ -119,6 +131,57 @@ class Store:
         last = last if stop is None else min(stop, last)
         for first in range(max(1, start), last + 1, size):
             yield self.messages(session_id, first, min(first + size - 1, last))
+
+    def compact(
+        self,
+        session_id: str,
+        policy: Policy,
+        summarizer: Summarizer | None = None,
+        *,
+        reason: str = "manual",
+        now: Now = None,
+    ) -> Compaction:
+        """Hide what a policy does not keep behind a summary; return the record, or the answer that nothing is to do.
+
+        ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in extractive one); no
+        transaction is open while it works, for at most the policy's ``summary_timeout``. Whatever it does, nothing is
+        lost and nothing is raised: the outcome says so. Raises SessionNotFound, InvalidValue for an unknown reason.
+        """
+        moment = milliseconds(now)
+        job = self._prepare(session_id, policy, whole=reads_messages(summarizer), now=moment)
+        if isinstance(job, Compaction):
+            return job._replace(reason=reason)
+        number = self._begin(session_id, policy, job, reason=reason, now=moment)
+        if isinstance(number, Compaction):
+            return number._replace(reason=reason)
+        ended = self._finish(
+            session_id, policy, job, number, summarised(job, policy, summarizer), now=now
+        )
+        announce(ended)
+        return ended
+
+    def compact_if_needed(
+        self,
+        session_id: str,
+        policy: Policy,
+        summarizer: Summarizer | None = None,
+        *,
+        reason: str = "llm_call",
+        max_tokens: int | None = None,
+        last_usage: int | None = None,
+        user_input: str = "",
+        now: Now = None,
+    ) -> Compaction | None:
+        """Compact if a trigger of the policy fires; under batched clearing, clear if it is worth it (S3.27).
+
+        Returns the record of what was done last, None where nothing was. Arguments as for `check` and `compact`.
+        """
+        moment = milliseconds(now)
+        done = self._clear(session_id, policy, reason=reason, now=moment) if policy.clearing == "batched" else None
+        if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
+            compacted = self.compact(session_id, policy, summarizer, reason=reason, now=now)
+            done = compacted if compacted.id is not None else done
+        return done
 
     def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
         """Erase a session for good: its messages and all that was derived from them, down to the freed bytes.
@@ -176,6 +239,13 @@ class AsyncStore:
     view = awaits(Store.view)
     erasures = awaits(Store.erasures)
     verify = awaits(Store.verify)
+    check = awaits(Store.check)
+    record_usage = awaits(Store.record_usage)
+    compactions = awaits(Store.compactions)
+    plan_compaction = awaits(Store.plan_compaction)
+    undo_compaction = awaits(Store.undo_compaction)
+    compact = awaits(Store.compact)
+    compact_if_needed = awaits(Store.compact_if_needed)
     delete_session = awaits(Store.delete_session)
     count_tokens = awaits(Store.count_tokens)
 

@@ -9,24 +9,26 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, case, null, select
+from sqlalchemy import Column, Connection, Table, bindparam, case, null, select
 
 from . import lines, rules
 from .clock import Now, given
+from .compactions import Standing, Visible, active, records, shown
 from .errors import InvalidValue
 from .formats import FORMATS
 from .history import stored_calls
-from .lines import Pointer
+from .lines import Pointer, Segment
 from .messages import assemble, join_call
 from .policy import DEFAULT, Policy
 from .records import Entry, View, ViewStats
-from .repair import Item, Placed, arrange
-from .rules import NEVER, Verdict
-from .schema import messages, token_counts
+from .prefix import unchanged_tokens
+from .repair import Item, Placed, arrange, merged
+from .schema import message_facts, messages, token_counts
 from .statements import Row, Statement
-from .tokens import ESTIMATE, FRAMING_TOKENS, estimate, estimate_size, message_tokens
+from .tokens import ESTIMATE, estimate, message_tokens
+from .verdicts import Verdict, explained, verdicts
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +56,20 @@ VISIBLE = Statement(
     )
     .order_by(_m.c.seq)
 )
-COUNTS = Statement(
-    select(token_counts.c.encoding, token_counts.c.seq, token_counts.c.tokens).where(
-        token_counts.c.tree_id == bindparam("tree_id"),
-        token_counts.c.branch == bindparam("branch"),
-        token_counts.c.seq.between(bindparam("first"), bindparam("last")),
+
+
+def _tokens(table: Table, *columns: Column[Any]) -> Statement:
+    return Statement(
+        select(table.c.seq, table.c.tokens, *columns).where(
+            table.c.tree_id == bindparam("tree_id"),
+            table.c.branch == bindparam("branch"),
+            table.c.seq.between(bindparam("first"), bindparam("last")),
+        )
     )
-)
+
+
+ESTIMATES = _tokens(message_facts)
+COUNTS = _tokens(token_counts, token_counts.c.encoding)
 
 
 def view(
@@ -81,56 +90,69 @@ def view(
         raise InvalidValue(f"no format is named {format!r}; there are {', '.join(FORMATS)}")
     pointer = lines.find(connection, session_id)
     last = lines.position(pointer, at)
-    judged = _judge(connection, pointer, policy, last, given(now))
-    items = _read(connection, pointer, policy, judged, last)
-    placed = list(arrange(items, policy))
-    explain = _Explained(policy, judged, *_counts(connection, pointer, last))
+    known = records(connection, pointer, last)
+    visible = shown(active(known))
+    judged = verdicts(connection, pointer, policy, visible, last=last, now=given(now))
+    runs = _runs(connection, pointer, visible, last)
+    placed = list(arrange(_read(connection, pointer, policy, judged, runs), policy))
+    placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
+    if policy.summary_role == "merge":
+        placed = merged(placed)
+    explain = _Explained(policy, judged, *_counts(connection, pointer, runs))
     entries = [explain.entry(each) for each in placed]
-    stats = explain.stats(entries, raw=last)
-    for rule, text in LOGGED.items():
-        if stats.replaced.get(rule):
-            log.info(text, stats.replaced[rule], extra={"session_id": session_id, "rule": rule})
+    unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
+    stats = explain.stats(entries, raw=last)._replace(unchanged_tokens=unchanged)
+    _log(session_id, stats)
     return View([FORMATS[format](each) for each in placed], entries, stats, session_id, last)
 
 
-def _judge(connection: Connection, pointer: Pointer, policy: Policy, last: int, now: int) -> dict[int, Verdict]:
-    protected_from = _turn_start(connection, pointer, last) if policy.protect_current_turn else NEVER
-    return rules.verdicts(connection, pointer, policy, start=1, last=last, protected_from=protected_from, now=now)
-
-
-def _turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
-    """Return the position of the latest user message (1 where there is none: all is one turn)."""
-    for branch, first, end in reversed(lines.segments(connection, pointer, 1, last)):
-        row = rules.LAST_USER.row(connection, tree_id=pointer.tree_id, branch=branch, first=first, last=end)
-        if row:
-            return int(row[0])
-    return 1
+def _runs(connection: Connection, pointer: Pointer, visible: Visible, last: int) -> list[Segment]:
+    """Return the runs of positions that are visible: single pinned ones, then all from the first kept one."""
+    runs: list[Segment] = []
+    for position in visible.pinned:
+        runs += lines.segments(connection, pointer, position, min(position, last))
+    return runs + lines.segments(connection, pointer, visible.first_kept, last)
 
 
 def _read(
-    connection: Connection, pointer: Pointer, policy: Policy, judged: dict[int, Verdict], last: int
+    connection: Connection, pointer: Pointer, policy: Policy, judged: dict[int, Verdict], runs: list[Segment]
 ) -> list[Item]:
-    """Return the line's messages, replaced where the rules say so."""
+    """Return the visible messages, replaced where the rules say so."""
     replaced = json.dumps([verdict.seq for verdict in judged.values() if verdict.rule])
     items: list[Item] = []
-    for segment in lines.segments(connection, pointer, 1, last):
-        branch, first, end = segment
-        run = {"tree_id": pointer.tree_id, "branch": branch, "first": first, "last": end}
-        calls = stored_calls(connection, pointer.tree_id, segment)
-        rows = VISIBLE.rows(connection, **run, replaced=replaced)
+    for run in runs:
+        calls = stored_calls(connection, pointer.tree_id, run)
+        rows = VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced=replaced)
         items += [_item(row, calls.get(row[0]), judged.get(row[0]), policy) for row in rows]
     return items
 
 
-def _counts(connection: Connection, pointer: Pointer, last: int) -> tuple[str, dict[int, int]]:
-    """Return the tokenizer that counted most of the line, and its counts by position."""
+def _summary(standing: Standing, policy: Policy) -> Placed:
+    """Return a summary as the message that it is sent as."""
+    text = f"{policy.summary_heading}\n{standing.text}" if policy.summary_heading else standing.text
+    role = "system" if policy.summary_role == "merge" else policy.summary_role
+    why = f"stands for positions {standing.first} to {standing.last}, compaction {standing.compaction}"
+    return Placed(None, {"role": role, "content": text}, why, (), None, "summary")
+
+
+def _counts(
+    connection: Connection, pointer: Pointer, runs: list[Segment]
+) -> tuple[dict[int, int], str, dict[int, int]]:
+    """Return the estimates by position, the tokenizer that counted most of the messages, and its counts."""
+    estimates: dict[int, int] = {}
     counts: dict[str, dict[int, int]] = {}
-    for branch, first, end in lines.segments(connection, pointer, 1, last):
-        for encoding, seq, tokens in COUNTS.rows(
-            connection, tree_id=pointer.tree_id, branch=branch, first=first, last=end
-        ):
+    for run in runs:
+        values = {"tree_id": pointer.tree_id, **run._asdict()}
+        estimates.update(ESTIMATES.rows(connection, **values))
+        for seq, tokens, encoding in COUNTS.rows(connection, **values):
             counts.setdefault(encoding, {})[seq] = tokens
-    return max(counts.items(), key=lambda item: len(item[1]), default=(ESTIMATE, {}))
+    return estimates, *max(counts.items(), key=lambda item: len(item[1]), default=(ESTIMATE, {}))
+
+
+def _log(session_id: str, stats: ViewStats) -> None:
+    for rule, text in LOGGED.items():
+        if stats.replaced.get(rule):
+            log.info(text, stats.replaced[rule], extra={"session_id": session_id, "rule": rule})
 
 
 def _item(row: Row, calls: list[Row] | None, verdict: Verdict | None, policy: Policy) -> Item:
@@ -151,44 +173,46 @@ class _Explained(NamedTuple):
 
     policy: Policy
     judged: dict[int, Verdict]
+    estimates: dict[int, int]
     encoding: str
     counts: dict[int, int]
 
     def entry(self, placed: Placed) -> Entry:
         """Return the entry of a message in its place."""
-        verdict = self.judged.get(placed.seq or 0)
-        tokens = self._tokens(placed, verdict)
-        if verdict is None or verdict.rule is None:
-            rule = "repair" if placed.repair else None
-            why = placed.repair or (rules.reason(verdict, self.policy) if verdict else "")
-            return Entry(placed.seq, placed.message, rule, why, tokens, 0)
-        before = self.counts.get(verdict.seq) or FRAMING_TOKENS + estimate_size(verdict.length, verdict.size)
-        reason = rules.reason(verdict, self.policy)
-        return Entry(placed.seq, placed.message, verdict.rule, reason, tokens, before - tokens)
+        verdict = self.judged.get(placed.seq) if placed.seq else None
+        if verdict is not None and verdict.rule:
+            tokens = message_tokens(placed.message, estimate)
+            reason, saved = explained(verdict, self.policy), self._whole(verdict.seq) - tokens
+            return Entry(placed.seq, placed.message, verdict.rule, reason, tokens, saved)
+        if placed.seq is None or placed.rule:
+            tokens = message_tokens(placed.message, estimate)
+            return Entry(placed.seq, placed.message, placed.rule or "repair", placed.repair or "", tokens, 0)
+        rule = "repair" if placed.repair else None
+        why = placed.repair or (explained(verdict, self.policy) if verdict else "")
+        return Entry(placed.seq, placed.message, rule, why, self._whole(placed.seq), 0)
 
     def stats(self, entries: list[Entry], *, raw: int) -> ViewStats:
         """Return the totals of a view over a line of ``raw`` messages."""
-        replaced = Counter(entry.rule for entry in entries if entry.rule)
         saved: Counter[str] = Counter()
         for entry in entries:
             if entry.tokens_saved:
                 saved[str(entry.rule)] += entry.tokens_saved
-        counted = all(entry.seq in self.counts for entry in entries)
+        counted = self.counts.keys() >= {entry.seq for entry in entries if entry.seq}
         return ViewStats(
             messages=len(entries),
             raw_messages=raw,
-            replaced=dict(replaced),
+            replaced=dict(Counter(entry.rule for entry in entries if entry.rule)),
             tokens=sum(entry.tokens for entry in entries),
             tokens_saved=sum(saved.values()),
             saved_by_rule=dict(saved),
             first_changed=_first_changed(entries),
             counted_by=self.encoding if counted else ESTIMATE,
+            unchanged_tokens=None,
         )
 
-    def _tokens(self, placed: Placed, verdict: Verdict | None) -> int:
-        if placed.seq in self.counts and (verdict is None or verdict.rule is None):
-            return self.counts[placed.seq]
-        return message_tokens(placed.message, estimate)
+    def _whole(self, seq: int) -> int:
+        """Return what a message costs as it is stored."""
+        return self.counts.get(seq) or self.estimates[seq]
 
 
 def _first_changed(entries: list[Entry]) -> int | None:

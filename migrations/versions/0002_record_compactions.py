@@ -1,0 +1,191 @@
+"""Record compactions, clearings and usage; keep what budgets and boundaries are computed from in narrow rows."""
+
+from __future__ import annotations
+
+import re
+
+import sqlalchemy as sa
+from alembic import op
+
+from store.messages import assemble, join_call
+from store.tokens import estimate, message_tokens
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+RUNNING = sa.text("outcome = 'running'")
+
+
+def upgrade() -> None:
+    """Add the columns and tables, and fill the facts of the messages that are there."""
+    op.add_column("branches", sa.Column("records_seen", BIG, nullable=False, server_default="0"))
+    for column in (
+        sa.Column("session_id", IDENTIFIER),
+        sa.Column("kind", sa.Text(), nullable=False, server_default="summary"),
+        sa.Column("undoes", BIG),
+        sa.Column("lease_until", BIG),
+        sa.Column("pinned", sa.Text()),
+        sa.Column("cleared", sa.Text()),
+    ):
+        op.add_column("compaction_records", column)
+    op.add_column("summaries", sa.Column("facts", sa.Text()))
+    op.create_index(
+        "ix_compaction_records_tree_id_branch_compaction", "compaction_records", ["tree_id", "branch", "compaction"]
+    )
+    op.create_index(
+        "uq_compaction_records_running",
+        "compaction_records",
+        ["tree_id", "session_id"],
+        unique=True,
+        sqlite_where=RUNNING,
+        postgresql_where=RUNNING,
+    )
+    create_message_facts()
+    create_usages()
+    dialect = op.get_bind().dialect.name
+    op.execute("DROP VIEW compaction_log")
+    for view in (COMPACTION_LOG, HIDDEN_MESSAGES):
+        op.execute(sa.DDL(spelled(view, dialect).replace("%", "%%")))
+    fill(op.get_bind())
+
+
+def downgrade() -> None:
+    """Refuse: raw messages are never dropped by a schema change."""
+    raise NotImplementedError("go back by restoring the copy made before the upgrade")
+
+
+def create_message_facts() -> None:
+    """Create the narrow rows that budgets and boundaries read: role, turn, tokens, tokens of the line so far."""
+    op.create_table(
+        "message_facts",
+        sa.Column("tree_id", BIG, nullable=False),
+        sa.Column("branch", BIG, nullable=False),
+        sa.Column("seq", BIG, nullable=False),
+        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("turn", BIG, nullable=False),
+        sa.Column("tokens", BIG, nullable=False),
+        sa.Column("tokens_through", BIG, nullable=False),
+        sa.PrimaryKeyConstraint("tree_id", "branch", "seq", name="pk_message_facts"),
+        sa.ForeignKeyConstraint(
+            ["tree_id", "branch", "seq"],
+            ["messages.tree_id", "messages.branch", "messages.seq"],
+            name="fk_message_facts_messages",
+        ),
+        sqlite_strict=True,
+    )
+
+
+def create_usages() -> None:
+    """Create the record of what requests really cost, by the position that they were made at."""
+    op.create_table(
+        "usages",
+        sa.Column("tree_id", BIG, nullable=False),
+        sa.Column("branch", BIG, nullable=False),
+        sa.Column("seq", BIG, nullable=False),
+        sa.Column("usage", BIG, nullable=False),
+        sa.Column("input", BIG, nullable=False),
+        sa.Column("output", BIG, nullable=False),
+        sa.Column("cached", BIG, nullable=False),
+        sa.Column("at", BIG, nullable=False),
+        sa.PrimaryKeyConstraint("tree_id", "branch", "seq", "usage", name="pk_usages"),
+        sa.ForeignKeyConstraint(
+            ["tree_id", "branch"], ["branches.tree_id", "branches.branch"], name="fk_usages_branches"
+        ),
+        sqlite_strict=True,
+    )
+
+
+def fill(connection: sa.Connection) -> None:
+    """Compute the facts of all stored messages, parents' branches before their children's."""
+    branches = connection.execute(
+        sa.text("SELECT tree_id, branch, parent_branch, parent_position FROM branches ORDER BY tree_id, branch")
+    ).all()
+    for tree_id, branch, parent, position in branches:
+        turn, through = 0, 0
+        if parent is not None:
+            turn, through = connection.execute(
+                sa.text("SELECT turn, tokens_through FROM message_facts WHERE tree_id = :t AND branch = :b AND seq = :s"),
+                {"t": tree_id, "b": parent, "s": position},
+            ).one()
+        fill_branch(connection, {"t": tree_id, "b": branch}, turn, through)
+
+
+def fill_branch(connection: sa.Connection, place: dict[str, int], turn: int, through: int) -> None:
+    """Compute the facts of one branch's messages in the order of their positions."""
+    rows = connection.execute(
+        sa.text(
+            "SELECT seq, role, name, status, tool_call_id, created_at, message_id, extra, content_form, content"
+            " FROM messages WHERE tree_id = :t AND branch = :b ORDER BY seq"
+        ),
+        place,
+    )
+    for seq, *columns in rows:
+        calls = connection.execute(
+            sa.text(
+                "SELECT call_id, name, arguments_form, arguments, extra FROM tool_calls"
+                " WHERE tree_id = :t AND branch = :b AND seq = :s ORDER BY position"
+            ),
+            {**place, "s": seq},
+        ).all()
+        message = assemble(columns, [join_call(*call) for call in calls] or None)
+        tokens = message_tokens(message, estimate)
+        turn, through = turn + (columns[0] == "user"), through + tokens
+        connection.execute(
+            sa.text("INSERT INTO message_facts VALUES (:t, :b, :s, :role, :turn, :tokens, :through)"),
+            {**place, "s": seq, "role": columns[0], "turn": turn, "tokens": tokens, "through": through},
+        )
+
+
+ISO = {
+    "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
+    "postgresql": "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+}
+
+# A record counts on a line if it was made on it, at or before the line's head, and before the line left the branch.
+LINE_RECORDS = """WITH RECURSIVE segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+    SELECT s.tree_id, s.id, b.branch, s.head, NULL, b.parent_branch, b.parent_position, b.records_seen
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch, p.parent_position,
+           p.records_seen
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+),
+records AS (
+    SELECT g.session_id AS line, c.*
+    FROM segments g
+    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
+     AND (g.seen IS NULL OR c.compaction <= g.seen)
+)"""
+
+COMPACTION_LOG = f"""CREATE VIEW compaction_log AS
+{LINE_RECORDS}
+SELECT r.line AS session_id, r.compaction, iso(r.created_at) AS created_at, r.kind, r.reason, r.policy,
+       CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
+       r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
+       r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error
+FROM records r
+LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+LEFT JOIN records u ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+WHERE r.kind <> 'undo'"""
+
+HIDDEN_MESSAGES = f"""CREATE VIEW hidden_messages AS
+{LINE_RECORDS}
+SELECT r.line AS session_id, m.seq, m.role, r.compaction, iso(r.created_at) AS compacted_at, r.summary
+FROM records r
+JOIN session_segments g ON g.tree_id = r.tree_id AND g.session_id = r.line
+JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+ AND m.seq BETWEEN r.hidden_first AND r.hidden_last
+WHERE r.kind = 'summary' AND r.outcome = 'applied' AND m.role NOT IN ('system', 'developer')
+  AND NOT EXISTS (
+    SELECT 1 FROM records u
+    WHERE u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+  )"""
+
+
+def spelled(statement: str, dialect: str) -> str:
+    """Return a view's statement with its times spelled for a dialect."""
+    return re.sub(r"iso\(([a-z_.]+)\)", lambda found: ISO[dialect].format(column=found[1]), statement)

@@ -1,0 +1,181 @@
+"""What a view costs before it is built, and whether it should be compacted; reads narrow rows only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, insert, literal_column, select
+
+from . import lines, verdicts
+from .clock import Now, given
+from .compactions import NEVER, Record, Visible, active, line_cte, records, shown
+from .errors import InvalidValue
+from .facts import measure
+from .lines import Pointer
+from .planning import Plan, plan, tokens_at
+from .policy import Policy
+from .records import Check, Usage
+from .schema import BIG, usages
+from .statements import Statement
+from .tokens import estimate, s4_tokens
+
+_line = line_cte()
+LAST_USAGE = Statement(
+    select(usages.c.seq, usages.c.input, usages.c.output, usages.c.cached, usages.c.at)
+    .select_from(_line)
+    .join(
+        usages,
+        (usages.c.tree_id == bindparam("tree_id"))
+        & (usages.c.branch == _line.c.branch)
+        & (usages.c.seq <= _line.c.last),
+    )
+    .order_by(usages.c.seq.desc(), usages.c.usage.desc())
+    .limit(literal_column("1"))
+)
+NEXT_USAGE = Statement(
+    select(func.coalesce(func.max(usages.c.usage), literal_column("0")) + literal_column("1")).where(
+        usages.c.tree_id == bindparam("tree_id", type_=BIG),
+        usages.c.branch == bindparam("branch", type_=BIG),
+        usages.c.seq == bindparam("seq", type_=BIG),
+    )
+)
+INSERT_USAGE = Statement(insert(usages))
+
+
+class Budget(NamedTuple):
+    """What a line's view is made of and costs at a moment."""
+
+    known: list[Record]
+    shown: Visible
+    messages: int
+    tokens: int
+
+
+def record_usage(
+    connection: Connection, session_id: str, *, input: int, output: int, cached: int = 0, now: Now = None
+) -> Usage:
+    """Record what the request at the session's head really cost, as the provider said. Raises InvalidValue."""
+    for name, tokens in (("input", input), ("output", output), ("cached", cached)):
+        if type(tokens) is not int or not 0 <= tokens < 2**62:
+            raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+    pointer = lines.lock(connection, session_id)
+    place = {"tree_id": pointer.tree_id, "branch": pointer.branch, "seq": pointer.head}
+    row = NEXT_USAGE.row(connection, **place)
+    assert row is not None
+    moment = given(now)
+    INSERT_USAGE.run_many(connection, [(*place.values(), row[0], input, output, cached, moment)])
+    return Usage(pointer.head, input, output, cached, moment)
+
+
+def last_usage(connection: Connection, pointer: Pointer, last: int) -> Usage | None:
+    """Return the usage recorded last on a line, up to a position."""
+    row = LAST_USAGE.row(connection, tree_id=pointer.tree_id, branch=pointer.branch, last=last, newest=NEVER)
+    return Usage._make(row) if row else None
+
+
+def budget(connection: Connection, pointer: Pointer, policy: Policy, now: int) -> Budget:
+    """Return what a line's view costs, by the estimate."""
+    known = records(connection, pointer, pointer.head)
+    visible = shown(active(known))
+    before = measure(connection, pointer, visible.first_kept - 1).tokens
+    tokens = measure(connection, pointer, pointer.head).tokens - before
+    tokens += tokens_at(connection, pointer, visible.pinned) + sum(each.tokens for each in visible.summaries)
+    tokens -= verdicts.saved(connection, pointer, policy, visible, now=now)
+    messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)
+    return Budget(known, visible, messages, tokens)
+
+
+def check(
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    max_tokens: int | None = None,
+    last_usage: int | None = None,
+    user_input: str = "",
+    *,
+    now: Now = None,
+) -> Check:
+    """Tell whether a session's view should be compacted before the next request (S3.20, S3.25, S3.26, S4.36).
+
+    ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never overflows);
+    ``last_usage`` all tokens of the last request (what `record_usage` recorded); ``user_input`` what will be added.
+    Raises SessionNotFound, InvalidValue.
+    """
+    pointer = lines.find(connection, session_id)
+    window = _window(policy, max_tokens)
+    cost = budget(connection, pointer, policy, given(now))
+    usage = _usage(connection, pointer, cost) if last_usage is None else last_usage
+    total = cost.tokens + s4_tokens(user_input)
+    used = None if usage is None else usage + s4_tokens(user_input)
+    overflow = reaches(max(total, used or 0), policy.overflow_ratio or 1.0, window)
+    why = triggered(policy, messages=cost.messages, tokens=total, used=used, window=window)
+    if why is None:
+        return Check(overflow, False, total, 0, "below every trigger of the policy")
+    held = holds_back(connection, pointer, policy, cost.known)
+    if held:
+        return Check(overflow, False, total, 0, f"{why}; {held}")
+    planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    if planned.nothing:
+        return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
+    return Check(overflow, True, total, savings(policy, planned), why)
+
+
+def triggered(policy: Policy, *, messages: int, tokens: int, used: int | None, window: int) -> str | None:
+    """Return which trigger of a policy fires, in words; None where none does."""
+    if messages < policy.min_messages:
+        return None
+    for fires, why in (
+        (policy.trigger_messages is not None and messages >= policy.trigger_messages, f"{messages} messages"),
+        (policy.trigger_tokens is not None and tokens >= policy.trigger_tokens, f"{tokens} tokens"),
+        (reaches(tokens, policy.trigger_ratio, window), f"{tokens} of {window} tokens"),
+        (used is not None and reaches(used, policy.trigger_usage, window), f"usage {used} of {window} tokens"),
+        (used is None and reaches(tokens, policy.trigger_usage, window), f"about {tokens} of {window} tokens"),
+    ):
+        if fires:
+            return why
+    return None
+
+
+def reaches(tokens: int, ratio: float | None, window: int) -> bool:
+    """Tell whether tokens reach a share of a window, in whole numbers (A4.21); an unknown window is never reached."""
+    return ratio is not None and window > 0 and tokens >= Fraction(str(ratio)) * window
+
+
+def holds_back(connection: Connection, pointer: Pointer, policy: Policy, known: list[Record]) -> str | None:
+    """Return why nothing is tried now though a trigger fires: too many failures or attempts in this turn."""
+    turn = measure(connection, pointer, pointer.head).turn
+    tries = [record for record in known if record.kind == "summary" and record.outcome != "running"]
+    since = [record for record in tries if measure(connection, pointer, record.head).turn == turn]
+    failures = 0
+    for record in reversed(since):
+        if record.outcome == "applied":
+            break
+        failures += 1
+    if failures >= policy.back_off_after:
+        return f"{failures} attempts failed in this turn, waiting for the next one"
+    if len(since) - failures >= policy.max_iterations:
+        return f"compacted {len(since) - failures} times in this turn already, which is the limit"
+    return None
+
+
+def savings(policy: Policy, planned: Plan) -> int:
+    """Return about how many tokens a compaction would save (A3.14)."""
+    longest = policy.summary_max_chars + policy.facts_chars
+    return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
+
+
+def _window(policy: Policy, max_tokens: int | None) -> int:
+    window = policy.context_window if max_tokens is None else max_tokens
+    if window is not None and (type(window) is not int or window < 0):
+        raise InvalidValue(f"max_tokens is a number of tokens from 0 (unknown), not {window!r}")
+    return window or 0
+
+
+def _usage(connection: Connection, pointer: Pointer, cost: Budget) -> int | None:
+    """Return the tokens of the last request, None where it was made before the view last changed (A4.8)."""
+    usage = last_usage(connection, pointer, pointer.head)
+    changed = max((record.created_at for record in active(cost.known)), default=None)
+    if usage is None or (changed is not None and changed >= usage.at):
+        return None
+    return usage.input + usage.output

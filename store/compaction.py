@@ -1,0 +1,405 @@
+"""Compactions as recorded events: planned, begun, and then applied, rejected or failed; undone by another record.
+
+No transaction is open while a summary is being written. Appends go on meanwhile: what was planned is applied to the
+range that it was planned for, if the line still runs through it, or rejected.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, bindparam, insert, literal_column, select, update
+
+from . import lines
+from .budget import Budget, budget, last_usage
+from .clock import Now, given
+from .compactions import Standing, active, history, records
+from .errors import CompactionError, InvalidValue
+from .history import read
+from .lines import Pointer
+from .messages import encode
+from .ledger import hidden_facts
+from .planning import Plan, plan, trim
+from .policy import Policy
+from .records import Compaction, StoredMessage
+from .schema import compaction_records, summaries
+from .sessions import newest_record
+from .statements import Statement
+from .summaries import Summary, fit, ledger, rendered
+from .tokens import FRAMING_TOKENS, estimate
+from .verdicts import saving, verdicts
+
+REASONS = ("llm_call", "tool_execution", "manual")
+"""Why a compaction is made (S3.12)."""
+LEASE = 60_000
+"""Ms beyond a summarizer's time after which a compaction that never ended is taken for dead."""
+
+_c = compaction_records
+_names = [column.name for column in compaction_records.columns]
+INSERT_RECORD = Statement(insert(_c).values({name: bindparam(name, type_=_c.c[name].type) for name in _names}))
+RUNNING = Statement(
+    select(_c.c.compaction, _c.c.lease_until).where(
+        _c.c.tree_id == bindparam("tree_id"),
+        _c.c.session_id == bindparam("session_id"),
+        _c.c.outcome == literal_column("'running'"),
+    )
+)
+_ENDED = (
+    *("branch", "head", "outcome", "first_kept", "hidden_first", "hidden_last", "summary", "messages_before"),
+    *("messages_after", "tokens_before", "tokens_after", "error", "pinned", "created_at"),
+)
+RUNNING_VALUES = Statement(
+    select(*(_c.c[name] for name in _ENDED)).where(
+        _c.c.tree_id == bindparam("tree_id"), _c.c.compaction == bindparam("number")
+    )
+)
+END_RECORD = Statement(
+    update(_c)
+    .where(
+        and_(
+            _c.c.tree_id == bindparam("tree"),
+            _c.c.compaction == bindparam("number"),
+            _c.c.outcome == literal_column("'running'"),
+        )
+    )
+    .values({name: bindparam(name, type_=_c.c[name].type) for name in _ENDED})
+)
+INSERT_SUMMARY = Statement(
+    insert(summaries).values({column.name: bindparam(column.name, type_=column.type) for column in summaries.columns})
+)
+NEWEST_SUMMARY = Statement(
+    select(summaries.c.summary)
+    .where(summaries.c.tree_id == bindparam("tree_id"))
+    .order_by(summaries.c.summary.desc())
+    .limit(literal_column("1"))
+)
+
+
+class Job(NamedTuple):
+    """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position."""
+
+    plan: Plan
+    holder: int
+    messages: list[StoredMessage]
+    transcript: str
+    previous: Standing | None
+    facts: str
+
+
+class Result(NamedTuple):
+    """What came of a summarizer: a summary, or what stands in its place, and what went wrong."""
+
+    summary: Summary | None
+    error: str | None = None
+
+
+def compactions(connection: Connection, session_id: str) -> list[Compaction]:
+    """Return a line's compactions, oldest first, undone ones marked. Raises SessionNotFound."""
+    pointer = lines.find(connection, session_id)
+    return history(records(connection, pointer, pointer.head))
+
+
+def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now = None) -> Plan:
+    """Return what `compact` would do now, changing nothing. Raises SessionNotFound."""
+    pointer = lines.find(connection, session_id)
+    cost = budget(connection, pointer, policy, given(now))
+    return plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+
+
+def prepare(
+    connection: Connection, session_id: str, policy: Policy, *, whole: bool = False, now: Now = None
+) -> Job | Compaction:
+    """Return what a summarizer is to be given, or the answer that there is nothing to compact.
+
+    Everything that will be hidden is in the transcript: where it is too long, the cut moves back (A2.7). A summarizer
+    that reads the messages themselves needs none: ``whole``. Raises SessionNotFound.
+    """
+    moment = given(now)
+    pointer = lines.find(connection, session_id)
+    cost = budget(connection, pointer, policy, moment)
+    todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    if todo.nothing:
+        return _answer(pointer, policy, "nothing", todo.nothing, moment)
+    messages = _hidden(connection, session_id, todo)
+    fitted = fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+    if not whole and fitted.messages_shown < len(messages):
+        if fitted.messages_shown == 0:
+            return _answer(pointer, policy, "nothing", "the first turn alone is longer than a transcript may be", moment)
+        reach = messages[fitted.messages_shown].seq - todo.first
+        less = policy.model_copy(update={"window_messages": reach, "boundary": "group"})
+        todo = plan(connection, pointer, less, cost.shown, tokens=cost.tokens)
+        if todo.nothing:
+            return _answer(pointer, policy, "nothing", todo.nothing, moment)
+        messages = _hidden(connection, session_id, todo)
+        fitted = fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+    fold = policy.previous_summary == "fold" and cost.shown.summaries
+    return Job(
+        plan=todo,
+        holder=_holder(connection, pointer, todo.last),
+        messages=messages,
+        transcript=fitted.transcript,
+        previous=cost.shown.summaries[-1] if fold else None,
+        facts=ledger(hidden_facts(connection, pointer, todo.last), policy.facts_chars),
+    )
+
+
+def begin(
+    connection: Connection, session_id: str, policy: Policy, job: Job, *, reason: str = "manual", now: Now = None
+) -> int | Compaction:
+    """Open a compaction's record and return its number, or the answer that another one is running.
+
+    Only one compaction of a session runs at a time: the database itself refuses a second running record.
+    """
+    if reason not in REASONS:
+        raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id)
+    running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
+    if running and (running[1] or 0) > moment:
+        return _answer(pointer, policy, "rejected", f"compaction {running[0]} is still running", moment)
+    if running:
+        _end(connection, pointer, running[0], outcome="failed", error="it never ended")
+    return _insert(
+        connection,
+        pointer,
+        policy,
+        kind="summary",
+        outcome="running",
+        reason=reason,
+        lease_until=moment + int(policy.summary_timeout * 1000) + LEASE,
+        created_at=moment,
+        messages_before=job.plan.messages_before,
+        tokens_before=job.plan.tokens_before,
+    )
+
+
+def finish(
+    connection: Connection, session_id: str, policy: Policy, job: Job, number: int, result: Result, *, now: Now = None
+) -> Compaction:
+    """End a compaction: apply its summary if the line still runs through its range and the view gets smaller."""
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id)
+    running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
+    if not running or running[0] != number:
+        return _answer(pointer, policy, "rejected", "another compaction took its place", moment)
+    cost = budget(connection, pointer, policy, moment)
+    problem = _moved(connection, pointer, job, cost.shown.first_kept)
+    if problem:
+        _end(connection, pointer, number, outcome="rejected", error=problem)
+    elif result.summary is None:
+        _fail(connection, pointer, policy, number, result, cost)
+    else:
+        _apply(connection, pointer, policy, job, number, result, cost, moment)
+    return _recorded(connection, pointer, number)
+
+
+def undo_compaction(
+    connection: Connection, session_id: str, compaction_id: int, *, now: Now = None
+) -> Compaction:
+    """Bring back what a compaction hid or cleared, by a record of the undoing; return the compaction.
+
+    The newest in force goes first, because later ones were made upon it. Raises SessionNotFound, CompactionError.
+    """
+    pointer = lines.lock_tree(connection, session_id)
+    in_force = active(records(connection, pointer, pointer.head))
+    numbers = [record.compaction for record in in_force]
+    if compaction_id not in numbers:
+        raise CompactionError(f"compaction {compaction_id!r} is not in force on session {session_id!r}")
+    newest = next(record.compaction for record in reversed(in_force) if record.kind == in_force[numbers.index(compaction_id)].kind)
+    if compaction_id != newest:
+        raise CompactionError(f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first")
+    _insert(
+        connection,
+        pointer,
+        None,
+        kind="undo",
+        outcome="applied",
+        reason="manual",
+        undoes=compaction_id,
+        created_at=given(now),
+    )
+    return _recorded(connection, pointer, compaction_id)
+
+
+def clear(
+    connection: Connection, session_id: str, policy: Policy, *, reason: str = "llm_call", now: Now = None
+) -> Compaction | None:
+    """Record a clearing under batched clearing, if enough would be freed or the cache is cold; None where not."""
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id)
+    known = records(connection, pointer, pointer.head)
+    cost = budget(connection, pointer, policy, moment)
+    always = policy.model_copy(update={"clearing": "always"})
+    found = verdicts(connection, pointer, always, cost.shown, last=pointer.head, now=moment)
+    fresh = [verdict for verdict in found.values() if verdict.rule and verdict.seq not in cost.shown.cleared]
+    freed = sum(saving(verdict, policy) for verdict in fresh)
+    usage = last_usage(connection, pointer, pointer.head)
+    cold = usage is not None and moment - usage.at >= policy.clear_cold_after
+    if not fresh or (freed < policy.clear_min_freed and not cold):
+        return None
+    number = _insert(
+        connection,
+        pointer,
+        policy,
+        kind="clear",
+        outcome="applied",
+        reason=reason,
+        cleared=encode([[verdict.seq, verdict.rule] for verdict in fresh]),
+        messages_before=cost.messages,
+        messages_after=cost.messages,
+        tokens_before=cost.tokens,
+        tokens_after=cost.tokens - freed,
+        created_at=moment,
+    )
+    return _recorded(connection, pointer, number)
+
+
+def _hidden(connection: Connection, session_id: str, todo: Plan) -> list[StoredMessage]:
+    return [each for each in read(connection, session_id, todo.first, todo.last) if each.seq not in todo.pinned]
+
+
+def _holder(connection: Connection, pointer: Pointer, position: int) -> int:
+    return lines.segments(connection, pointer, position, position)[0].branch
+
+
+def _moved(connection: Connection, pointer: Pointer, job: Job, first_kept: int) -> str | None:
+    """Say why a plan no longer fits its line; None where it does."""
+    if pointer.head < job.plan.last or _holder(connection, pointer, job.plan.last) != job.holder:
+        return "the session was rewound to before the end of the range"
+    if first_kept != job.plan.first:
+        return "the range begins elsewhere by now: a compaction was undone or made meanwhile"
+    return None
+
+
+def _apply(
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    job: Job,
+    number: int,
+    result: Result,
+    cost: Budget,
+    moment: int,
+) -> None:
+    """Apply a summary, unless the view would not get smaller by it."""
+    assert result.summary is not None
+    text = rendered(result.summary)
+    cost_of_it = FRAMING_TOKENS + estimate("\n\n".join((policy.summary_heading, text, job.facts)))
+    gone = job.plan.tokens_hidden + (job.previous.tokens if job.previous else 0)
+    if cost_of_it >= gone:
+        _end(
+            connection, pointer, number, outcome="rejected",
+            error=f"the summary takes {cost_of_it} tokens, what it stands for {gone}",
+        )
+        return
+    summary = _keep_summary(connection, pointer, job, result.summary, text, cost_of_it, moment)
+    _end(
+        connection,
+        pointer,
+        number,
+        outcome="applied",
+        error=result.error,
+        **_range(job.plan),
+        summary=summary,
+        messages_after=cost.messages - job.plan.messages + (0 if job.previous else 1),
+        tokens_after=cost.tokens - gone + cost_of_it,
+        created_at=moment,
+    )
+
+
+def _fail(
+    connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget
+) -> None:
+    """Record a failure; a policy with a hard limit hides its oldest turns all the same, without a summary (S2.27)."""
+    todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    if policy.on_failure != "trim" or todo.nothing:
+        _end(connection, pointer, number, outcome="failed", error=result.error)
+        return
+    _end(
+        connection,
+        pointer,
+        number,
+        outcome="applied",
+        error=result.error,
+        **_range(todo),
+        messages_after=cost.messages - todo.messages,
+        tokens_after=cost.tokens - todo.tokens_hidden,
+    )
+
+
+def _range(todo: Plan) -> dict[str, Any]:
+    """Return what a plan hides as columns of its record."""
+    return {
+        "first_kept": todo.last + 1,
+        "hidden_first": todo.first,
+        "hidden_last": todo.last,
+        "pinned": encode(list(todo.pinned)),
+    }
+
+
+def _keep_summary(
+    connection: Connection, pointer: Pointer, job: Job, summary: Summary, text: str, tokens: int, moment: int
+) -> int:
+    newest = NEWEST_SUMMARY.row(connection, tree_id=pointer.tree_id)
+    number = int(newest[0]) + 1 if newest else 1
+    INSERT_SUMMARY.run(
+        connection,
+        tree_id=pointer.tree_id,
+        summary=number,
+        branch=pointer.branch,
+        first=job.previous.first if job.previous else job.plan.first,
+        last=job.plan.last,
+        supersedes=job.previous.number if job.previous else None,
+        tokens=tokens,
+        model=summary.model,
+        prompt_version=summary.prompt_version,
+        digest=sha256(b"".join(each.digest for each in job.messages)).digest(),
+        created_at=moment,
+        title=summary.title,
+        key_actions=encode([action._asdict() for action in summary.key_actions]),
+        file_changes=encode([change._asdict() for change in summary.file_changes]),
+        body=text,
+        facts=job.facts or None,
+    )
+    return number
+
+
+def _insert(connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any) -> int:
+    number = newest_record(connection, pointer.tree_id) + 1
+    given_values = {
+        "tree_id": pointer.tree_id,
+        "compaction": number,
+        "branch": pointer.branch,
+        "head": pointer.head,
+        "session_id": pointer.session_id,
+        "policy": policy.name if policy else None,
+        **values,
+    }
+    INSERT_RECORD.run(connection, **{name: given_values.get(name) for name in _names})
+    return number
+
+
+def _end(connection: Connection, pointer: Pointer, number: int, **values: Any) -> None:
+    """End a running record where the line is now: from here on it counts."""
+    old = RUNNING_VALUES.row(connection, tree_id=pointer.tree_id, number=number)
+    assert old is not None
+    kept = dict(zip(_ENDED, old, strict=True))
+    END_RECORD.run(
+        connection,
+        tree=pointer.tree_id,
+        number=number,
+        **{**kept, "branch": pointer.branch, "head": pointer.head, **values},
+    )
+
+
+def _recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
+    return next(each for each in history(records(connection, pointer, pointer.head)) if each.id == number)
+
+
+def _answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:
+    """Return what is not recorded: that there is nothing to do, or that it cannot be done now."""
+    return Compaction(
+        None, "summary", outcome, "manual", policy.name, None, None, (), None, None, None, None, None, None, error,
+        pointer.head, moment,
+    )

@@ -1,0 +1,214 @@
+"""Which compactions count on a line, and what they leave visible.
+
+A record counts on a line if it was made on that line, at or before its head, and before the line left the branch it
+was made on: so forks keep the compactions of their past, a sibling never sees a later one, a rewind to before it
+brings the messages back, and undoing the rewind hides them again. An undo is a record like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, case, literal_column, select
+from sqlalchemy.sql.selectable import CTE
+
+from .lines import Pointer
+from .records import Compaction
+from .schema import BIG, branches, compaction_records, summaries
+from .statements import Statement
+
+NEVER = 2**62
+"""A position beyond all lines."""
+
+
+class Record(NamedTuple):
+    """A record of a line; ``pinned`` stay visible though hidden by position, ``cleared`` are (position, rule)."""
+
+    compaction: int
+    kind: str
+    outcome: str
+    reason: str
+    policy: str | None
+    head: int
+    hidden_first: int | None
+    hidden_last: int | None
+    first_kept: int | None
+    pinned: str | None
+    cleared: str | None
+    undoes: int | None
+    messages_before: int | None
+    messages_after: int | None
+    tokens_before: int | None
+    tokens_after: int | None
+    created_at: int
+    error: str | None
+    summary: int | None
+    supersedes: int | None
+    summary_tokens: int | None
+    title: str | None
+    body: str | None
+    facts: str | None
+
+
+class Standing(NamedTuple):
+    """A summary that stands in a view for ``first`` to ``last``: its whole ``text``, and its body without facts."""
+
+    number: int
+    compaction: int
+    first: int
+    last: int
+    tokens: int
+    text: str
+    body: str
+
+
+class Visible(NamedTuple):
+    """What a line shows: the pinned positions, the summaries, then everything from ``first_kept`` on."""
+
+    first_kept: int
+    pinned: tuple[int, ...]
+    summaries: tuple[Standing, ...]
+    cleared: dict[int, str]
+
+
+def line_cte() -> CTE:
+    """Build the walk up a line's branches with the newest record that each part of it may know."""
+    top = (
+        select(
+            branches.c.branch,
+            branches.c.parent_branch,
+            branches.c.parent_position,
+            branches.c.records_seen,
+            bindparam("last", type_=BIG).label("last"),
+            bindparam("newest", type_=BIG).label("newest"),
+        )
+        .where(branches.c.tree_id == bindparam("tree_id"), branches.c.branch == bindparam("branch"))
+        .cte("line", recursive=True)
+    )
+    parents = branches.alias("parents")
+    return top.union_all(
+        select(
+            parents.c.branch,
+            parents.c.parent_branch,
+            parents.c.parent_position,
+            parents.c.records_seen,
+            case((top.c.parent_position < top.c.last, top.c.parent_position), else_=top.c.last),
+            top.c.records_seen,
+        )
+        .join(top, parents.c.branch == top.c.parent_branch)
+        .where(parents.c.tree_id == bindparam("tree_id"))
+    )
+
+
+_line = line_cte()
+_c, _s = compaction_records, summaries
+RECORDS = Statement(
+    select(
+        *(_c.c[name] for name in Record._fields[:19]),
+        _s.c.supersedes,
+        _s.c.tokens,
+        _s.c.title,
+        _s.c.body,
+        _s.c.facts,
+    )
+    .select_from(_line)
+    .join(
+        _c,
+        (_c.c.tree_id == bindparam("tree_id"))
+        & (_c.c.branch == _line.c.branch)
+        & (_c.c.head <= _line.c.last)
+        & (_c.c.compaction <= _line.c.newest),
+    )
+    .outerjoin(_s, (_s.c.tree_id == bindparam("tree_id")) & (_s.c.summary == _c.c.summary))
+    .order_by(_c.c.compaction)
+)
+ANY_RECORD = Statement(
+    select(_c.c.compaction).where(_c.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
+)
+
+
+def records(connection: Connection, pointer: Pointer, last: int) -> list[Record]:
+    """Return the records that count on a line up to a position, oldest first."""
+    if ANY_RECORD.row(connection, tree_id=pointer.tree_id) is None:
+        return []
+    rows = RECORDS.rows(connection, tree_id=pointer.tree_id, branch=pointer.branch, last=last, newest=NEVER)
+    return [Record._make(row) for row in rows]
+
+
+def active(known: list[Record]) -> list[Record]:
+    """Return the records in force: applied, and not undone."""
+    undone = {record.undoes for record in known if record.kind == "undo"}
+    return [
+        record
+        for record in known
+        if record.kind != "undo" and record.outcome == "applied" and record.compaction not in undone
+    ]
+
+
+def visible(connection: Connection, pointer: Pointer, last: int) -> Visible:
+    """Return what a line shows up to a position."""
+    return shown(active(records(connection, pointer, last)))
+
+
+def shown(in_force: list[Record]) -> Visible:
+    """Return what the records in force leave visible."""
+    hiding = [record for record in in_force if record.kind == "summary"]
+    superseded = {record.supersedes for record in hiding}
+    pinned: set[int] = set()
+    cleared: dict[int, str] = {}
+    first_kept = 1
+    for record in hiding:
+        first_kept = max(first_kept, record.first_kept or 1)
+        pinned.update(json.loads(record.pinned or "[]"))
+    for record in in_force:
+        cleared.update((seq, rule) for seq, rule in json.loads(record.cleared or "[]"))
+    standing = tuple(_standing(record) for record in hiding if record.summary and record.summary not in superseded)
+    return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), standing, cleared)
+
+
+def compaction(record: Record, *, undone: bool = False) -> Compaction:
+    """Return a record as it is given out."""
+    hidden = None
+    if record.hidden_first is not None and record.hidden_last is not None:
+        hidden = (record.hidden_first, record.hidden_last)
+    return Compaction(
+        id=record.compaction,
+        kind=record.kind,
+        outcome="undone" if undone else record.outcome,
+        reason=record.reason,
+        policy=record.policy,
+        hidden=hidden,
+        first_kept=record.first_kept,
+        cleared=tuple((seq, rule) for seq, rule in json.loads(record.cleared or "[]")),
+        summary=record.body,
+        title=record.title,
+        messages_before=record.messages_before,
+        messages_after=record.messages_after,
+        tokens_before=record.tokens_before,
+        tokens_after=record.tokens_after,
+        error=record.error,
+        head=record.head,
+        created_at=record.created_at,
+    )
+
+
+def history(known: list[Record]) -> list[Compaction]:
+    """Return records as they are given out, undone ones marked."""
+    undone = {record.undoes for record in known if record.kind == "undo"}
+    return [
+        compaction(record, undone=record.compaction in undone) for record in known if record.kind != "undo"
+    ]
+
+
+def _standing(record: Record) -> Standing:
+    assert record.summary is not None
+    return Standing(
+        record.summary,
+        record.compaction,
+        record.hidden_first or 1,
+        record.hidden_last or 0,
+        record.summary_tokens or 0,
+        "\n\n".join(text for text in (record.body, record.facts) if text),
+        record.body or "",
+    )

@@ -1,0 +1,101 @@
+"""The exact facts of what a compaction hides: files touched, commands with their exit codes, errors.
+
+Models' summaries lose nearly all of them, so they are read from the tables and added to every summary.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, and_, bindparam, func, literal_column, select
+
+from .lines import Pointer, segments_cte
+from .messages import content_text, decode
+from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
+from .statements import Row, Statement
+from .summaries import HiddenFact, command_of
+
+_walk = segments_cte()
+_r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
+_on_line = and_(
+    _r.c.tree_id == bindparam("tree_id"),
+    _r.c.branch == _walk.c.branch,
+    _r.c.seq.between(_walk.c.first, _walk.c.last),
+)
+_kind = func.coalesce(_k.c.kind, literal_column("'other'"))
+_holder = _walk.alias("holders")
+RESULTS = Statement(
+    select(
+        _r.c.branch,
+        _r.c.seq,
+        _r.c.tool_name,
+        _kind,
+        _r.c.exit_code,
+        _r.c.error_prefix,
+        _r.c.status,
+        _c.c.arguments_form,
+        _c.c.arguments,
+    )
+    .select_from(_walk)
+    .join(_r, _on_line)
+    .outerjoin(_k, _k.c.name == _r.c.tool_name)
+    .outerjoin(_holder, _r.c.call_seq.between(_holder.c.first, _holder.c.last))
+    .outerjoin(
+        _c,
+        and_(
+            _c.c.tree_id == bindparam("tree_id"),
+            _c.c.branch == _holder.c.branch,
+            _c.c.seq == _r.c.call_seq,
+            _c.c.position == _r.c.call_position,
+        ),
+    )
+    .order_by(_r.c.seq)
+)
+PATHS = Statement(
+    select(_p.c.path, func.max(_p.c.seq), func.max(_kind))
+    .select_from(_walk)
+    .join(_r, _on_line)
+    .join(_p, and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _r.c.branch, _p.c.seq == _r.c.seq))
+    .outerjoin(_k, _k.c.name == _r.c.tool_name)
+    .group_by(_p.c.path)
+    .order_by(func.max(_p.c.seq), _p.c.path)
+)
+CONTENT = Statement(
+    select(_m.c.content_form, _m.c.content).where(
+        _m.c.tree_id == bindparam("tree_id"), _m.c.branch == bindparam("branch"), _m.c.seq == bindparam("seq")
+    )
+)
+
+ERRORS = 50
+"""Errors whose text is read, the newest ones."""
+FIRST_LINES = 200
+"""Code points of an error that are kept."""
+
+
+def hidden_facts(connection: Connection, pointer: Pointer, last: int) -> list[HiddenFact]:
+    """Return the facts of a line up to a position, oldest first."""
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
+    results = RESULTS.rows(connection, **line)
+    files = [HiddenFact("file", path, kind) for path, _, kind in PATHS.rows(connection, **line)]
+    failed = [row for row in results if _is_error(row)]
+    errors = [_error(connection, pointer, row) for row in failed[-ERRORS:]]
+    return [*files, *(fact for row in results if (fact := _command(row))), *errors]
+
+
+def _is_error(row: Row) -> bool:
+    _, _, _, kind, exit_code, error_prefix, status, _, _ = row
+    return bool(error_prefix) or status == "error" or (kind == "terminal" and exit_code not in (None, 0))
+
+
+def _command(row: Row) -> HiddenFact | None:
+    _, _, _, kind, exit_code, _, _, form, arguments = row
+    if kind != "terminal" or arguments is None:
+        return None
+    command = command_of(decode(arguments) if form == "json" else arguments)
+    return HiddenFact("command", command, None if exit_code is None else f"exit {exit_code}") if command else None
+
+
+def _error(connection: Connection, pointer: Pointer, row: Row) -> HiddenFact:
+    branch, seq, tool_name, *_ = row
+    stored = CONTENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=seq)
+    form, content = stored or (None, None)
+    text = content_text(decode(content) if form == "json" and content else content)
+    return HiddenFact("error", text.strip()[:FIRST_LINES], tool_name)

@@ -1,0 +1,199 @@
+"""What a compaction would hide: the legal cut nearest to what a policy keeps, found by window functions.
+
+An assistant message, its calls and all their results are one group; a cut may only fall where a group begins. What
+stays is the union of what the policy's parts protect, and always the current turn.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, cast, func, literal_column, or_, select
+
+from . import lines
+from .compactions import Visible
+from .facts import measure, turn_start
+from .lines import Pointer, segments_cte
+from .policy import Policy
+from .schema import BIG, message_facts, tool_results
+from .statements import Statement
+
+
+class Plan(NamedTuple):
+    """What a compaction would do: hide ``first`` to ``last`` except ``pinned``; ``nothing`` says why it would not."""
+
+    first: int
+    last: int
+    pinned: tuple[int, ...]
+    messages_before: int
+    tokens_before: int
+    tokens_hidden: int
+    nothing: str | None = None
+
+    @property
+    def messages(self) -> int:
+        """How many messages would be hidden."""
+        return self.last - self.first + 1 - len(self.pinned)
+
+
+def _number(name: str) -> ColumnElement[int]:
+    return bindparam(name, type_=BIG)
+
+
+_walk = segments_cte()
+_f, _r = message_facts, tool_results
+_facts = (
+    select(_f.c.branch, _f.c.seq, _f.c.role, _f.c.turn)
+    .select_from(_walk)
+    .join(
+        _f,
+        and_(
+            _f.c.tree_id == bindparam("tree_id"),
+            _f.c.branch == _walk.c.branch,
+            _f.c.seq.between(_walk.c.first, _walk.c.last),
+        ),
+    )
+    .where(_f.c.seq >= _number("start"))
+    .cte("facts")
+)
+_answers = (
+    select(_r.c.call_seq, func.max(_r.c.seq).label("answered"))
+    .select_from(_walk)
+    .join(
+        _r,
+        and_(
+            _r.c.tree_id == bindparam("tree_id"),
+            _r.c.branch == _walk.c.branch,
+            _r.c.seq.between(_walk.c.first, _walk.c.last),
+        ),
+    )
+    .where(_r.c.call_seq >= _number("start"))
+    .group_by(_r.c.call_seq)
+    .cte("answers")
+)
+_reach = (
+    select(
+        _facts.c.seq,
+        _facts.c.role,
+        func.max(func.coalesce(_answers.c.answered, _facts.c.seq))
+        .over(order_by=_facts.c.seq, rows=(None, -1))
+        .label("reach"),
+    )
+    .select_from(_facts)
+    .outerjoin(_answers, _answers.c.call_seq == _facts.c.seq)
+    .cte("groups")
+)
+CUT = Statement(
+    select(func.max(_reach.c.seq)).where(
+        _reach.c.seq > _number("start"),
+        _reach.c.seq <= _number("ideal"),
+        _reach.c.reach < _reach.c.seq,
+        or_(_reach.c.role == literal_column("'user'"), _number("turns_only") == literal_column("0")),
+    )
+)
+CUT_BEYOND = Statement(
+    select(func.min(_reach.c.seq)).where(
+        _reach.c.seq >= _number("ideal"),
+        _reach.c.reach < _reach.c.seq,
+        _reach.c.role == literal_column("'user'"),
+    )
+)
+PINNED = Statement(
+    select(_facts.c.seq)
+    .where(_facts.c.role.in_((literal_column("'system'"), literal_column("'developer'"))))
+    .order_by(_facts.c.seq)
+)
+TURN_START = Statement(select(func.min(_facts.c.seq)).where(_facts.c.turn >= _number("turn")))
+TOKENS_OF = Statement(
+    select(cast(func.coalesce(func.sum(_f.c.tokens), literal_column("0")), BIG)).where(
+        _f.c.tree_id == bindparam("tree_id"), _f.c.branch == bindparam("branch"), _f.c.seq == bindparam("seq")
+    )
+)
+
+
+def plan(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
+    """Return what a compaction of a line would hide; ``tokens`` are those of its view now."""
+    start = shown.first_kept
+    ideal = _ideal(connection, pointer, policy, start)
+    if ideal <= start:
+        return _nothing(pointer, shown, tokens, "there is nothing before what the policy keeps")
+    cut = CUT.row(
+        connection,
+        tree_id=pointer.tree_id,
+        branch=pointer.branch,
+        start=start,
+        last=pointer.head,
+        ideal=ideal,
+        turns_only=int(policy.boundary == "turn"),
+    )
+    return _up_to(connection, pointer, shown, tokens, cut[0] if cut else None)
+
+
+def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
+    """Return what must be hidden to keep to a policy's hard limit of messages: the oldest turns, never the current."""
+    start = shown.first_kept
+    messages = _messages(pointer, shown)
+    if policy.hard_limit is None or messages <= policy.hard_limit:
+        return _nothing(pointer, shown, tokens, "the view is within the hard limit")
+    cut = CUT_BEYOND.row(
+        connection,
+        tree_id=pointer.tree_id,
+        branch=pointer.branch,
+        start=start,
+        last=pointer.head,
+        ideal=start + messages - policy.hard_limit,
+    )
+    last_turn = turn_start(connection, pointer, pointer.head)
+    return _up_to(connection, pointer, shown, tokens, min(cut[0], last_turn) if cut and cut[0] else last_turn)
+
+
+def _up_to(connection: Connection, pointer: Pointer, shown: Visible, tokens: int, cut: int | None) -> Plan:
+    """Return the plan to hide everything visible before a cut but the system messages."""
+    start = shown.first_kept
+    if cut is None or cut <= start:
+        return _nothing(pointer, shown, tokens, "there is no place to cut before what the policy keeps")
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start}
+    pinned = tuple(row[0] for row in PINNED.rows(connection, **line, last=cut - 1))
+    if cut - start == len(pinned):
+        return _nothing(pointer, shown, tokens, "only system messages stand before what the policy keeps")
+    hidden = measure(connection, pointer, cut - 1).tokens - measure(connection, pointer, start - 1).tokens
+    hidden -= tokens_at(connection, pointer, pinned)
+    return Plan(start, cut - 1, pinned, _messages(pointer, shown), tokens, hidden)
+
+
+def _nothing(pointer: Pointer, shown: Visible, tokens: int, why: str) -> Plan:
+    return Plan(shown.first_kept, shown.first_kept - 1, (), _messages(pointer, shown), tokens, 0, why)
+
+
+def _messages(pointer: Pointer, shown: Visible) -> int:
+    return pointer.head - shown.first_kept + 1 + len(shown.pinned) + len(shown.summaries)
+
+
+def tokens_at(connection: Connection, pointer: Pointer, positions: tuple[int, ...]) -> int:
+    """Return the estimated tokens of single positions of a line."""
+    total = 0
+    for position in positions:
+        branch = lines.segments(connection, pointer, position, position)[0].branch
+        row = TOKENS_OF.row(connection, tree_id=pointer.tree_id, branch=branch, seq=position)
+        total += int(row[0]) if row else 0
+    return total
+
+
+def _ideal(connection: Connection, pointer: Pointer, policy: Policy, start: int) -> int:
+    """Return the first position that the policy's parts together keep."""
+    turn = measure(connection, pointer, pointer.head).turn
+    kept_turns = _turn_start(connection, pointer, start, turn - policy.keep_turns + 1)
+    bounds = [pointer.head - policy.keep_messages + 1, kept_turns]
+    if policy.window_messages is not None:
+        bounds.append(start + policy.window_messages)
+    return min(bounds)
+
+
+def _turn_start(connection: Connection, pointer: Pointer, start: int, turn: int) -> int:
+    """Return where a turn begins; before the first turn there is nothing to keep apart."""
+    if turn < 1:
+        return start
+    row = TURN_START.row(
+        connection, tree_id=pointer.tree_id, branch=pointer.branch, start=start, last=pointer.head, turn=turn
+    )
+    return int(row[0]) if row and row[0] is not None else start

@@ -1,0 +1,169 @@
+"""What the rules say of each tool result, and why: the rules' statement run, its answer in words."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from .compactions import NEVER, Visible
+from .facts import turn_start
+from .lines import Pointer
+from .policy import Policy
+from .rules import READS, SAVED, VERDICTS
+from .statements import Row
+from .tokens import estimate, estimate_size
+
+
+class Verdict(NamedTuple):
+    """What the rules say of a tool result; ``rule`` None means that it stays, ``why`` is a key of REASONS."""
+
+    seq: int
+    call: tuple[int, int] | None
+    rule: str | None
+    why: str
+    nth: int | None
+    length: int
+    size: int
+    tool_name: str | None
+
+
+REASONS = {
+    "terminal": "output of a command, {nth} newest tool result and over {minutes} minutes old",
+    "file_read": "{keep} newer reads of the same file are kept",
+    "error": "errors always stay",
+    "pending": "the tool is still running",
+    "undated": "no timestamp, so no age and no rank",
+    "current_turn": "part of the current turn",
+    "newest": "one of the newest {slots} tool results",
+    "young": "not over {minutes} minutes old",
+    "small": "replacing it would save too little",
+    "no_path": "the file it read is not known",
+    "newest_reads": "among the newest {keep} reads of each of its files",
+    "uncovered": "newer kept reads do not cover its lines",
+    "cleared": "replaced since the cache was last given up",
+    "waiting": "to be replaced when the cache is cold or enough is to be freed",
+    "other": "no rule is about this tool",
+}
+"""Why a tool result is replaced or stays."""
+
+
+def verdicts(
+    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, last: int, now: int
+) -> dict[int, Verdict]:
+    """Return what the rules say of each visible tool result up to position ``last``, by position."""
+    values = _values(connection, pointer, policy, visible, last, now)
+    found = {seq: _verdict(seq, *row) for seq, *row in VERDICTS.rows(connection, **values)}
+    if policy.range_aware:
+        _keep_uncovered(found, READS.rows(connection, **values))
+    if policy.clearing == "batched":
+        return {seq: _as_recorded(verdict, visible.cleared.get(seq)) for seq, verdict in found.items()}
+    return found
+
+
+def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, now: int) -> int:
+    """Return about how many tokens the rules save on a line."""
+    if not (policy.terminal or policy.file_read) or (policy.clearing == "batched" and not visible.cleared):
+        return 0
+    if policy.range_aware or policy.clearing == "batched":
+        found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now)
+        return sum(saving(verdict, policy) for verdict in found.values() if verdict.rule)
+    row = SAVED.row(connection, **_values(connection, pointer, policy, visible, pointer.head, now))
+    return int(row[0]) if row else 0
+
+
+def saving(verdict: Verdict, policy: Policy) -> int:
+    """Return about how many tokens replacing a tool result saves."""
+    placeholder = policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder
+    return estimate_size(verdict.length, verdict.size) - estimate(placeholder)
+
+
+def explained(verdict: Verdict, policy: Policy) -> str:
+    """Return in words why a tool result is replaced or stays."""
+    return REASONS[verdict.why].format(
+        nth=f"{verdict.nth}.",
+        keep=policy.file_read_keep,
+        slots=policy.terminal_keep,
+        minutes=f"{policy.terminal_max_age / 60_000:g}",
+    )
+
+
+def _values(
+    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, last: int, now: int
+) -> dict[str, Any]:
+    """Return everything that the rules' statements are given."""
+    return {
+        "tree_id": pointer.tree_id,
+        "branch": pointer.branch,
+        "start": visible.first_kept,
+        "last": last,
+        **_switches(policy),
+        "protected_from": turn_start(connection, pointer, last) if policy.protect_current_turn else NEVER,
+        "old_before": now - policy.terminal_max_age,
+    }
+
+
+def _as_recorded(verdict: Verdict, rule: str | None) -> Verdict:
+    """Return a verdict under batched clearing: a result is replaced if a recorded clearing says so, and only then."""
+    if rule is None:
+        return verdict._replace(rule=None, why="waiting") if verdict.rule else verdict
+    return verdict._replace(rule=rule, why="cleared")
+
+
+def _verdict(seq: int, call_seq: int | None, call_position: int | None, why: str, *rest: Any) -> Verdict:
+    call = None if call_seq is None or call_position is None else (call_seq, call_position)
+    return Verdict(seq, call, why if why in ("terminal", "file_read") else None, why, *rest)
+
+
+def _switches(policy: Policy) -> dict[str, Any]:
+    """Return the policy as values of the statement: switches as 0 or 1, placeholders by their length."""
+    return {
+        "kinds": json.dumps(dict(policy.tool_kinds)),
+        "sniff": int(policy.identity == "sniff"),
+        "adopt": int(policy.orphans == "adopt"),
+        "stderr_always": int(policy.stderr_is_error == "always"),
+        "stderr_nonzero": int(policy.stderr_is_error == "nonzero_exit"),
+        "exit_code_is_error": int(policy.exit_code_is_error),
+        "errors_take_slots": int(policy.errors_take_slots),
+        "dedupe": int(policy.dedupe),
+        "batch_all": int(policy.batch_rule == "all"),
+        "batch_any": int(policy.batch_rule == "any"),
+        "terminal": int(policy.terminal),
+        "terminal_keep": policy.terminal_keep,
+        "terminal_placeholder": len(policy.terminal_placeholder),
+        "file_read": int(policy.file_read),
+        "file_read_keep": policy.file_read_keep,
+        "file_read_placeholder": len(policy.file_read_placeholder),
+        "terminal_tokens": estimate(policy.terminal_placeholder),
+        "file_read_tokens": estimate(policy.file_read_placeholder),
+        "min_saving": policy.min_saving,
+    }
+
+
+def _keep_uncovered(found: dict[int, Verdict], reads: list[Row]) -> None:
+    """Keep every read whose lines the newer kept reads do not cover (A1.5); a kept one covers in its turn.
+
+    ``reads`` come newest first. Lines that were not read in one piece cover nothing.
+    """
+    kept: dict[str, list[tuple[int, int]]] = {}
+    for seq, group in groupby(reads, key=lambda read: read[0]):
+        read = [(path, (first or 1, last or NEVER), contiguous) for _, path, first, last, contiguous in group]
+        if found[seq].rule == "file_read" and not all(_covers(kept.get(path, []), lines) for path, lines, _ in read):
+            found[seq] = found[seq]._replace(rule=None, why="uncovered")
+        if found[seq].rule is None:
+            for path, lines, contiguous in read:
+                kept.setdefault(path, []).extend([lines] if contiguous else [])
+
+
+def _covers(kept: list[tuple[int, int]], lines: tuple[int, int]) -> bool:
+    """Tell whether the kept ranges together hold every line of a range."""
+    first, last = lines
+    for low, high in sorted(kept):
+        if low > first:
+            return False
+        first = max(first, high + 1)
+        if first > last:
+            return True
+    return first > last
