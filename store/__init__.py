@@ -1,9 +1,95 @@
-"""convostore: keep every message of a conversation unchanged, and compute what is sent to the model."""
+"""convostore: keep every message of a conversation unchanged, and compute what is sent to the model.
+
+A *session* is a named pointer to a *head*, a position on a *line* of *messages*. Messages are only ever added; the
+database refuses to change them. A line is made of runs of *branches*, so a *fork* is a new pointer and a *rewind* an
+older position: neither copies or deletes anything, and both are recorded. What a model is sent is a *view*, computed
+from the line by a *policy*: old output and repeated reads replaced, calls and results in pairs, everything before the
+last *compaction* behind its *summary*. The same line, policy and moment give the same view for ever.
+
+Read the modules in this order and nothing is used before it is met: ``errors``, ``clock``, ``messages``, ``records``;
+``schema``, ``tokens``, ``tools``, ``policy``, ``repair``, ``formats``; ``statements``, ``engine``, ``migrate``;
+``lines``, ``facts``, ``sessions``, ``heads``, ``history``; ``compactions``, ``rules``, ``verdicts``, ``planning``,
+``budget``, ``view``, ``compaction``; ``store``; ``cli``.
+"""
 
 from __future__ import annotations
 
-from .errors import StoreError
+from .errors import (
+    CompactionError,
+    HeadMoved,
+    InvalidMessage,
+    InvalidPolicy,
+    InvalidValue,
+    NotAStore,
+    NothingToUndo,
+    PositionOutOfRange,
+    QueryRefused,
+    SchemaTooNew,
+    SessionExists,
+    SessionNotFound,
+    StoreBusy,
+    StoreClosed,
+    StoreError,
+    StoreForked,
+    StoreFull,
+    StoreMoved,
+    UnknownTranscript,
+)
 from .policy import Policy
+from .records import (
+    Check,
+    Compaction,
+    Entry,
+    Erasure,
+    Finding,
+    HeadMove,
+    Hidden,
+    Session,
+    StoredMessage,
+    TokenTotal,
+    Usage,
+    View,
+    ViewStats,
+)
 from .store import AsyncStore, Store
+from .summaries import Summary, SummaryRequest
 
-__all__ = ["AsyncStore", "Policy", "Store", "StoreError"]
+__all__ = [
+    "AsyncStore",
+    "Check",
+    "Compaction",
+    "CompactionError",
+    "Entry",
+    "Erasure",
+    "Finding",
+    "HeadMove",
+    "HeadMoved",
+    "Hidden",
+    "InvalidMessage",
+    "InvalidPolicy",
+    "InvalidValue",
+    "NotAStore",
+    "NothingToUndo",
+    "Policy",
+    "PositionOutOfRange",
+    "QueryRefused",
+    "SchemaTooNew",
+    "Session",
+    "SessionExists",
+    "SessionNotFound",
+    "Store",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreError",
+    "StoreForked",
+    "StoreFull",
+    "StoreMoved",
+    "StoredMessage",
+    "Summary",
+    "SummaryRequest",
+    "TokenTotal",
+    "UnknownTranscript",
+    "Usage",
+    "View",
+    "ViewStats",
+]

@@ -205,10 +205,10 @@ def undo_compaction(
     in_force = active(records(connection, pointer, pointer.head))
     numbers = [record.compaction for record in in_force]
     if compaction_id not in numbers:
-        raise CompactionError(f"compaction {compaction_id!r} is not in force on session {session_id!r}")
+        raise CompactionError(f"compaction {compaction_id!r} is not in force on session {session_id!r}", session_id=session_id)
     newest = next(record.compaction for record in reversed(in_force) if record.kind == in_force[numbers.index(compaction_id)].kind)
     if compaction_id != newest:
-        raise CompactionError(f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first")
+        raise CompactionError(f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first", session_id=session_id)
     _insert(
         connection,
         pointer,

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, case, literal_column, select
 from sqlalchemy.sql.selectable import CTE
 
+from . import lines
 from .lines import Pointer
-from .records import Compaction
+from .records import Compaction, Hidden
 from .schema import BIG, branches, compaction_records, summaries
 from .statements import Statement
 
@@ -165,6 +166,22 @@ def shown(in_force: list[Record]) -> Visible:
         cleared.update((seq, rule) for seq, rule in json.loads(record.cleared or "[]"))
     standing = tuple(_standing(record) for record in hiding if record.summary and record.summary not in superseded)
     return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), standing, cleared)
+
+
+def hidden(connection: Connection, session_id: str, at: int | None = None) -> dict[int, Hidden]:
+    """Return the positions of a line that its view hides behind compactions, and since when (S3.32).
+
+    Raises SessionNotFound, PositionOutOfRange.
+    """
+    pointer = lines.find(connection, session_id)
+    found: dict[int, Hidden] = {}
+    for record in active(records(connection, pointer, lines.position(pointer, at))):
+        if record.kind == "summary" and record.hidden_first is not None and record.hidden_last is not None:
+            since = Hidden(record.compaction, record.created_at)
+            found |= dict.fromkeys(range(record.hidden_first, record.hidden_last + 1), since)
+            for position in json.loads(record.pinned or "[]"):
+                found.pop(position, None)
+    return found
 
 
 def compaction(record: Record, *, undone: bool = False) -> Compaction:

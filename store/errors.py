@@ -14,7 +14,7 @@ class SessionNotFound(StoreError, LookupError):
     """Report that no session has the given id."""
 
     def __init__(self, session_id: object) -> None:
-        super().__init__(f"no session {session_id!r} in this store; `sessions()` lists what there is")
+        super().__init__(f"there is no session {session_id!r} in this store")
         self.session_id = session_id
 
 
@@ -108,4 +108,13 @@ class UnknownTranscript(StoreError, ValueError):
 
 
 class CompactionError(StoreError):
-    """Report that a compaction could not be made; the session is as it was (S3.38)."""
+    """Report that a compaction could not be made; the session is as it was (S3.38, S3.40b).
+
+    ``session_id`` and ``reason`` say of what and why, ``can_retry`` whether the same call may succeed later.
+    """
+
+    def __init__(
+        self, problem: str, *, session_id: str | None = None, reason: str | None = None, can_retry: bool = False
+    ) -> None:
+        super().__init__(problem)
+        self.session_id, self.reason, self.can_retry = session_id, reason, can_retry

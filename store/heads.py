@@ -51,6 +51,8 @@ MOVES = Statement(
         head_moves.c.from_position,
         head_moves.c.to_position,
         head_moves.c.moved_at,
+        head_moves.c.from_branch,
+        head_moves.c.to_branch,
     )
     .where(head_moves.c.tree_id == bindparam("tree_id"), head_moves.c.session_id == bindparam("session_id"))
     .order_by(head_moves.c.move)

@@ -102,13 +102,20 @@ def append(
 
 
 def read(
-    connection: Connection, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None
+    connection: Connection,
+    session_id: str,
+    start: int = 1,
+    stop: int | None = None,
+    at: int | None = None,
+    *,
+    branch: int | None = None,
 ) -> list[StoredMessage]:
     """Return a line's raw messages from position ``start`` to ``stop``, both included, as of the position ``at``.
 
-    Raises SessionNotFound, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just empty.
+    ``branch`` names a line that the session left by a rewind. Raises SessionNotFound, InvalidValue, and
+    PositionOutOfRange where ``at`` is not on the line; a range beyond it is just empty.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     if type(start) is not int or (stop is not None and type(stop) is not int):
         raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")

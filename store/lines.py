@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, case, literal_column, select
+from sqlalchemy import Connection, bindparam, case, func, literal_column, select
 from sqlalchemy.sql.selectable import CTE
 
-from .errors import PositionOutOfRange, SessionNotFound
-from .schema import BIG, branches, message_facts, session_ids, sessions
+from .errors import InvalidValue, PositionOutOfRange, SessionNotFound
+from .schema import BIG, branches, message_facts, messages, session_ids, sessions
 from .statements import Statement
 
 
@@ -70,6 +70,18 @@ _POINTER = (
 POINTER = Statement(_POINTER)
 POINTER_FOR_UPDATE = Statement(_POINTER.with_for_update(of=sessions))
 
+LEFT_BRANCH = Statement(
+    select(
+        branches.c.parent_position,
+        select(func.max(messages.c.seq))
+        .where(messages.c.tree_id == bindparam("tree_id"), messages.c.branch == bindparam("branch"))
+        .scalar_subquery(),
+    ).where(
+        branches.c.tree_id == bindparam("tree_id"),
+        branches.c.branch == bindparam("branch"),
+        branches.c.session_id == bindparam("session_id"),
+    )
+)
 TREE_LOCK = Statement(
     select(branches.c.branch)
     .where(branches.c.tree_id == bindparam("tree_id"))
@@ -110,9 +122,22 @@ SEGMENTS = Statement(
 )
 
 
-def find(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands. Raises SessionNotFound."""
-    return _found(POINTER, connection, session_id)
+def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
+    """Return where a session stands, or stood at the end of a branch of its own that it left.
+
+    Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
+    """
+    pointer = _found(POINTER, connection, session_id)
+    if branch is None or branch == pointer.branch:
+        return pointer
+    row = LEFT_BRANCH.row(connection, tree_id=pointer.tree_id, branch=branch, session_id=session_id)
+    if row is None:
+        raise InvalidValue(f"branch {branch!r} is not one of session {session_id!r}; its head moves name them")
+    parent_position, last = row
+    head = parent_position if last is None else last
+    return pointer._replace(
+        branch=branch, head=head, parent_position=parent_position, head_turn=None, head_tokens=None
+    )
 
 
 def lock(connection: Connection, session_id: str) -> Pointer:

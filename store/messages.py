@@ -255,7 +255,7 @@ def _problem(value: object, levels: int) -> str | None:
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{value} is no JSON number"
     if isinstance(value, int):
-        return None if value.bit_length() < _DIGITS_LIMIT else "a whole number of more than 4,000 digits"
+        return None if value.bit_length() < _DIGITS_LIMIT else "a whole number of more than 3,900 digits"
     if not isinstance(value, dict | list):
         return f"JSON has no {type(value).__name__}"
     if not levels:

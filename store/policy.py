@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -140,6 +142,25 @@ class Policy(BaseModel):
         if name not in POLICIES:
             raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")
         return cls(**{"name": name, **POLICIES[name], **fields})
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """Return a policy from a TOML file: fields by name, on top of the ready policy that ``base`` names.
+
+    Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
+    """
+    try:
+        with open(path, "rb") as file:
+            fields = tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise InvalidPolicy(f"no policy can be read from {os.fspath(path)}: {error}") from error
+    base = fields.pop("base", "default")
+    fields.setdefault("name", os.path.splitext(os.path.basename(path))[0])
+    return Policy.named(str(base), **{name: _frozen(value) for name, value in fields.items()})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 POLICIES: dict[str, dict[str, Any]] = {

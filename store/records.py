@@ -8,7 +8,10 @@ from .messages import Message
 
 
 class Session(NamedTuple):
-    """A session: a named pointer to a head; ``head`` is also how many messages its line has."""
+    """A session: a named pointer to a head; ``head`` is also how many messages its line has.
+
+    ``branch`` is the branch that its head is on: with it a line can be read after the session has left it.
+    """
 
     id: str
     title: str | None
@@ -19,6 +22,7 @@ class Session(NamedTuple):
     updated_at: int
     forked_from: str | None
     forked_at: int | None
+    branch: int
 
 
 class StoredMessage(NamedTuple):
@@ -38,6 +42,8 @@ class HeadMove(NamedTuple):
     from_position: int | None
     to_position: int
     moved_at: int
+    from_branch: int | None
+    to_branch: int
 
 
 class Erasure(NamedTuple):
@@ -73,7 +79,7 @@ class ViewStats(NamedTuple):
 
     ``first_changed`` is the first position whose content differs from the raw line (None: none does);
     ``unchanged_tokens`` is how much of its beginning is as in the last recorded request (None: none is recorded), what
-    a prompt cache still holds. ``counted_by`` names the tokenizer of the counts, ``estimate`` where at least one message has no stored count.
+    a prompt cache still holds. ``left_out`` are visible positions that the policy's repair dropped. ``counted_by`` names the tokenizer of the counts, ``estimate`` where at least one message has no stored count.
     """
 
     messages: int
@@ -85,6 +91,7 @@ class ViewStats(NamedTuple):
     first_changed: int | None
     counted_by: str
     unchanged_tokens: int | None
+    left_out: tuple[int, ...]
 
 
 class View(NamedTuple):
@@ -94,6 +101,7 @@ class View(NamedTuple):
     entries: list[Entry]
     stats: ViewStats
     session_id: str
+    branch: int
     at: int
 
 
@@ -140,6 +148,13 @@ class Compaction(NamedTuple):
     error: str | None
     head: int
     created_at: int
+
+
+class Hidden(NamedTuple):
+    """That a message is hidden: by which compaction, and since when in ms (``time.compacted``)."""
+
+    compaction: int
+    compacted_at: int
 
 
 class Check(NamedTuple):

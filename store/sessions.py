@@ -44,6 +44,7 @@ _COLUMNS = (
     sessions.c.updated_at,
     sessions.c.forked_from,
     sessions.c.forked_at,
+    sessions.c.head_branch,
 )
 SESSION = Statement(
     select(*_COLUMNS)

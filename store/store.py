@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 from sqlalchemy import URL, Connection
 
 from . import budget, compaction, erasure, heads, history, tokenizing, verifying
+from . import compactions as line_records
 from . import sessions as known_sessions
 from . import view as views
 from .clock import Now, milliseconds
@@ -109,6 +110,7 @@ class Store:
     check = reads(budget.check)
     record_usage = writes(budget.record_usage)
     compactions = reads(compaction.compactions)
+    hidden = reads(line_records.hidden)
     plan_compaction = reads(compaction.planned)
     undo_compaction = writes(compaction.undo_compaction)
     erasures = reads(erasure.erasures)
@@ -126,11 +128,15 @@ class Store:
     def pages(
         self, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None, *, size: int = 500
     ) -> Iterator[list[StoredMessage]]:
-        """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory."""
-        last = self.session(session_id).head if at is None else at
+        """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory.
+
+        The line is the one that the session has at the first page, wherever its head moves meanwhile.
+        """
+        session = self.session(session_id)
+        last = session.head if at is None else at
         last = last if stop is None else min(stop, last)
         for first in range(max(1, start), last + 1, size):
-            yield self.messages(session_id, first, min(first + size - 1, last))
+            yield self.messages(session_id, first, min(first + size - 1, last), branch=session.branch)
 
     def compact(
         self,
@@ -242,6 +248,7 @@ class AsyncStore:
     check = awaits(Store.check)
     record_usage = awaits(Store.record_usage)
     compactions = awaits(Store.compactions)
+    hidden = awaits(Store.hidden)
     plan_compaction = awaits(Store.plan_compaction)
     undo_compaction = awaits(Store.undo_compaction)
     compact = awaits(Store.compact)

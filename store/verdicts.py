@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
 
 
 REASONS = {
-    "terminal": "output of a command, {nth} newest tool result and over {minutes} minutes old",
+    "terminal": "output of a command, not one of the newest {slots} tool results, over {minutes} minutes old",
     "file_read": "{keep} newer reads of the same file are kept",
     "error": "errors always stay",
     "pending": "the tool is still running",
@@ -83,7 +83,6 @@ def saving(verdict: Verdict, policy: Policy) -> int:
 def explained(verdict: Verdict, policy: Policy) -> str:
     """Return in words why a tool result is replaced or stays."""
     return REASONS[verdict.why].format(
-        nth=f"{verdict.nth}.",
         keep=policy.file_read_keep,
         slots=policy.terminal_keep,
         minutes=f"{policy.terminal_max_age / 60_000:g}",

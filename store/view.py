@@ -80,30 +80,33 @@ def view(
     at: int | None = None,
     now: Now = None,
     format: str = "openai",  # noqa: A002 - the public name
+    branch: int | None = None,
 ) -> View:
     """Return what is sent to the model: the line up to position ``at`` (its head) by a policy at a moment.
 
-    The same line, policy and moment give the same messages for ever. Raises SessionNotFound, PositionOutOfRange, and
+    The same line, policy and moment give the same messages for ever; ``branch`` names a line that the session left by
+    a rewind, so that its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and
     InvalidValue for an unknown format.
     """
     if format not in FORMATS:
         raise InvalidValue(f"no format is named {format!r}; there are {', '.join(FORMATS)}")
-    pointer = lines.find(connection, session_id)
+    pointer = lines.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     known = records(connection, pointer, last)
     visible = shown(active(known))
     judged = verdicts(connection, pointer, policy, visible, last=last, now=given(now))
     runs = _runs(connection, pointer, visible, last)
-    placed = list(arrange(_read(connection, pointer, policy, judged, runs), policy))
+    items = _read(connection, pointer, policy, judged, runs)
+    placed = list(arrange(items, policy))
     placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
     if policy.summary_role == "merge":
         placed = merged(placed)
     explain = _Explained(policy, judged, *_counts(connection, pointer, runs))
     entries = [explain.entry(each) for each in placed]
     unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
-    stats = explain.stats(entries, raw=last)._replace(unchanged_tokens=unchanged)
+    stats = explain.stats(entries, raw=last)._replace(unchanged_tokens=unchanged, left_out=_left_out(items, entries))
     _log(session_id, stats)
-    return View([FORMATS[format](each) for each in placed], entries, stats, session_id, last)
+    return View([FORMATS[format](each) for each in placed], entries, stats, session_id, pointer.branch, last)
 
 
 def _runs(connection: Connection, pointer: Pointer, visible: Visible, last: int) -> list[Segment]:
@@ -208,11 +211,18 @@ class _Explained(NamedTuple):
             first_changed=_first_changed(entries),
             counted_by=self.encoding if counted else ESTIMATE,
             unchanged_tokens=None,
+            left_out=(),
         )
 
     def _whole(self, seq: int) -> int:
         """Return what a message costs as it is stored."""
         return self.counts.get(seq) or self.estimates[seq]
+
+
+def _left_out(items: list[Item], entries: list[Entry]) -> tuple[int, ...]:
+    """Return the positions that were visible and are in no entry."""
+    shown_positions = {entry.seq for entry in entries}
+    return tuple(item.seq for item in items if item.seq not in shown_positions)
 
 
 def _first_changed(entries: list[Entry]) -> int | None:
