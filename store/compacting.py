@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import logging
 
-from . import prompts
 from .compaction import Job, Result
 from .policy import Policy
+from .prompts import load
 from .records import Compaction
-from .summaries import Summarizer, Summary, SummaryRequest, extractive
+from .summaries import TIMED_OUT_NOTICE, Summarizer, Summary, SummaryRequest, extractive
 from .summarizers import SummaryGenerationError, SummaryTimedOut, call
 
 log = logging.getLogger(__name__)
 
-TIMED_OUT = "Summary generation timed out, keeping recent history only."
-"""What stands for hidden messages when the summary did not come in time (S4.34)."""
 FAILED = "No summary could be made, keeping recent history only."
-"""What stands for them when it failed otherwise (A4.19)."""
+"""What stands for hidden messages when the summary failed otherwise than by its time (A4.19)."""
 
 
 def request(job: Job, policy: Policy) -> SummaryRequest:
     """Return what a summarizer is asked: the raw messages of the range, never placeholders, and the earlier summary."""
     previous = job.previous.body if job.previous else None
     times = [m.message["timestamp"] for m in job.messages if isinstance(m.message.get("timestamp"), int)]
-    filled = prompts.load(policy.prompt).fill(
+    filled = load(policy.prompt).fill(
         transcript=job.transcript, previous_summary=previous, max_chars=policy.summary_max_chars
     )
     return SummaryRequest(
@@ -60,7 +58,10 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None) -> Resul
     """Return a summary of a job, or what a policy puts in its place when there is none; never raises."""
     before = job.plan.messages_before
     log.info(
-        "history 达到 %d 条，触发压缩（窗口: %d 条）", before, job.plan.messages, extra={"messages": before, "policy": policy.name}
+        "history 达到 %d 条，触发压缩（窗口: %d 条）",
+        before,
+        job.plan.messages,
+        extra={"messages": before, "policy": policy.name},
     )
     try:
         asked = request(job, policy)
@@ -69,12 +70,12 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None) -> Resul
         log.warning("摘要生成失败，回退到硬截断: %s", error, extra={"error": str(error), "policy": policy.name})
         return _in_its_place(policy, error)
     log.debug("摘要生成成功（%d字符）", len(summary.body), extra={"chars": len(summary.body), "policy": policy.name})
-    version = summary.prompt_version or (prompts.load(policy.prompt).version if summary.model else None)
+    version = summary.prompt_version or (load(policy.prompt).version if summary.model else None)
     return Result(summary._replace(prompt_version=version))
 
 
 def _in_its_place(policy: Policy, error: SummaryGenerationError) -> Result:
     problem = f"{type(error).__name__}: {error}"
     if policy.on_failure in ("skip", "truncate"):
-        return Result(Summary(TIMED_OUT if isinstance(error, SummaryTimedOut) else FAILED), problem)
+        return Result(Summary(TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED), problem)
     return Result(None, problem)

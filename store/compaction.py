@@ -26,7 +26,7 @@ from .records import Compaction, StoredMessage
 from .schema import compaction_records, summaries
 from .sessions import newest_record
 from .statements import Statement
-from .summaries import Summary, fit, ledger, rendered
+from .summaries import Fitted, Summary, fit, ledger, rendered
 from .tokens import FRAMING_TOKENS, estimate
 from .verdicts import saving, verdicts
 
@@ -122,17 +122,18 @@ def prepare(
     if todo.nothing:
         return _answer(pointer, policy, "nothing", todo.nothing, moment)
     messages = _hidden(connection, session_id, todo)
-    fitted = fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+    fitted = _fitted(messages, policy)
+    for boundary in (policy.boundary, "group"):
+        if whole or fitted.messages_shown == len(messages):
+            break
+        reach = messages[fitted.messages_shown].seq - todo.first if fitted.messages_shown else 0
+        less = policy.model_copy(update={"window_messages": reach, "boundary": boundary})
+        smaller = plan(connection, pointer, less, cost.shown, tokens=cost.tokens)
+        if not smaller.nothing:
+            todo, messages = smaller, _hidden(connection, session_id, smaller)
+            fitted = _fitted(messages, policy)
     if not whole and fitted.messages_shown < len(messages):
-        if fitted.messages_shown == 0:
-            return _answer(pointer, policy, "nothing", "the first turn alone is longer than a transcript may be", moment)
-        reach = messages[fitted.messages_shown].seq - todo.first
-        less = policy.model_copy(update={"window_messages": reach, "boundary": "group"})
-        todo = plan(connection, pointer, less, cost.shown, tokens=cost.tokens)
-        if todo.nothing:
-            return _answer(pointer, policy, "nothing", todo.nothing, moment)
-        messages = _hidden(connection, session_id, todo)
-        fitted = fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+        return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)
     fold = policy.previous_summary == "fold" and cost.shown.summaries
     return Job(
         plan=todo,
@@ -194,9 +195,7 @@ def finish(
     return _recorded(connection, pointer, number)
 
 
-def undo_compaction(
-    connection: Connection, session_id: str, compaction_id: int, *, now: Now = None
-) -> Compaction:
+def undo_compaction(connection: Connection, session_id: str, compaction_id: int, *, now: Now = None) -> Compaction:
     """Bring back what a compaction hid or cleared, by a record of the undoing; return the compaction.
 
     The newest in force goes first, because later ones were made upon it. Raises SessionNotFound, CompactionError.
@@ -205,10 +204,16 @@ def undo_compaction(
     in_force = active(records(connection, pointer, pointer.head))
     numbers = [record.compaction for record in in_force]
     if compaction_id not in numbers:
-        raise CompactionError(f"compaction {compaction_id!r} is not in force on session {session_id!r}", session_id=session_id)
-    newest = next(record.compaction for record in reversed(in_force) if record.kind == in_force[numbers.index(compaction_id)].kind)
+        raise CompactionError(
+            f"compaction {compaction_id!r} is not in force on session {session_id!r}", session_id=session_id
+        )
+    newest = next(
+        record.compaction for record in reversed(in_force) if record.kind == in_force[numbers.index(compaction_id)].kind
+    )
     if compaction_id != newest:
-        raise CompactionError(f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first", session_id=session_id)
+        raise CompactionError(
+            f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first", session_id=session_id
+        )
     _insert(
         connection,
         pointer,
@@ -259,6 +264,10 @@ def _hidden(connection: Connection, session_id: str, todo: Plan) -> list[StoredM
     return [each for each in read(connection, session_id, todo.first, todo.last) if each.seq not in todo.pinned]
 
 
+def _fitted(messages: list[StoredMessage], policy: Policy) -> Fitted:
+    return fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+
+
 def _holder(connection: Connection, pointer: Pointer, position: int) -> int:
     return lines.segments(connection, pointer, position, position)[0].branch
 
@@ -289,7 +298,10 @@ def _apply(
     gone = job.plan.tokens_hidden + (job.previous.tokens if job.previous else 0)
     if cost_of_it >= gone:
         _end(
-            connection, pointer, number, outcome="rejected",
+            connection,
+            pointer,
+            number,
+            outcome="rejected",
             error=f"the summary takes {cost_of_it} tokens, what it stands for {gone}",
         )
         return
@@ -308,9 +320,7 @@ def _apply(
     )
 
 
-def _fail(
-    connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget
-) -> None:
+def _fail(connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget) -> None:
     """Record a failure; a policy with a hard limit hides its oldest turns all the same, without a summary (S2.27)."""
     todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if policy.on_failure != "trim" or todo.nothing:
@@ -400,6 +410,21 @@ def _recorded(connection: Connection, pointer: Pointer, number: int) -> Compacti
 def _answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:
     """Return what is not recorded: that there is nothing to do, or that it cannot be done now."""
     return Compaction(
-        None, "summary", outcome, "manual", policy.name, None, None, (), None, None, None, None, None, None, error,
-        pointer.head, moment,
+        None,
+        "summary",
+        outcome,
+        "manual",
+        policy.name,
+        None,
+        None,
+        (),
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        error,
+        pointer.head,
+        moment,
     )

@@ -124,9 +124,7 @@ RECORDS = Statement(
     .outerjoin(_s, (_s.c.tree_id == bindparam("tree_id")) & (_s.c.summary == _c.c.summary))
     .order_by(_c.c.compaction)
 )
-ANY_RECORD = Statement(
-    select(_c.c.compaction).where(_c.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
-)
+ANY_RECORD = Statement(select(_c.c.compaction).where(_c.c.tree_id == bindparam("tree_id")).limit(literal_column("1")))
 
 
 def records(connection: Connection, pointer: Pointer, last: int) -> list[Record]:
@@ -213,9 +211,7 @@ def compaction(record: Record, *, undone: bool = False) -> Compaction:
 def history(known: list[Record]) -> list[Compaction]:
     """Return records as they are given out, undone ones marked."""
     undone = {record.undoes for record in known if record.kind == "undo"}
-    return [
-        compaction(record, undone=record.compaction in undone) for record in known if record.kind != "undo"
-    ]
+    return [compaction(record, undone=record.compaction in undone) for record in known if record.kind != "undo"]
 
 
 def _standing(record: Record) -> Standing:

@@ -135,9 +135,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
         raise InvalidValue(f"branch {branch!r} is not one of session {session_id!r}; its head moves name them")
     parent_position, last = row
     head = parent_position if last is None else last
-    return pointer._replace(
-        branch=branch, head=head, parent_position=parent_position, head_turn=None, head_tokens=None
-    )
+    return pointer._replace(branch=branch, head=head, parent_position=parent_position, head_turn=None, head_tokens=None)
 
 
 def lock(connection: Connection, session_id: str) -> Pointer:

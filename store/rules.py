@@ -20,6 +20,7 @@ from .policy import Policy
 from .schema import BIG, messages, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 
+
 class pairs(GenericFunction[Any]):  # noqa: N801 - SQL functions are written small
     """The keys and values of a JSON object, as rows ``key``, ``value``."""
 
@@ -239,7 +240,9 @@ VERDICTS = Statement(
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
     .order_by(_ranked.c.seq)
 )
-_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/")(literal_column("40"))
+_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/")(
+    literal_column("40")
+)
 SAVED = Statement(
     select(
         cast(

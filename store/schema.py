@@ -7,7 +7,18 @@ stand before wide ones, because SQLite reads a row from its beginning. Alembic o
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKeyConstraint, Index, Integer, LargeBinary, MetaData, Table, Text, literal_column
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    literal_column,
+)
 from sqlalchemy.schema import SchemaItem
 
 HEAD = "0002"

@@ -160,9 +160,7 @@ class Store:
         number = self._begin(session_id, policy, job, reason=reason, now=moment)
         if isinstance(number, Compaction):
             return number._replace(reason=reason)
-        ended = self._finish(
-            session_id, policy, job, number, summarised(job, policy, summarizer), now=now
-        )
+        ended = self._finish(session_id, policy, job, number, summarised(job, policy, summarizer), now=now)
         announce(ended)
         return ended
 
