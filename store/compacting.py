@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from .compaction import Job, Result
 from .policy import Policy
 from .prompts import load
+from .recording import Job, Result
 from .records import Compaction
 from .summaries import TIMED_OUT_NOTICE, Summarizer, Summary, SummaryRequest, extractive
 from .summarizers import SummaryGenerationError, SummaryTimedOut, call

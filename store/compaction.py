@@ -6,27 +6,24 @@ range that it was planned for, if the line still runs through it, or rejected.
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, insert, literal_column, select, update
+from sqlalchemy import Connection
 
 from . import lines
 from .budget import Budget, budget, last_usage
 from .clock import Now, given
-from .compactions import Standing, active, history, records
+from .compactions import active, history, records
 from .errors import CompactionError, InvalidValue
 from .history import read
+from .ledger import hidden_facts
 from .lines import Pointer
 from .messages import encode
-from .ledger import hidden_facts
 from .planning import Plan, plan, trim
 from .policy import Policy
+from .recording import RUNNING, Job, Result, end_record, insert_record, keep_summary, recorded
 from .records import Compaction, StoredMessage
-from .schema import compaction_records, summaries
-from .sessions import newest_record
-from .statements import Statement
-from .summaries import Fitted, Summary, fit, ledger, rendered
+from .summaries import Fitted, fit, ledger, rendered
 from .tokens import FRAMING_TOKENS, estimate
 from .verdicts import saving, verdicts
 
@@ -34,64 +31,6 @@ REASONS = ("llm_call", "tool_execution", "manual")
 """Why a compaction is made (S3.12)."""
 LEASE = 60_000
 """Ms beyond a summarizer's time after which a compaction that never ended is taken for dead."""
-
-_c = compaction_records
-_names = [column.name for column in compaction_records.columns]
-INSERT_RECORD = Statement(insert(_c).values({name: bindparam(name, type_=_c.c[name].type) for name in _names}))
-RUNNING = Statement(
-    select(_c.c.compaction, _c.c.lease_until).where(
-        _c.c.tree_id == bindparam("tree_id"),
-        _c.c.session_id == bindparam("session_id"),
-        _c.c.outcome == literal_column("'running'"),
-    )
-)
-_ENDED = (
-    *("branch", "head", "outcome", "first_kept", "hidden_first", "hidden_last", "summary", "messages_before"),
-    *("messages_after", "tokens_before", "tokens_after", "error", "pinned", "created_at"),
-)
-RUNNING_VALUES = Statement(
-    select(*(_c.c[name] for name in _ENDED)).where(
-        _c.c.tree_id == bindparam("tree_id"), _c.c.compaction == bindparam("number")
-    )
-)
-END_RECORD = Statement(
-    update(_c)
-    .where(
-        and_(
-            _c.c.tree_id == bindparam("tree"),
-            _c.c.compaction == bindparam("number"),
-            _c.c.outcome == literal_column("'running'"),
-        )
-    )
-    .values({name: bindparam(name, type_=_c.c[name].type) for name in _ENDED})
-)
-INSERT_SUMMARY = Statement(
-    insert(summaries).values({column.name: bindparam(column.name, type_=column.type) for column in summaries.columns})
-)
-NEWEST_SUMMARY = Statement(
-    select(summaries.c.summary)
-    .where(summaries.c.tree_id == bindparam("tree_id"))
-    .order_by(summaries.c.summary.desc())
-    .limit(literal_column("1"))
-)
-
-
-class Job(NamedTuple):
-    """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position."""
-
-    plan: Plan
-    holder: int
-    messages: list[StoredMessage]
-    transcript: str
-    previous: Standing | None
-    facts: str
-
-
-class Result(NamedTuple):
-    """What came of a summarizer: a summary, or what stands in its place, and what went wrong."""
-
-    summary: Summary | None
-    error: str | None = None
 
 
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
@@ -160,8 +99,8 @@ def begin(
     if running and (running[1] or 0) > moment:
         return _answer(pointer, policy, "rejected", f"compaction {running[0]} is still running", moment)
     if running:
-        _end(connection, pointer, running[0], outcome="failed", error="it never ended")
-    return _insert(
+        end_record(connection, pointer, running[0], outcome="failed", error="it never ended")
+    return insert_record(
         connection,
         pointer,
         policy,
@@ -187,12 +126,12 @@ def finish(
     cost = budget(connection, pointer, policy, moment)
     problem = _moved(connection, pointer, job, cost.shown.first_kept)
     if problem:
-        _end(connection, pointer, number, outcome="rejected", error=problem)
+        end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
         _fail(connection, pointer, policy, number, result, cost)
     else:
         _apply(connection, pointer, policy, job, number, result, cost, moment)
-    return _recorded(connection, pointer, number)
+    return recorded(connection, pointer, number)
 
 
 def undo_compaction(connection: Connection, session_id: str, compaction_id: int, *, now: Now = None) -> Compaction:
@@ -214,7 +153,7 @@ def undo_compaction(connection: Connection, session_id: str, compaction_id: int,
         raise CompactionError(
             f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first", session_id=session_id
         )
-    _insert(
+    insert_record(
         connection,
         pointer,
         None,
@@ -224,7 +163,7 @@ def undo_compaction(connection: Connection, session_id: str, compaction_id: int,
         undoes=compaction_id,
         created_at=given(now),
     )
-    return _recorded(connection, pointer, compaction_id)
+    return recorded(connection, pointer, compaction_id)
 
 
 def clear(
@@ -243,7 +182,7 @@ def clear(
     cold = usage is not None and moment - usage.at >= policy.clear_cold_after
     if not fresh or (freed < policy.clear_min_freed and not cold):
         return None
-    number = _insert(
+    number = insert_record(
         connection,
         pointer,
         policy,
@@ -257,7 +196,7 @@ def clear(
         tokens_after=cost.tokens - freed,
         created_at=moment,
     )
-    return _recorded(connection, pointer, number)
+    return recorded(connection, pointer, number)
 
 
 def _hidden(connection: Connection, session_id: str, todo: Plan) -> list[StoredMessage]:
@@ -297,7 +236,7 @@ def _apply(
     cost_of_it = FRAMING_TOKENS + estimate("\n\n".join((policy.summary_heading, text, job.facts)))
     gone = job.plan.tokens_hidden + (job.previous.tokens if job.previous else 0)
     if cost_of_it >= gone:
-        _end(
+        end_record(
             connection,
             pointer,
             number,
@@ -305,8 +244,8 @@ def _apply(
             error=f"the summary takes {cost_of_it} tokens, what it stands for {gone}",
         )
         return
-    summary = _keep_summary(connection, pointer, job, result.summary, text, cost_of_it, moment)
-    _end(
+    summary = keep_summary(connection, pointer, job, result.summary, text, cost_of_it, moment)
+    end_record(
         connection,
         pointer,
         number,
@@ -324,9 +263,9 @@ def _fail(connection: Connection, pointer: Pointer, policy: Policy, number: int,
     """Record a failure; a policy with a hard limit hides its oldest turns all the same, without a summary (S2.27)."""
     todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if policy.on_failure != "trim" or todo.nothing:
-        _end(connection, pointer, number, outcome="failed", error=result.error)
+        end_record(connection, pointer, number, outcome="failed", error=result.error)
         return
-    _end(
+    end_record(
         connection,
         pointer,
         number,
@@ -346,65 +285,6 @@ def _range(todo: Plan) -> dict[str, Any]:
         "hidden_last": todo.last,
         "pinned": encode(list(todo.pinned)),
     }
-
-
-def _keep_summary(
-    connection: Connection, pointer: Pointer, job: Job, summary: Summary, text: str, tokens: int, moment: int
-) -> int:
-    newest = NEWEST_SUMMARY.row(connection, tree_id=pointer.tree_id)
-    number = int(newest[0]) + 1 if newest else 1
-    INSERT_SUMMARY.run(
-        connection,
-        tree_id=pointer.tree_id,
-        summary=number,
-        branch=pointer.branch,
-        first=job.previous.first if job.previous else job.plan.first,
-        last=job.plan.last,
-        supersedes=job.previous.number if job.previous else None,
-        tokens=tokens,
-        model=summary.model,
-        prompt_version=summary.prompt_version,
-        digest=sha256(b"".join(each.digest for each in job.messages)).digest(),
-        created_at=moment,
-        title=summary.title,
-        key_actions=encode([action._asdict() for action in summary.key_actions]),
-        file_changes=encode([change._asdict() for change in summary.file_changes]),
-        body=text,
-        facts=job.facts or None,
-    )
-    return number
-
-
-def _insert(connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any) -> int:
-    number = newest_record(connection, pointer.tree_id) + 1
-    given_values = {
-        "tree_id": pointer.tree_id,
-        "compaction": number,
-        "branch": pointer.branch,
-        "head": pointer.head,
-        "session_id": pointer.session_id,
-        "policy": policy.name if policy else None,
-        **values,
-    }
-    INSERT_RECORD.run(connection, **{name: given_values.get(name) for name in _names})
-    return number
-
-
-def _end(connection: Connection, pointer: Pointer, number: int, **values: Any) -> None:
-    """End a running record where the line is now: from here on it counts."""
-    old = RUNNING_VALUES.row(connection, tree_id=pointer.tree_id, number=number)
-    assert old is not None
-    kept = dict(zip(_ENDED, old, strict=True))
-    END_RECORD.run(
-        connection,
-        tree=pointer.tree_id,
-        number=number,
-        **{**kept, "branch": pointer.branch, "head": pointer.head, **values},
-    )
-
-
-def _recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
-    return next(each for each in history(records(connection, pointer, pointer.head)) if each.id == number)
 
 
 def _answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:

@@ -6,19 +6,16 @@ positions that the view shows; (moment, position) orders them, the later positio
 
 from __future__ import annotations
 
-import json
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, cast, func, literal_column, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
-from .lines import Pointer, segments_cte
-from .policy import Policy
-from .schema import BIG, messages, tool_kinds, tool_result_paths, tool_results
-from .statements import Row, Statement
+from .lines import segments_cte
+from .schema import BIG, tool_kinds, tool_result_paths, tool_results
+from .statements import Statement
 
 
 class pairs(GenericFunction[Any]):  # noqa: N801 - SQL functions are written small

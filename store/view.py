@@ -22,8 +22,8 @@ from .history import stored_calls
 from .lines import Pointer, Segment
 from .messages import assemble, join_call
 from .policy import DEFAULT, Policy
-from .records import Entry, View, ViewStats
 from .prefix import unchanged_tokens
+from .records import Entry, View, ViewStats
 from .repair import Item, Placed, arrange, merged
 from .schema import message_facts, messages, token_counts
 from .statements import Row, Statement
