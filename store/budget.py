@@ -53,7 +53,13 @@ class Budget(NamedTuple):
 
 
 def record_usage(
-    connection: Connection, session_id: str, *, input: int, output: int, cached: int = 0, now: Now = None
+    connection: Connection,
+    session_id: str,
+    *,
+    input: int,  # noqa: A002 - the public name
+    output: int,
+    cached: int = 0,
+    now: Now = None,
 ) -> Usage:
     """Record what the request at the session's head really cost, as the provider said. Raises InvalidValue."""
     for name, tokens in (("input", input), ("output", output), ("cached", cached)):

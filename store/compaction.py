@@ -172,7 +172,6 @@ def clear(
     """Record a clearing under batched clearing, if enough would be freed or the cache is cold; None where not."""
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
-    known = records(connection, pointer, pointer.head)
     cost = budget(connection, pointer, policy, moment)
     always = policy.model_copy(update={"clearing": "always"})
     found = verdicts(connection, pointer, always, cost.shown, last=pointer.head, now=moment)
@@ -233,7 +232,7 @@ def _apply(
     """Apply a summary, unless the view would not get smaller by it."""
     assert result.summary is not None
     text = rendered(result.summary)
-    cost_of_it = FRAMING_TOKENS + estimate("\n\n".join((policy.summary_heading, text, job.facts)))
+    cost_of_it = FRAMING_TOKENS + estimate(f"{policy.summary_heading}\n\n{text}\n\n{job.facts}")
     gone = job.plan.tokens_hidden + (job.previous.tokens if job.previous else 0)
     if cost_of_it >= gone:
         end_record(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -155,7 +156,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
     except (OSError, ValueError) as error:
         raise InvalidPolicy(f"no policy can be read from {os.fspath(path)}: {error}") from error
     base = fields.pop("base", "default")
-    fields.setdefault("name", os.path.splitext(os.path.basename(path))[0])
+    fields.setdefault("name", Path(path).stem)
     return Policy.named(str(base), **{name: _frozen(value) for name, value in fields.items()})
 
 

@@ -51,9 +51,9 @@ def simulate(
     session_id: str,
     policy: Policy,
     *,
-    prices: Prices = Prices(),
+    prices: Prices | None = None,
     max_tokens: int | None = None,
-    progress: Callable[[int], None] = lambda position: None,
+    progress: Callable[[int], None] | None = None,
 ) -> Simulated:
     """Return what a session would have cost by a policy. A request is made before each assistant message.
 
@@ -62,11 +62,12 @@ def simulate(
     source = store.session(session_id)
     with Store(":memory:", durability="normal") as told:
         session = told.create_session(session_id, project_root=source.project_root)
-        replay = _Replay(told, session.id, policy, prices, max_tokens)
+        replay = _Replay(told, session.id, policy, prices or Prices(), max_tokens)
         for page in store.pages(session_id):
             for stored in page:
                 replay.tell(stored.message)
-            progress(page[-1].seq)
+            if progress:
+                progress(page[-1].seq)
         return replay.outcome()
 
 
