@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, cast, delete, func, insert, literal_column, select, update
 
@@ -146,11 +146,11 @@ def _fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
     A position stays if a branch of another session continues from it or from beyond it; children have higher numbers
     than their parents, so one pass from the newest sees every need before the branch that has to meet it.
     """
-    needed: dict[Any, Any] = {}
+    needed: dict[int, int] = {}
     fates = []
     for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
         lost = owner is None or owner == session_id
-        kept = needed.get(branch, parent_position)
+        kept = needed.setdefault(branch, parent_position)
         if lost:
             fates.append(Fate(branch, parent_position + 1, kept))
         if parent is not None and (not lost or kept > parent_position):
