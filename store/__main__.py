@@ -1,0 +1,9 @@
+"""`python -m store`: the command, where it is not on the path."""
+
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

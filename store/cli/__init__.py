@@ -1,0 +1,120 @@
+"""The command `convostore`: a thin skin over the store, the one place that knows a terminal.
+
+Commands are plain functions, grouped in the modules beside this one and named in one table. Errors of the store become
+one line on standard error and exit status 2.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from ..errors import StoreError
+from . import asking, counting, demo, looking, moving, render, transfer
+
+__all__ = ["main"]
+
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Begin": (demo.demo, transfer.import_, looking.sessions),
+    "Look": (looking.show, looking.view, counting.stats, counting.tokens, moving.moves, asking.sql),
+    "Change": (moving.fork, moving.rewind, moving.undo, moving.delete),
+    "Keep": (transfer.export, asking.verify, asking.migrate),
+}
+"""The commands, by the heading they stand under in the help; a function's name is the command's."""
+
+DEFAULT_STORE = "convostore.db"
+
+OK, FAILED, INTERRUPTED = 0, 2, 130
+BROKEN_PIPE = 1
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for heading, functions in COMMANDS.items():
+    for function in functions:
+        app.command(function.__name__.rstrip("_"), rich_help_panel=heading)(function)
+
+
+@app.callback(invoke_without_command=True)
+def convostore(
+    ctx: typer.Context,
+    db: Annotated[
+        str,
+        typer.Option(
+            "--db", metavar="PATH_OR_URL", envvar="CONVOSTORE_DB", help="The store: a file, or an SQLAlchemy URL."
+        ),
+    ] = DEFAULT_STORE,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Keep every message of a conversation unchanged, and compute what is sent to the model."""
+    ctx.obj = db
+    if show_version:
+        render.say(f"convostore {_version()}")
+    elif ctx.invoked_subcommand is None:
+        sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C."""
+    # Texts that the terminal's encoding lacks are written as escapes, never a reason to stop.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+        return BROKEN_PIPE
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        return app(_db_first(arguments), prog_name="convostore", standalone_mode=False) or OK
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except typer.TyperException as error:
+        render.complain(f"{error.format_message()} (`convostore --help` tells more)")
+    except ModuleNotFoundError as error:
+        render.complain(f"{error}; a server needs its driver: install convostore[postgres]")
+    except (StoreError, OSError) as error:
+        render.complain(str(error))
+    return FAILED
+
+
+def _db_first(arguments: list[str]) -> list[str]:
+    """Return the arguments with --db, wherever it stands, before the command: there it is looked for."""
+    first: list[str] = []
+    others: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            others += [argument, *rest]
+        elif argument == "--db" and (value := next(rest, None)) is not None:
+            first += [argument, value]
+        else:
+            (first if argument.startswith("--db=") else others).append(argument)
+    return [*first, *others]
+
+
+def _silence() -> None:
+    """Let nothing more be written to a pipe that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _version() -> str:
+    try:
+        return version("convostore")
+    except PackageNotFoundError:
+        return "(not installed)"

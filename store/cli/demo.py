@@ -1,0 +1,166 @@
+"""`convostore demo`: everything at once on a built-in session, in a store of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+from rich.rule import Rule
+from rich.text import Text
+
+from ..errors import StoreError
+from ..importing import import_file
+from ..inspection import query
+from ..records import View
+from ..store import Store
+from . import asking, demo_session, render
+from .looking import raw_tokens
+from .render import Column
+
+WIDTH = 100
+SESSION = "demo"
+FORK = "demo-fork"
+FORK_AT, REWIND_TO = 22, 32
+
+QUESTION = """SELECT tool_name, kind, COUNT(*) AS results, SUM(length) AS characters
+FROM tool_log WHERE session_id = 'demo' GROUP BY tool_name, kind ORDER BY characters DESC"""
+
+KEPT = "errors always stay"
+"""A reason to keep that is worth showing among the replacements."""
+
+ENTRY_COLUMNS = (
+    Column("#", number=True),
+    Column("rule"),
+    Column("saved", number=True),
+    Column("command or file"),
+    Column("why", wide=True),
+)
+
+
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the demo's store here, to go on with it.")
+    ] = None,
+) -> None:
+    """Show what the store does, on a built-in session of a coding agent."""
+    if keep and keep.exists():
+        raise StoreError(f"{str(keep)!r} exists already; keep the demo in a new file")
+    with TemporaryDirectory(prefix="convostore-demo-") as folder:
+        path = keep or Path(folder, "demo.db")
+        with Store(path) as store:
+            for number, (title, part) in enumerate(PARTS.items(), 1):
+                _head(f"{number}. {title}")
+                part(store, Path(folder))
+    if keep:
+        render.say("", f"kept: convostore --db {keep} view {SESSION} --now {demo_session.NOW} --explain")
+
+
+def bring_in(store: Store, folder: Path) -> None:
+    """Import the session from a file, the way any transcript comes in."""
+    file = folder / "session.jsonl"
+    file.write_text("".join(render.json_text(message) + "\n" for message in demo_session.conversation()), "utf-8")
+    store.create_session(SESSION, title="Parcel prices", project_root=demo_session.PROJECT_ROOT)
+    imported = import_file(store, file, session_id=SESSION).sessions[0]
+    again = import_file(store, file, session_id=SESSION).sessions[0]
+    render.say(
+        "An agent mends a small price calculator, in an hour: "
+        f"{imported.appended} messages with {imported.tool_calls} tool calls.",
+        f"Imported once more, {again.appended} are new: every message is known by its place and digest.",
+    )
+
+
+def compare(store: Store, _: Path) -> None:
+    """Show what raw and view cost."""
+    built = _view(store)
+    raw, sent, replaced = raw_tokens(built), built.stats.tokens, built.stats.replaced
+    rows = [("raw", raw, "tokens, estimated"), ("view", sent, f"{1 - sent / raw:.0%} less")]
+    rows += [(rule, saved, f"saved in {replaced[rule]} messages") for rule, saved in built.stats.saved_by_rule.items()]
+    render.bars(rows, width=_width())
+    unchanged = [each.message for each in store.messages(SESSION)] == demo_session.conversation()
+    render.say(
+        "", f"Nothing stored is touched: all {built.at} messages read back equal: {'yes' if unchanged else 'NO'}."
+    )
+
+
+def explain(store: Store, _: Path) -> None:
+    """List what the view changed, with each reason, and what it kept although it is old."""
+    calls = _calls(store)
+    rows = [
+        (
+            entry.seq if entry.seq is not None else "+",
+            render.styled(entry.rule or "kept"),
+            entry.tokens_saved or None,
+            render.one_line(calls[entry.message["tool_call_id"]], 40),
+            entry.reason,
+        )
+        for entry in _view(store).entries
+        if entry.rule or entry.reason == KEPT
+    ]
+    render.table(ENTRY_COLUMNS, rows, width=_width())
+
+
+def move(store: Store, _: Path) -> None:
+    """Fork, rewind, undo: nothing is copied and nothing is lost."""
+    _line(store, "before", SESSION)
+    store.fork(SESSION, at=FORK_AT, session_id=FORK, title="Another way to fix it", now=demo_session.NOW)
+    store.append(FORK, {"role": "user", "content": "Try it with decimal instead."}, now=demo_session.NOW)
+    _line(store, f"fork at {FORK_AT}, append 1", FORK)
+    store.rewind(SESSION, to=REWIND_TO, now=demo_session.NOW)
+    _line(store, f"rewind to {REWIND_TO}", SESSION)
+    store.undo_rewind(SESSION, now=demo_session.NOW)
+    _line(store, "undo", SESSION)
+
+
+def ask(store: Store, _: Path) -> None:
+    """Ask the store a question in SQL."""
+    render.say(*(f"  {line}" for line in QUESTION.splitlines()), "")
+    assert store.database.path is not None
+    found = query(store.database.path, QUESTION)
+    asking.table(found.columns, found.rows, width=_width())
+
+
+def check(store: Store, _: Path) -> None:
+    """Verify the store."""
+    findings = store.verify()
+    render.say(*[f"{each.check} at {each.where}: {each.problem}" for each in findings] or ["Nothing is wrong."])
+
+
+PARTS: dict[str, Callable[[Store, Path], None]] = {
+    "Import: every message is kept as it is": bring_in,
+    "View: what would be sent to the model": compare,
+    "Why: each replacement has a reason": explain,
+    "Fork, rewind, undo: O(1), nothing is lost": move,
+    "SQL: the read-only console": ask,
+    "Verify: the promises, checked": check,
+}
+"""What the demo shows, in order."""
+
+
+def _view(store: Store) -> View:
+    return store.view(SESSION, now=demo_session.NOW)
+
+
+def _calls(store: Store) -> dict[str, str]:
+    """Return the command or the file of each tool call of the session, by the call's id."""
+    calls = [call for stored in store.messages(SESSION) for call in stored.message.get("tool_calls", ())]
+    return {call["id"]: str(next(iter(json.loads(call["function"]["arguments"]).values()))) for call in calls}
+
+
+def _line(store: Store, what: str, session_id: str) -> None:
+    built = store.view(session_id, now=demo_session.NOW)
+    counts = f"{built.stats.raw_messages:>3} messages {raw_tokens(built):>7,} tokens raw"
+    render.say(f"{what:<22} {session_id:<10} {counts} {built.stats.tokens:>7,} in the view")
+
+
+def _width() -> int:
+    return min(WIDTH, render.console().width)
+
+
+def _head(title: str) -> None:
+    console = render.console(width=_width())
+    console.print()
+    console.print(Rule(Text(title, "bold"), align="left"))

@@ -1,0 +1,240 @@
+"""A made-up coding session for the demo: in an hour an agent mends a small price calculator. Data, little code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..messages import Message
+
+BEGIN = 1_741_942_800_000
+"""2025-03-14 09:00 UTC, in ms."""
+NOW = BEGIN + 62 * 60_000
+"""The moment the demo builds its views for."""
+PROJECT_ROOT = "/home/ada/parcel"
+
+_RATES = '''"""What a parcel costs: by weight, distance and how fast it goes."""
+
+from dataclasses import dataclass
+
+from parcel.money import cents
+
+TIERS = [
+    # up to kg, base price, price for each zone crossed
+    (1, 4.20, 0.55),
+    (2, 5.40, 0.70),
+    (5, 7.90, 1.05),
+    (10, 11.60, 1.60),
+    (31.5, 19.99, 2.75),
+]
+EXPRESS = 1.6
+INSURANCE = 0.012
+
+
+class TooHeavy(ValueError):
+    """No tier takes this weight."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    weight: float
+    zones: int
+    value: float = 0.0
+    express: bool = False
+
+
+def tier(weight: float) -> tuple[float, float, float]:
+    """Return the cheapest tier that takes a weight."""
+    if weight <= 0:
+        raise ValueError(f"a parcel weighs more than {weight} kg")
+    for limit, base, per_zone in TIERS:
+        if weight < limit:
+            return limit, base, per_zone
+    raise TooHeavy(f"{weight} kg is over the limit of {TIERS[-1][0]} kg")
+
+
+def quote(parcel: Parcel) -> float:
+    """Return the price of a parcel in euros."""
+    _, base, per_zone = tier(parcel.weight)
+    price = base + per_zone * parcel.zones
+    if parcel.express:
+        price *= EXPRESS
+    if parcel.value > 500:
+        price += parcel.value * INSURANCE
+    return cents(price)
+
+
+def bill(parcels: list[Parcel]) -> float:
+    """Return what several parcels cost together; from the tenth on, ten per cent less."""
+    total = sum(quote(parcel) for parcel in parcels)
+    if len(parcels) >= 10:
+        total *= 0.9
+    return cents(total)
+'''
+_MENDED = _RATES.replace("weight < limit", "weight <= limit")
+_CHINESE = _MENDED.replace("a parcel weighs more than {weight} kg", "包裹重量必须大于 0,收到 {weight} kg").replace(
+    "{weight} kg is over the limit of {TIERS[-1][0]} kg", "{weight} kg 超过上限 {TIERS[-1][0]} kg"
+)
+
+_TESTS = """import pytest
+
+from parcel.rates import Parcel, TooHeavy, bill, quote, tier
+
+
+@pytest.mark.parametrize(("weight", "limit"), [(0.5, 1), (1.5, 2), (4.9, 5), (5, 5), (9, 10), (31.5, 31.5)])
+def test_a_tier_takes_its_limit(weight: float, limit: float) -> None:
+    assert tier(weight)[0] == limit
+
+
+def test_too_heavy() -> None:
+    with pytest.raises(TooHeavy):
+        tier(40)
+
+
+def test_ten_parcels_cost_less() -> None:
+    assert bill([Parcel(1.5, 2)] * 10) == 61.2
+"""
+_MONEY = '''"""Amounts of money."""
+
+
+def cents(amount: float) -> float:
+    """Round an amount to whole cents."""
+    return int(amount * 100) / 100
+'''
+_CHANGELOG = """# Changelog
+
+## Unreleased
+
+## 1.4.1
+- Express parcels are quoted with insurance.
+"""
+
+_WHEEL = "Successfully built parcel-1.4.1-py3-none-any.whl"
+_BUILD = "\n".join(
+    [
+        "python -m build --wheel",
+        "* Creating isolated environment: venv+pip...",
+        *(f"Collecting dependency-{n:02}\n  Using cached dependency_{n:02}-{n}.4.{n % 7}.whl" for n in range(1, 61)),
+        *(f"copying src/parcel/zones/zone_{n:03}.json -> build/lib/parcel/zones" for n in range(1, 121)),
+        _WHEEL,
+    ]
+)
+_FAILURE = """..F...F. [100%]
+=================================== FAILURES ===================================
+______________________ test_a_tier_takes_its_limit[5-5] ________________________
+E   assert 10 == 5
+____________________ test_a_tier_takes_its_limit[31.5-31.5] ____________________
+E   parcel.rates.TooHeavy: 31.5 kg is over the limit of 31.5 kg
+2 failed, 6 passed in 0.21s"""
+
+
+class Call(NamedTuple):
+    """A tool call of the agent and what came back; None: nothing yet."""
+
+    tool: str
+    arguments: dict[str, Any]
+    result: str | None
+
+
+class Step(NamedTuple):
+    """What one role said, at a minute of the session; an agent's step goes on with the results of its calls."""
+
+    minute: float
+    role: str
+    text: str | None
+    calls: tuple[Call, ...] = ()
+
+
+def _run(command: str, stdout: str = "", exit_code: int = 0) -> Call:
+    output = json.dumps({"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command}, ensure_ascii=False)
+    return Call("terminal-execute", {"command": command}, output)
+
+
+def _read(path: str, text: str, **lines: int) -> Call:
+    numbered = enumerate(text.splitlines(), 1)
+    kept = [f"{n}->{line}" for n, line in numbered if lines.get("startLine", 1) <= n <= lines.get("endLine", n)]
+    return Call("filesystem-read", {"filePath": path, **lines}, "\n".join(kept))
+
+
+def _edit(path: str, old: str, new: str) -> Call:
+    arguments = {"filePath": path, "searchContent": old, "replaceContent": new}
+    return Call("filesystem-edit_search", arguments, f"✅ File edited successfully: {path} (1 replacement)")
+
+
+def _agent(minute: float, text: str | None, *calls: Call) -> Step:
+    return Step(minute, "assistant", text, calls)
+
+
+RATES, MONEY, LOG = "src/parcel/rates.py", "src/parcel/money.py", "CHANGELOG.md"
+STEPS = (
+    Step(0, "system", "You are a careful engineer. Read before you write, and run the tests after every change."),
+    Step(0, "user", "Customers say that a parcel of exactly 5 kg is charged as one of 10 kg. Please fix it."),
+    _agent(0.5, "I look around first.", _run("git status --short && ls", "CHANGELOG.md\nMakefile\nsrc\ntests")),
+    _agent(1, None, Call("ace-text_search", {"pattern": "def (tier|quote)"}, f"{RATES}:33,43")),
+    _agent(2, "The tiers are in one file.", _read(RATES, _RATES)),
+    _agent(
+        3,
+        "Its test, and that part once more.",
+        _read("tests/test_rates.py", _TESTS),
+        _read(f"./{RATES}", _RATES, startLine=33, endLine=52),
+    ),
+    _agent(4, "Does it build at all?", _run("make build", _BUILD)),
+    _agent(7, "Now the tests.", _run("pytest -q", _FAILURE, exit_code=1)),
+    _agent(8, "Both failures are at a limit: `<` should be `<=`.", _read(RATES, _RATES)),
+    _agent(9, None, _edit(RATES, "if weight < limit:", "if weight <= limit:")),
+    _agent(10, None, _run("pytest -q", "........ [100%]\n8 passed in 0.19s")),
+    _agent(11, "Fixed: a tier now takes the parcels that weigh exactly its limit. All 8 tests pass."),
+    Step(14, "user", "Good. And three parcels for 19.99 cost 59.96 instead of 59.97 on the invoice. Same cause?"),
+    _agent(15, "No, that is rounding.", _read(f"{PROJECT_ROOT}/{RATES}", _MENDED), _read(MONEY, _MONEY)),
+    _agent(16, "`int` cuts where it should round.", _edit(MONEY, "int(amount * 100) / 100", "round(amount, 2)")),
+    _agent(17, None, _run("pytest -q && python -m parcel --weight 20 --count 3", "8 passed in 0.18s\n59.97 EUR")),
+    _agent(18, "It was: `cents` cut instead of rounding. 3 × 19.99 is 59.97 now."),
+    Step(24, "user", "顺便把错误信息改成中文,客服要直接转给客户看。"),
+    _agent(25, "好的,先看一下现在的错误信息。", _read(RATES, _MENDED)),
+    _agent(
+        26,
+        None,
+        _edit(RATES, "is over the limit of", "超过上限"),
+        _edit(RATES, "a parcel weighs more than", "包裹重量必须大于 0,收到"),
+    ),
+    _agent(
+        27,
+        None,
+        _run("python -m parcel --weight 40", "40 kg 超过上限 31.5 kg"),
+        _run("pytest -q", "........ [100%]\n8 passed in 0.20s"),
+    ),
+    _agent(28, "改好了:两条错误信息都是中文,测试全部通过。"),
+    Step(40, "user", "Before we release: read it all once more, and put both fixes into the changelog."),
+    _agent(41, "Reading both.", _read(RATES, _CHINESE), _read(LOG, _CHANGELOG)),
+    _agent(43, None, _edit(LOG, "## Unreleased", "## Unreleased\n- A tier takes its limit.\n- Cents are rounded.")),
+    _agent(45, None, _run("make build | tail -1", _WHEEL)),
+    _agent(48, "One last look at the file as it will go out.", _read(RATES, _CHINESE)),
+    _agent(49, None, _run("git diff --stat", f" {LOG} | 2 ++\n {MONEY} | 2 +-\n {RATES} | 6 +++---")),
+    _agent(50, "Everything is in place. Shall I tag it?"),
+    Step(60, "user", "Yes, tag 1.4.2 and push."),
+    _agent(61, "Tagging and pushing.", Call("terminal-execute", {"command": "git tag 1.4.2 && git push --tags"}, None)),
+)
+
+
+def conversation() -> list[Message]:
+    """Return the session as messages of the OpenAI shape."""
+    return [message for number, step in enumerate(STEPS) for message in _messages(number, step)]
+
+
+def _messages(number: int, step: Step) -> Iterator[Message]:
+    """Yield a step's message and the results of its calls, a second apart."""
+    at = BEGIN + round(step.minute * 60_000)
+    message: Message = {"role": step.role, "content": step.text, "timestamp": at}
+    ids = [f"call_{number:02}_{place}" for place in range(len(step.calls))]
+    if step.calls:
+        message["tool_calls"] = [_call(*each) for each in zip(ids, step.calls, strict=True)]
+    yield message
+    for place, (call_id, call) in enumerate(zip(ids, step.calls, strict=True), 1):
+        if call.result is not None:
+            yield {"role": "tool", "tool_call_id": call_id, "content": call.result, "timestamp": at + place * 1000}
+
+
+def _call(call_id: str, call: Call) -> dict[str, Any]:
+    function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+    return {"id": call_id, "type": "function", "function": function}

@@ -1,0 +1,160 @@
+"""Where the tokens go: per tool and per file, on one line or in the whole store; read from the narrow tables alone.
+
+Tokens are the stored counts of an encoding, else estimates from lengths; no content is read. Nothing here knows what
+a view would replace.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+
+from . import lines
+from .lines import segments_cte
+from .schema import BIG, messages, sessions, token_counts, tool_calls, tool_kinds, tool_result_paths, tool_results
+from .statements import Statement
+from .tokens import ESTIMATE, FRAMING_TOKENS
+
+
+class ToolUse(NamedTuple):
+    """What one tool returned: ``failed`` results say so by status, exit code or ``Error:``."""
+
+    name: str | None
+    kind: str
+    results: int
+    failed: int
+    tokens: int
+
+
+class FileUse(NamedTuple):
+    """What named one file; the tokens of a result that named several count for each of them."""
+
+    path: str
+    reads: int
+    edits: int
+    results: int
+    tokens: int
+
+
+class Statistics(NamedTuple):
+    """Counts of one session's line or of the whole store, where messages that sessions share count once."""
+
+    sessions: int
+    messages: int
+    tool_calls: int
+    tools: list[ToolUse]
+    files: list[FileUse]
+
+
+_r, _p = tool_results, tool_result_paths
+_zero: ColumnElement[int] = literal_column("0")
+_one: ColumnElement[int] = literal_column("1")
+_segments = segments_cte()
+_of_tree = bindparam("tree_id", type_=BIG)
+
+
+def _on_line(table: FromClause) -> ColumnElement[bool]:
+    return and_(
+        table.c.tree_id == _of_tree,
+        table.c.branch == _segments.c.branch,
+        table.c.seq.between(_segments.c.first, _segments.c.last),
+    )
+
+
+def _results(*, line: bool) -> FromClause:
+    """Build tool results with their kind and their stored count, of a line or of the whole store."""
+    results: FromClause = _segments.join(_r, _on_line(_r)) if line else _r
+    counted = and_(
+        token_counts.c.tree_id == _r.c.tree_id,
+        token_counts.c.branch == _r.c.branch,
+        token_counts.c.seq == _r.c.seq,
+        token_counts.c.encoding == bindparam("encoding"),
+    )
+    return results.outerjoin(tool_kinds, tool_kinds.c.name == _r.c.tool_name).outerjoin(token_counts, counted)
+
+
+def _count_if(condition: ColumnElement[bool]) -> ColumnElement[Any]:
+    return func.coalesce(func.sum(case((condition, _one), else_=_zero)), _zero)
+
+
+# What `tokens.estimate_size` computes, rounded up; a text never has fewer bytes than code points.
+_estimated: ColumnElement[int] = (
+    literal_column("11") * _r.c.size - _r.c.length + literal_column("39")
+) // literal_column("40")
+_each = func.coalesce(token_counts.c.tokens, _estimated + literal_column(str(FRAMING_TOKENS)))
+_tokens = cast(func.sum(_each), BIG)  # PostgreSQL sums to numeric
+_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
+_failed = or_(
+    _r.c.error_prefix == _one,
+    _r.c.status == literal_column("'error'"),
+    func.coalesce(_r.c.exit_code, _zero) != _zero,
+)
+
+
+def _tools(*, line: bool) -> Statement:
+    return Statement(
+        select(_r.c.tool_name, _kind, func.count(), _count_if(_failed), _tokens)
+        .select_from(_results(line=line))
+        .group_by(_r.c.tool_name, _kind)
+        .order_by(_tokens.desc(), _r.c.tool_name)
+    )
+
+
+def _files(*, line: bool) -> Statement:
+    named = and_(_p.c.tree_id == _r.c.tree_id, _p.c.branch == _r.c.branch, _p.c.seq == _r.c.seq)
+    reads, edits = (_count_if(tool_kinds.c.kind == literal_column(f"'{kind}'")) for kind in ("file_read", "file_edit"))
+    return Statement(
+        select(_p.c.path, reads, edits, func.count(), _tokens)
+        .select_from(_results(line=line).join(_p, named))
+        .group_by(_p.c.path)
+        .order_by(_tokens.desc(), _p.c.path)
+        .limit(bindparam("limit", type_=BIG))
+    )
+
+
+TOOLS, FILES = _tools(line=True), _files(line=True)
+ALL_TOOLS, ALL_FILES = _tools(line=False), _files(line=False)
+CALLS = Statement(select(func.count()).select_from(_segments.join(tool_calls, _on_line(tool_calls))))
+TOTALS = Statement(
+    select(
+        *(
+            select(func.count()).select_from(table).scalar_subquery().label(table.name)
+            for table in (sessions, messages, tool_calls)
+        )
+    )
+)
+
+
+def statistics(
+    connection: Connection, session_id: str | None = None, *, encoding: str = ESTIMATE, files: int = 20
+) -> Statistics:
+    """Return what tools returned, and about which files, on a session's line (None: in the whole store).
+
+    ``files`` limits how many files are listed, the costliest first. Raises SessionNotFound.
+    """
+    counted = {"encoding": encoding}
+    if session_id is None:
+        ((number, length, calls),) = TOTALS.rows(connection)
+        tools, paths = ALL_TOOLS.rows(connection, **counted), ALL_FILES.rows(connection, **counted, limit=files)
+    else:
+        pointer = lines.find(connection, session_id)
+        line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": pointer.head}
+        ((calls,),) = CALLS.rows(connection, **line)
+        number, length = 1, pointer.head
+        tools, paths = TOOLS.rows(connection, **line, **counted), FILES.rows(connection, **line, **counted, limit=files)
+    return Statistics(
+        number, length, calls, [ToolUse._make(row) for row in tools], [FileUse._make(row) for row in paths]
+    )

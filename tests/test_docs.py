@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import sqlite3
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import store
+from store import errors, policy, records, rules, schema
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PEOPLES_VIEWS = ("session_segments", "session_messages", "tool_log", "file_log", "turn_log", "compaction_log")
+
+pytestmark = pytest.mark.sqlite_only
+
+
+class Block(NamedTuple):
+    """A fenced block of a page; ``output`` is the block of text right below it, None where there is none."""
+
+    language: str
+    code: str
+    line: int
+    output: str | None
+
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$(?:\n*```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return a page's fenced blocks, each with the output that it is said to have."""
+    text = page.read_text("utf-8")
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 2, found[3]) for found in FENCE.finditer(text)
+    ]
+
+
+def load_generator() -> ModuleType:
+    """Import the program that writes the generated parts."""
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load_generator()
+
+
+class Page:
+    """Runs what a page shows, from top to bottom, in a folder of its own."""
+
+    def __init__(self, page: Path) -> None:
+        self._page = page
+        self._names: dict[str, Any] = {"__name__": "example"}
+
+    def run(self, block: Block) -> str:
+        """Run a block; return what it printed. Raises whatever it raises."""
+        runs = {"python": self._python, "sql": self._sql, "sh": self._sh}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            runs.get(block.language, self._nothing)(block)
+        return printed.getvalue()
+
+    def _python(self, block: Block) -> None:
+        exec(compile("\n" * (block.line - 1) + block.code, str(self._page), "exec"), self._names)
+
+    def _sql(self, block: Block) -> None:
+        with contextlib.closing(sqlite3.connect("chat.db")) as connection:
+            for statement in filter(str.strip, block.code.split(";\n")):
+                if "compaction_log" in statement:
+                    record_compaction(connection)
+                rows = connection.execute(statement).fetchall()
+                assert rows, f"no rows: {statement}"
+                for row in rows:
+                    print(*("" if value is None else value for value in row), sep="|")
+
+    def _sh(self, block: Block) -> None:
+        for line in block.code.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["convostore"]:
+                convostore(words[1:])
+
+    def _nothing(self, block: Block) -> None:
+        """Leave a block of another language alone."""
+
+
+def record_compaction(connection: sqlite3.Connection) -> None:
+    """Give a store the record of a compaction, once: this version makes none itself."""
+    connection.execute(
+        "INSERT OR IGNORE INTO compaction_records (tree_id, compaction, branch, head, reason, outcome, hidden_first,"
+        " hidden_last, first_kept, messages_before, messages_after, tokens_before, tokens_after, created_at)"
+        " SELECT tree_id, 1, head_branch, head, 'manual', 'applied', 1, 2, 3, head, head - 1, 900, 90, updated_at"
+        " FROM sessions ORDER BY created_at LIMIT 1"
+    )
+
+
+def convostore(words: list[str]) -> None:
+    """Run the command in this process; one that fails raises."""
+    from store.cli import main
+
+    status = main(words)
+    assert status == 0, f"convostore {shlex.join(words)} ended with {status}"
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder, with no store named by the environment and a terminal of a usual width."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples(page: Path, empty_folder: Path) -> None:
+    """What a page shows runs from top to bottom, and prints what the page says; queries find something."""
+    shown = Page(page)
+    for block in blocks(page):
+        printed = shown.run(block)
+        if block.output is not None or block.language == "python":
+            assert printed == (block.output or ""), f"{page.name}:{block.line}"
+
+
+def test_generated_parts_are_fresh() -> None:
+    """The parts that follow from the code are what the code says now."""
+    stale = [page.name for page in PAGES if generate.filled(page.read_text("utf-8")) != page.read_text("utf-8")]
+    assert not stale, f"run python docs/generate.py: {stale}"
+
+
+def test_every_part_has_a_place() -> None:
+    """What can be generated stands on exactly one page, and nothing else is asked for."""
+    asked = [found[2] for page in PAGES for found in generate.MARK.finditer(page.read_text("utf-8"))]
+    commands = [" ".join(["command", *words]) for words in generate.commands()]
+    assert sorted(asked) == sorted([*generate.PARTS, *commands])
+
+
+def test_a_stale_part_is_noticed() -> None:
+    """A part that says something else is written anew, what stands around it stays."""
+    page = "before\n<!-- generated: triggers -->\nold\n<!-- end -->\nafter\n"
+    written = generate.filled(page)
+    assert written.startswith("before\n<!-- generated: triggers -->\n\n| trigger |")
+    assert written.endswith("|\n\n<!-- end -->\nafter\n")
+    assert generate.filled(written) == written
+
+
+def documented(*names: str) -> str:
+    """Return the text of some pages."""
+    return "\n".join((ROOT / name).read_text("utf-8") for name in names)
+
+
+def test_every_name_of_the_library() -> None:
+    """Each public name, method, record, field and error is on the page of the library."""
+    text = documented("docs/api.md")
+    names = {*store.__all__, *vars(store.Store), *vars(store.AsyncStore)}
+    for module in (records, errors):
+        classes = {name for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__}
+        names |= {name for name in classes if isinstance(vars(module)[name], type)}
+    names |= {field for each in generate.record_classes() for field in each._fields}
+    public = {name for name in names if not name.startswith("_")}
+    assert {"append", "InvalidMessage", "tokens_saved", "AsyncStore"} <= public
+    assert [name for name in sorted(public) if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_rule() -> None:
+    """Each field of a policy, each reason, each exact string and each ready policy is on the page of the rules."""
+    text = documented("docs/rules.md")
+    wanted = [f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *rules.REASONS)]
+    wanted += [policy.TERMINAL_PLACEHOLDER, policy.FILE_READ_PLACEHOLDER, *rules.REASONS.values()]
+    assert [each for each in wanted if each not in text] == []
+
+
+def test_fields_are_explained() -> None:
+    """No field of a policy is on the page without its meaning."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", generate.policy_fields(), re.MULTILINE)
+    assert dict(rows).keys() == policy.Policy.model_fields.keys()
+    assert [name for name, meaning in rows if len(meaning) < 15] == []
+
+
+def test_steps_of_the_rules() -> None:
+    """The page of the rules tells the steps of the statement that judges, by name and in its order."""
+    steps = re.findall(r"^\| `(\w+)` \|", documented("docs/rules.md").partition("## One statement")[2], re.MULTILINE)
+    text = rules.VERDICTS.text("sqlite")
+    named = re.findall(r"(?:RECURSIVE|\), )\s*(\w+)(?:\([\w, ]+\))? AS", text)
+    assert len(named) > 5
+    assert steps == named
+
+
+def test_every_table_and_view() -> None:
+    """Each table and view is on the page of the storage, and each view for people is asked at least three times."""
+    page = ROOT / "docs" / "storage.md"
+    text = page.read_text("utf-8")
+    assert [name for name in schema.METADATA.tables if f"`{name}`" not in text] == []
+    queries = ";\n".join(block.code for block in blocks(page) if block.language == "sql")
+    for view in PEOPLES_VIEWS:
+        asked = [query for query in queries.split(";\n") if re.search(rf"\b{view}\b", query)]
+        assert len(asked) >= 3, view
+
+
+def test_every_command_and_option() -> None:
+    """Each command and each of its options has a help text, is on the command's page, and is shown in use there."""
+    text = documented("docs/command.md")
+    shown = [block.code for block in blocks(ROOT / "docs" / "command.md") if block.language == "sh"]
+    for words, command in generate.commands().items():
+        name = " ".join(["convostore", *words])
+        part = text.partition(f"<!-- generated: {' '.join(['command', *words])} -->")[2].partition("<!-- end -->")[0]
+        assert command.help, name
+        for written, parameter in generate.options(command).items():
+            assert f"`{written}`" in part, f"{name} {written}"
+            assert getattr(parameter, "help", ""), f"{name} {written} has no help"
+        used = re.compile(rf"^convostore (?:--\S+(?:[ =][^-\s]\S*)? )*{' '.join(words)}\b", re.MULTILINE)
+        assert not words or any(map(used.search, shown)), f"no example of {name}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+def test_links(page: Path) -> None:
+    """A link to a page of the project leads to it, and to a heading that is there."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        name, _, heading = target.partition("#")
+        aim = (page.parent / name).resolve() if name else page
+        assert aim.exists(), f"{page.name}: {target}"
+        assert not heading or heading in anchors(aim), f"{page.name}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names under which a page's headings can be linked to."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("mark", ["demo", "tests"])
+def test_commands_to_paste(mark: str) -> None:
+    """The two commands of the README are one line each, begin from nothing and do not stand in each other's way."""
+    text = documented("README.md")
+    assert text.count(f"<!-- {mark} -->") == 1
+    (line,) = text.partition(f"<!-- {mark} -->\n```sh\n")[2].partition("\n```")[0].splitlines()
+    assert line.startswith("git clone ")
+    assert f" convostore-{mark} && cd convostore-{mark} && python3 -m venv .venv && " in line
+
+
+def test_readme_is_short() -> None:
+    """The README opens with one sentence, shows the library at once, and is read in one sitting."""
+    lines = documented("README.md").splitlines()
+    opening = " ".join(lines[2 : lines.index("```python") - 1])
+    assert opening.count(".") == 1
+    assert opening.endswith(".")
+    assert len(lines) < 200
+    assert len(next(block for block in blocks(ROOT / "README.md")).code.splitlines()) <= 15
