@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .messages import Message
+from .messages import Message, is_text
 from .policy import Policy
 
 NO_RESULT = "No result of this call was recorded."
@@ -53,10 +53,11 @@ def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
     results = {item.call: item for item in items if item.call is not None and item.call in wanted}
     place = {item.seq: index for index, item in enumerate(items)}
     open_turn = next((item.seq for item in reversed(items) if item.message.get("role") == "user"), 0)
+    closed = "synthetic" if policy.unanswered == "keep" else policy.unanswered
     for item in items:
         if calls.get(item.seq):
-            keep = policy.unanswered == "keep" and item.seq > open_turn
-            yield from _group(item, calls[item.seq], results, place, "keep" if keep else policy.unanswered)
+            unanswered = policy.unanswered if item.seq > open_turn else closed
+            yield from _group(item, calls[item.seq], results, place, unanswered)
         elif item.message.get("role") != "tool":
             yield Placed(item.seq, item.message, None, (), None)
         elif (item.call is None or item.call not in results) and policy.orphans == "adopt":
@@ -75,6 +76,8 @@ def api_calls(item: Item) -> tuple[ApiCall, ...]:
         call_id = _text(call.get("id"))
         if not call_id or call_id in taken:
             call_id = f"call_{item.seq}_{position}"
+        while call_id in taken:
+            call_id += "_"
         taken.add(call_id)
         made.append(ApiCall(position, call_id, _text(function.get("name")) or UNKNOWN_TOOL, function.get("arguments")))
     return tuple(made)
@@ -120,4 +123,5 @@ def _adopt(item: Item) -> Iterable[Placed]:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    """Return a text that can be sent as it is; ids that differ must not become one by mending."""
+    return value if isinstance(value, str) and value and is_text(value) else None

@@ -1,0 +1,93 @@
+"""What a summarizer gave back, made fit to be stored: a stranger's text, which may be anything at all."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from .texts import cut, one_line, scrubbed
+from .values import (
+    BODY_HEADING,
+    FileChange,
+    KeyAction,
+    Summary,
+    SummaryRequest,
+    action_line,
+    change_line,
+    newest,
+    rendered_size,
+)
+
+EMPTY = "LLM 返回空摘要"
+"""What is said of an empty answer (S2.20)."""
+
+_LABEL = re.compile(r"\A\s*对话摘要\s*[:：]")
+_ITEMS_READ = 1000
+_WORD_LIMIT = 500
+
+
+def normalised(result: object, request: SummaryRequest) -> Summary:
+    """Return what a summarizer gave as a clean summary whose text, title aside, keeps the request's limit.
+
+    Too long a text is cut (S2.21); of lists too long the last items stay. Raises ValueError, naming the problem, for
+    anything but text and `Summary`, and for a body with nothing to read in it (S2.20, A2.14).
+    """
+    if inspect.iscoroutine(result):
+        result.close()
+    given = Summary(result) if isinstance(result, str) else result
+    if not isinstance(given, Summary):
+        raise ValueError(f"a summarizer returns text or a Summary, this one returned {type(result).__name__}")
+    if not isinstance(given.body, str):
+        raise ValueError(f"the body of a summary is text, this one is {type(given.body).__name__}")
+    body = scrubbed(given.body).strip()
+    if not _says_something(body):
+        raise ValueError(EMPTY)
+    return _bounded(_cleaned(given, body), request.max_chars)
+
+
+def _says_something(text: str) -> bool:
+    """Tell whether there is anything to see: white space, invisible characters and the bare label are nothing."""
+    return any(each.isprintable() and not each.isspace() for each in _LABEL.sub("", text))
+
+
+def _cleaned(summary: Summary, body: str) -> Summary:
+    return Summary(
+        body,
+        _optional(summary.title, "the title"),
+        tuple(KeyAction(*pair) for pair in _pairs(summary.key_actions, "key actions")),
+        tuple(FileChange(*pair) for pair in _pairs(summary.file_changes, "file changes")),
+        _optional(summary.model, "the model"),
+        _optional(summary.prompt_version, "the prompt version"),
+    )
+
+
+def _optional(value: object, what: str) -> str | None:
+    return None if value is None else _word(value, what) or None
+
+
+def _pairs(given: Iterable[Any], what: str) -> list[tuple[str, str]]:
+    try:
+        pairs = [(first, second) for first, second in islice(given, _ITEMS_READ)]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the {what} of a summary are a list of pairs of texts") from error
+    return [(_word(first, f"the {what}"), _word(second, f"the {what}")) for first, second in pairs]
+
+
+def _word(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{what} of a summary must be text, this is {type(value).__name__}")
+    return one_line(scrubbed(value), _WORD_LIMIT)
+
+
+def _bounded(summary: Summary, max_chars: int) -> Summary:
+    """Cut the body where it alone is too long, then let the lists have what it leaves."""
+    if rendered_size(summary) <= max_chars:
+        return summary
+    bare = summary._replace(body=cut(summary.body, max_chars), key_actions=(), file_changes=())
+    room = max_chars - len(bare.body) - len(BODY_HEADING)
+    changes = newest(summary.file_changes, change_line, room)
+    room -= rendered_size(Summary("", file_changes=changes)) if changes else 0
+    return bare._replace(key_actions=newest(summary.key_actions, action_line, room - 2), file_changes=changes)
