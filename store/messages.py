@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 from .errors import InvalidMessage
@@ -128,8 +129,8 @@ def prepare(message: object, index: int = 0) -> Prepared:
     content_form, content = _split_value(rest, "content")
     calls = _split_calls(rest)
     extra = encode(rest) if rest else None
-    _check_size(index, (extra, content, *(call.arguments for call in calls)))
     columns = (role, name, status, tool_call_id, created_at, message_id, extra, content_form, content)
+    _check_size(message, index, (*columns, *chain.from_iterable(calls)))
     digest = digest_of(columns, calls)
     return Prepared(
         role, name, status, tool_call_id, created_at, message_id, digest, extra, content_form, content, calls, message
@@ -266,10 +267,12 @@ def _problem(value: object, levels: int) -> str | None:
     return next(filter(None, (_problem(each, levels - 1) for each in below)), None)
 
 
-def _check_size(index: int, texts: tuple[str | None, ...]) -> None:
-    length = sum(len(text) for text in texts if text is not None)
-    if length * 4 <= SIZE_LIMIT:
+def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
+    """Refuse a message whose columns hold too much, naming the key that holds most of it."""
+    texts = [column for column in columns if isinstance(column, str)]
+    if sum(map(len, texts)) * 4 <= SIZE_LIMIT:
         return
-    size = sum(len(text.encode()) for text in texts if text is not None)
+    size = sum(len(text.encode()) for text in texts)
     if size > SIZE_LIMIT:
-        raise InvalidMessage(index, "content", f"{size:,} bytes, the limit is {SIZE_LIMIT:,}")
+        largest = max(message, key=lambda key: len(encode(message[key])))
+        raise InvalidMessage(index, largest, f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}")

@@ -46,16 +46,16 @@ def upgrade(database: Database) -> str | None:
 def version(connection: Connection) -> str | None:
     """Return the revision of the store behind a connection, None where the database is empty."""
     tables = set(sqlalchemy.inspect(connection).get_table_names())
-    if "alembic_version" not in tables:
-        if tables:
-            raise NotAStore(f"the database holds {', '.join(sorted(tables)[:3])} and no store; name another file")
+    row = VERSION.row(connection) if "alembic_version" in tables else None
+    if row is None and tables <= {"alembic_version"}:
         return None
-    row = VERSION.row(connection)
-    if row is None:
-        return None
+    if row is None or "session_ids" not in tables:
+        raise NotAStore(f"the database holds {', '.join(sorted(tables)[:3])} and no store; name another file")
     found = str(row[0])
-    if found > HEAD or not found.isdigit():
-        raise SchemaTooNew(found, HEAD) if found.isdigit() else NotAStore(f"schema {found!r} is not one of a store")
+    if not (found.isascii() and found.isdigit()):
+        raise NotAStore(f"schema {found!r} is not one of a store; name another file")
+    if int(found) > int(HEAD):
+        raise SchemaTooNew(found, HEAD)
     return found
 
 

@@ -77,8 +77,9 @@ _named = (
     .cte("kinds")
 )
 
+_nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
 _is_terminal = case(
-    (or_(_is("sniff"), _r.c.tool_name.is_(None)), _r.c.looks_terminal),
+    (or_(_is("sniff"), _nameless), _r.c.looks_terminal),
     (_named.c.kind == literal_column("'terminal'"), _one),
     else_=_zero,
 )
@@ -204,21 +205,17 @@ _stale_read = or_(
     and_(_is("batch_all"), _files.c.all_stale == _one, _ranked.c.paths_complete == _one),
     and_(_is("batch_any"), _files.c.any_stale == _one),
 )
+_output = and_(_is("terminal"), _ranked.c.is_terminal == _one)
 _says = {
-    "terminal": and_(
-        _is("terminal"), _ranked.c.is_terminal == _one, _ripe, ~_kept, _old, _saves("terminal_placeholder")
-    ),
+    "terminal": and_(_output, _ripe, ~_kept, _old, _ranked.c.length > _zero, _saves("terminal_placeholder")),
     "file_read": and_(_is("file_read"), _ranked.c.is_read == _one, _ripe, _stale_read, _saves("file_read_placeholder")),
     "error": _ranked.c.is_error == _one,
     "pending": _ranked.c.is_pending == _one,
     "undated": _ranked.c.at.is_(None),
     "current_turn": _ranked.c.seq >= _number("protected_from"),
-    "newest": and_(_is("terminal"), _ranked.c.is_terminal == _one, _kept),
-    "young": and_(_is("terminal"), _ranked.c.is_terminal == _one, ~_old),
-    "small": or_(
-        and_(_is("terminal"), _ranked.c.is_terminal == _one),
-        and_(_is("file_read"), _ranked.c.is_read == _one, _stale_read),
-    ),
+    "newest": and_(_output, _kept),
+    "young": and_(_output, ~_old),
+    "small": or_(_output, and_(_is("file_read"), _ranked.c.is_read == _one, _stale_read)),
     "no_path": and_(_is("file_read"), _ranked.c.is_read == _one, _files.c.seq.is_(None)),
     "newest_reads": and_(_is("file_read"), _ranked.c.is_read == _one),
 }

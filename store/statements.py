@@ -7,6 +7,8 @@ that runs text on the driver. The compiled texts are kept under ``tests/sql/`` s
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,8 +16,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.dialects.sqlite import pysqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
+
+from .errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
 
 Row = tuple[Any, ...]
 
@@ -62,7 +67,11 @@ class Statement:
         """Run an insert for each row of values, given in the order of its columns."""
         if rows:
             text = self._positional(connection.dialect.name)
-            _driver(connection).cursor().executemany(text, rows)
+            cursor = _driver(connection).cursor()
+            try:
+                cursor.executemany(text, rows)
+            except _UNSTORABLE as error:
+                raise _unstorable(error) from error
 
     def text(self, dialect: str) -> str:
         """Return the compiled text for a dialect (``sqlite`` or ``postgresql``)."""
@@ -70,7 +79,11 @@ class Statement:
 
     def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
         text, constants = self._named(connection.dialect.name)
-        return _driver(connection).execute(text, {**constants, **values} if constants else values)
+        driver = _driver(connection)
+        try:
+            return driver.execute(text, {**constants, **values} if constants else values)
+        except _UNSTORABLE as error:
+            raise _unstorable(error) from error
 
     def _compile_named(self, dialect: str) -> _Compiled:
         compiled = self._construct.compile(dialect=_NAMED[dialect])
@@ -82,8 +95,48 @@ class Statement:
         return str(self._construct.compile(dialect=_POSITIONAL[dialect]))
 
 
+_UNSTORABLE = (OverflowError, UnicodeEncodeError)
+
+
+def _unstorable(error: Exception) -> InvalidValue:
+    return InvalidValue(f"a value that no database can hold: {error}")
+
+
 def _driver(connection: Connection) -> Any:
     """Return the driver's connection, the transaction begun: what ran before the first statement ran outside of it."""
     if not connection.in_transaction():
         connection.begin()
     return connection.connection.driver_connection
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return what drivers raise; the errors of statements come straight from them, not through SQLAlchemy."""
+    psycopg = sys.modules.get("psycopg")
+    return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
+
+
+_CODES: dict[str, tuple[type[StoreError], str]] = {
+    "SQLITE_BUSY": (StoreBusy, "another program held the database until the deadline; nothing was written, try again"),
+    "SQLITE_LOCKED": (StoreBusy, "another program held the database; nothing was written, try again"),
+    "SQLITE_FULL": (StoreFull, "the disk is full; nothing was written, make room and try again"),
+    "SQLITE_IOERR_WRITE": (StoreFull, "the disk did not take the write; nothing was written, make room and try again"),
+    "SQLITE_IOERR_SHMSIZE": (StoreFull, "the disk has no room for the store's index; make room and try again"),
+    "SQLITE_NOTADB": (NotAStore, "the file is no SQLite database; it was not touched"),
+    "SQLITE_READONLY": (StoreError, "the file or its folder cannot be written; check their permissions"),
+    "SQLITE_CANTOPEN": (StoreError, "the file cannot be opened; check its and its folder's permissions"),
+    "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
+    "SQLITE_CORRUPT": (StoreError, "the file is damaged; restore a backup, `convostore verify` says what is hit"),
+}
+
+
+def translate(error: Exception) -> StoreError:
+    """Return the store's own error for one of a driver's."""
+    original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    name = getattr(original, "sqlite_errorname", "")
+    state = getattr(original, "sqlstate", None) or ""
+    for prefix, (kind, text) in _CODES.items():
+        if name.startswith(prefix) or state == prefix:
+            return kind(text)
+    return StoreError(f"the database refused: {original}")

@@ -8,11 +8,12 @@ and busy timeout remain.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 
-from .errors import StoreBusy
+from .errors import StoreBusy, StoreError
 
 try:
     import fcntl
@@ -28,13 +29,23 @@ class WriterQueue:
     def __init__(self, path: str, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
-        self.forget()
+        self._files: set[int] = set()
+        self._start()
 
-    def forget(self) -> None:
-        """Start anew, holding nothing: in a forked child the parent's lock must be neither used nor released."""
+    def _start(self) -> None:
         self._thread_lock = threading.Lock()
         self._file: int | None = None
         self._pid = b"%d\n" % os.getpid()
+
+    def leave_to_parent(self) -> None:
+        """Start anew in a forked child, holding nothing.
+
+        The parent's lock is neither used nor released. A file kept open would keep it locked when the parent is gone.
+        """
+        for file in self._files:
+            os.close(file)
+        self._files.clear()
+        self._start()
 
     def acquire(self) -> None:
         """Take the lock; raises StoreBusy, naming the process that holds it, at the deadline."""
@@ -54,21 +65,40 @@ class WriterQueue:
         self._thread_lock.release()
 
     def close(self) -> None:
-        """Close the lock file."""
+        """Close the lock file, after the write that may be going on."""
+        waited = self._thread_lock.acquire(timeout=self._timeout)
         if self._file is not None:
-            os.close(self._file)
+            self.close_file(self._file)
             self._file = None
+        if waited:
+            self._thread_lock.release()
+
+    def open_file(self) -> int:
+        """Open the lock file once more, for a lock of its own. Raises StoreError."""
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            problem = f"cannot open the lock file {self._path}: {error.strerror}"
+            raise StoreError(f"{problem}; check its and its folder's permissions") from error
+        self._files.add(file)
+        return file
+
+    def close_file(self, file: int) -> None:
+        """Close what `open_file` opened."""
+        self._files.discard(file)
+        os.close(file)
 
     def _lock_file(self, deadline: float) -> None:
         if not FLOCK:
             return
         if self._file is None:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = self.open_file()
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._wait_in_line(self._file, deadline)
-        os.pwrite(self._file, self._pid.ljust(12), 0)
+        with contextlib.suppress(OSError):  # on a full disk nobody learns who holds it, but the lock holds
+            os.pwrite(self._file, self._pid.ljust(12), 0)
 
     def _wait_in_line(self, file: int, deadline: float) -> None:
         """Wait in a thread of its own, because ``flock`` knows no deadline and asking again loses one's place.
@@ -76,10 +106,10 @@ class WriterQueue:
         The thread waits on a file of its own, so that giving up leaves nothing locked: the file is closed as soon as
         its turn comes.
         """
-        turn = _Turn(self._path)
+        turn = _Turn(self)
         if not turn.wait(deadline - time.monotonic()):
             raise self._busy()
-        os.close(file)
+        self.close_file(file)
         self._file = turn.file
 
     def _busy(self) -> StoreBusy:
@@ -95,8 +125,9 @@ class WriterQueue:
 class _Turn:
     """One place in the line, waited for in a daemon thread."""
 
-    def __init__(self, path: str) -> None:
-        self.file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    def __init__(self, queue: WriterQueue) -> None:
+        self._queue = queue
+        self.file = queue.open_file()
         self._lock = threading.Lock()
         self._given = threading.Event()
         self._abandoned = False
@@ -113,6 +144,7 @@ class _Turn:
         fcntl.flock(self.file, fcntl.LOCK_EX)
         with self._lock:
             if self._abandoned:
-                os.close(self.file)
+                fcntl.flock(self.file, fcntl.LOCK_UN)  # said aloud: a child forked meanwhile has the file open too
+                self._queue.close_file(self.file)
             else:
                 self._given.set()

@@ -299,7 +299,8 @@ ERASED = """EXISTS (
       AND OLD.seq > erasures.kept AND erasures.finished_at IS NULL
 )"""
 
-# REPLACE deletes without firing delete triggers unless the connection asked for it, so inserting over a row is refused.
+# REPLACE deletes without firing delete triggers unless the connection asked for it, so inserting over a row is refused;
+# also over its hidden rowid, the one other thing that rows of these tables could be in conflict about.
 TRIGGERS = {
     "sqlite": [
         trigger
@@ -314,18 +315,22 @@ BEGIN SELECT RAISE(ABORT, 'raw rows of {table} never change'); END""",
 BEGIN SELECT RAISE(ABORT, 'raw rows of {table} go only by the erasure of a session'); END""",
             f"""CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table}
 WHEN EXISTS (SELECT 1 FROM {table} WHERE {" AND ".join(f"{column} = NEW.{column}" for column in key)})
+    OR EXISTS (SELECT 1 FROM {table} WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ABORT, 'raw rows of {table} are never replaced'); END""",
         )
     ],
     "postgresql": [
         f"""CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF TG_OP = 'DELETE' AND {ERASED} THEN RETURN OLD; END IF;
+    IF TG_OP = 'DELETE' THEN
+        IF {ERASED} THEN RETURN OLD; END IF;
+    END IF;
     RAISE EXCEPTION 'raw rows of % never change', TG_TABLE_NAME;
 END $$""",
         *(
-            f"""CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table}
-FOR EACH ROW EXECUTE FUNCTION refuse_change()"""
+            f"""CREATE TRIGGER {table}_{name} BEFORE {events} ON {table}
+FOR EACH {what} EXECUTE FUNCTION refuse_change()"""
             for table in ("messages", "tool_calls")
+            for name, events, what in (("no_change", "UPDATE OR DELETE", "ROW"), ("no_truncate", "TRUNCATE", "STATEMENT"))
         ),
     ],
 }

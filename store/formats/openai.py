@@ -9,10 +9,17 @@ from typing import Any
 from ..messages import Message
 from ..repair import ApiCall, Placed
 
-ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
-"""The roles of the API; any other speaks as the user."""
-PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
-"""The content parts of the API; any other is sent as its JSON text."""
+PARTS: dict[str, dict[str, type]] = {
+    "system": {"text": str},
+    "developer": {"text": str},
+    "user": {"text": str, "image_url": dict, "input_audio": dict, "file": dict},
+    "assistant": {"text": str, "refusal": str},
+    "tool": {"text": str},
+}
+"""The roles of the API and the content parts that each may have, with what a part holds under its own name.
+
+Any other role speaks as the user, any other part is sent as its JSON text.
+"""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -20,21 +27,21 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 def clean(placed: Placed) -> Message:
     """Return a message with nothing in it that the API refuses: no unknown key, no lone surrogate, no odd type."""
     message, call_id = placed.message, placed.call_id
-    role = message["role"] if message["role"] in ROLES else "user"
+    role = message["role"] if message["role"] in PARTS else "user"
     sent: Message = {"role": role}
     if role == "tool":
         sent["tool_call_id"] = scrubbed(call_id or "")
-        sent["content"] = _content(message.get("content"), texts_only=True)
+        sent["content"] = _content(message.get("content"), role)
         return sent
     name = message.get("name")
     if isinstance(name, str) and name:
         sent["name"] = scrubbed(name)
     content = message.get("content")
     if placed.calls:
-        sent["content"] = None if content is None else _content(content)
+        sent["content"] = None if content is None else _content(content, role)
         sent["tool_calls"] = [_call(call) for call in placed.calls]
     else:
-        sent["content"] = _content(content)
+        sent["content"] = _content(content, role)
     return sent
 
 
@@ -45,7 +52,7 @@ def scrubbed(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
-def _content(content: Any, *, texts_only: bool = False) -> Any:
+def _content(content: Any, role: str) -> Any:
     """Return a content as a text or a list of known parts; whatever is neither is sent as its JSON text."""
     if isinstance(content, str):
         return scrubbed(content)
@@ -53,19 +60,19 @@ def _content(content: Any, *, texts_only: bool = False) -> Any:
         return ""
     if not isinstance(content, list):
         return scrubbed(_json(content))
-    known = {"text"} if texts_only else PARTS
-    return [_part(part, known) for part in content] or ""
+    return [_part(part, PARTS[role]) for part in content] or ""
 
 
-def _part(part: Any, known: frozenset[str] | set[str]) -> Message:
+def _part(part: Any, known: dict[str, type]) -> Message:
     if isinstance(part, str):
         return {"type": "text", "text": scrubbed(part)}
-    if isinstance(part, dict) and part.get("type") in known:
-        if part["type"] != "text":
-            return part
-        text = part.get("text")
-        return {"type": "text", "text": scrubbed(text if isinstance(text, str) else _json(text))}
-    return {"type": "text", "text": scrubbed(_json(part))}
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(kind, str) or kind not in known:
+        return {"type": "text", "text": scrubbed(_json(part))}
+    held = part.get(kind)
+    if not isinstance(held, known[kind]) or held == {}:
+        return {"type": "text", "text": scrubbed(_json(part))}
+    return {"type": kind, kind: scrubbed(held) if isinstance(held, str) else json.loads(scrubbed(_json(held)))}
 
 
 def _call(call: ApiCall) -> Message:

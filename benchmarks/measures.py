@@ -1,0 +1,138 @@
+"""The measures as a table: what each line of it may cost, and what takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from . import apart, reading, writing
+from .reading import Found
+from .stage import Stage
+from .timing import Pair
+
+
+class Target(NamedTuple):
+    """What a line may cost: ``by`` is ``wall`` or ``cpu`` (ratios), or ``ours`` (the figure itself, in its unit)."""
+
+    by: str
+    limit: float
+    unit: str = "ms"
+
+    def __str__(self) -> str:
+        return f"≤ {self.limit:g} {self.unit}" if self.by == "ours" else f"≤ {self.limit:g} × {self.by}"
+
+
+class Measure(NamedTuple):
+    """What takes a measure and the lines it gives; some are taken once and not for each size."""
+
+    take: Callable[[Stage], Found]
+    lines: dict[str, Target]
+    once: bool = False
+    on_request: bool = False
+    smallest: int = 1
+    largest: int = 10**9
+
+
+class Result(NamedTuple):
+    """A line of the table; ``met`` tells whether the target is reached."""
+
+    line: str
+    size: int
+    unit: str
+    ours: float
+    rival: float | None
+    wall: float | None
+    cpu: float | None
+    target: str
+    met: bool
+
+
+MEASURES: dict[str, Measure] = {
+    "disk": Measure(reading.disk, {"disk": Target("ours", 1.20, "× payload")}, smallest=1_000),
+    "load": Measure(reading.load_all, {"load all": Target("cpu", 1.25)}),
+    "pages": Measure(
+        reading.pages,
+        {"iterate in pages": Target("cpu", 1.25), "pages: peak memory": Target("ours", 64, "MiB")},
+    ),
+    "newest": Measure(reading.newest, {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)}),
+    "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
+    "depth": Measure(
+        reading.depth,
+        {f"depth 100 against 1: {name}": Target("cpu", 1.3) for name in ("load", "newest 20", "view")},
+        smallest=1_000,
+        largest=10_000,
+    ),
+    "list": Measure(reading.list_sessions, {"list 200": Target("cpu", 1.3)}, once=True),
+    "append": Measure(
+        writing.append_one,
+        {
+            "append one (FULL)": Target("wall", 1.5),
+            "append one (NORMAL)": Target("cpu", 2.0),
+            "append one: against 100": Target("cpu", 1.2),
+        },
+    ),
+    "batch": Measure(writing.append_batch, {"append 1,000": Target("cpu", 1.5)}),
+    "fork": Measure(
+        writing.fork,
+        {
+            "fork at the middle": Target("cpu", 1.5),
+            "fork: against 100": Target("cpu", 1.2),
+            "fork: disk": Target("ours", 4, "KiB"),
+        },
+    ),
+    "rewind": Measure(
+        writing.rewind,
+        {
+            "rewind by 10": Target("cpu", 1.0),
+            "undo a rewind": Target("cpu", 1.0),
+            "rewind and undo: against 100": Target("cpu", 1.2),
+        },
+    ),
+    "cold": Measure(
+        apart.cold,
+        {
+            "import store": Target("cpu", 1.3),
+            "open + newest 20, cold": Target("ours", 15),
+            "cold: slow libraries": Target("ours", 0, "imported"),
+        },
+        once=True,
+    ),
+    "writers": Measure(
+        apart.writers,
+        {
+            "writers: slowest": Target("wall", 1.5),
+            "writers: worst wait": Target("ours", 1000),
+            "writers: errors": Target("ours", 0, "errors"),
+            "writers: lost or out of order": Target("ours", 0, "messages"),
+        },
+        once=True,
+    ),
+    "million": Measure(
+        writing.million, {"append one: a million against 100": Target("cpu", 1.2)}, once=True, on_request=True
+    ),
+}
+"""In the order in which they are taken: what reads before what writes."""
+
+
+def results(name: str, stage: Stage) -> Iterator[Result]:
+    """Take a measure; yield its lines."""
+    measure = MEASURES[name]
+    for line, found in measure.take(stage):
+        yield _result(line, stage.size, measure.lines[line], found)
+
+
+def _result(line: str, size: int, target: Target, found: Pair | float) -> Result:
+    if not isinstance(found, Pair):
+        return Result(line, size, target.unit, found, None, None, None, str(target), found <= target.limit)
+    figure = {"wall": found.wall, "cpu": found.cpu, "ours": found.ours.wall}[target.by]
+    return Result(
+        line,
+        size,
+        target.unit,
+        found.ours.wall,
+        found.rival.wall,
+        found.wall,
+        found.cpu,
+        str(target),
+        figure <= target.limit,
+    )
