@@ -9,6 +9,121 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .messages import Message, content_text, is_text
+from .policy import Policy
+
+NO_RESULT = "No result of this call was recorded."
+"""What stands where a call has no result."""
+UNKNOWN_TOOL = "unknown_tool"
+"""The name of a call that has none."""
+
+
+class Item(NamedTuple):
+    """A message of the line as the rules left it; ``call`` is the position of the call that a result answers."""
+
+    seq: int
+    message: Message
+    call: tuple[int, int] | None = None
+    tool_name: str | None = None
+
+
+class ApiCall(NamedTuple):
+    """A tool call as it is sent: ``position`` in its message, an id, a name and arguments as they went in."""
+
+    position: int
+    id: str
+    name: str
+    arguments: Any
+
+
+class Placed(NamedTuple):
+    """A message in its place; ``seq`` None means that the store made it, ``repair`` says what was mended or why."""
+
+    seq: int | None
+    message: Message
+    repair: str | None
+    calls: tuple[ApiCall, ...]
+    call_id: str | None
+    rule: str | None = None
+
+
+def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
+    """Yield the messages so that calls and results are paired, adjacent and in order."""
+    calls = {item.seq: api_calls(item) for item in items if item.message.get("role") == "assistant"}
+    wanted = {(seq, call.position) for seq, made in calls.items() for call in made}
+    results = {item.call: item for item in items if item.call is not None and item.call in wanted}
+    place = {item.seq: index for index, item in enumerate(items)}
+    open_turn = next((item.seq for item in reversed(items) if item.message.get("role") == "user"), 0)
+    closed = "synthetic" if policy.unanswered == "keep" else policy.unanswered
+    for item in items:
+        if calls.get(item.seq):
+            unanswered = policy.unanswered if item.seq > open_turn else closed
+            yield from _group(item, calls[item.seq], results, place, unanswered)
+        elif item.message.get("role") != "tool":
+            yield Placed(item.seq, item.message, None, (), None)
+        elif (item.call is None or item.call not in results) and policy.orphans == "adopt":
+            yield from _adopt(item)
+
+
+def api_calls(item: Item) -> tuple[ApiCall, ...]:
+    """Return the calls of an assistant message that can be sent, each with an id that is its own in the message."""
+    given = item.message.get("tool_calls")
+    made: list[ApiCall] = []
+    taken: set[str] = set()
+    for position, call in enumerate(given if isinstance(given, list) else ()):
+        if not isinstance(call, dict):
+            continue
+        function = call["function"] if isinstance(call.get("function"), dict) else call
+        call_id = _text(call.get("id"))
+        if not call_id or call_id in taken:
+            call_id = f"call_{item.seq}_{position}"
+        while call_id in taken:
+            call_id += "_"
+        taken.add(call_id)
+        made.append(ApiCall(position, call_id, _text(function.get("name")) or UNKNOWN_TOOL, function.get("arguments")))
+    return tuple(made)
+
+
+def _group(
+    item: Item,
+    calls: tuple[ApiCall, ...],
+    results: dict[tuple[int, int], Item],
+    place: dict[int, int],
+    unanswered: str,
+) -> Iterator[Placed]:
+    """Yield an assistant message and the results of its calls."""
+    answers = [(call, results.get((item.seq, call.position))) for call in calls]
+    sent = tuple(call for call, result in answers if result or unanswered != "drop")
+    dropped = len(calls) - len(sent)
+    if sent or item.message.get("content"):
+        yield Placed(
+            item.seq, item.message, f"{dropped} calls without result left out" if dropped else None, sent, None
+        )
+    following = place[item.seq]
+    for call, result in answers:
+        if result:
+            following += 1
+            moved = None if place[result.seq] == following else "moved to its call"
+            yield Placed(result.seq, result.message, moved, (), call.id)
+        elif unanswered == "synthetic":
+            message = {"role": "tool", "tool_call_id": call.id, "content": NO_RESULT}
+            yield Placed(None, message, f"call {call.id} has no result", (), call.id)
+
+
+def _adopt(item: Item) -> Iterable[Placed]:
+    """Return a result without call behind a call made up for it."""
+    call_id = _text(item.message.get("tool_call_id")) or f"call_{item.seq}"
+    name = item.tool_name or _text(item.message.get("name")) or UNKNOWN_TOOL
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    made = ApiCall(0, call_id, name, "{}")
+    return (
+        Placed(None, message, f"the result at {item.seq} has no call", (made,), None),
+        Placed(item.seq, item.message, None, (), call_id),
+    )
+
+
+def _text(value: object) -> str | None:
     """Return a text that can be sent as it is; ids that differ must not become one by mending."""
     return value if isinstance(value, str) and value and is_text(value) else None
 
