@@ -17,7 +17,7 @@ from .schema import message_facts, tool_calls, tool_results
 from .statements import Row, Statement
 from .tools import answered_call_id, call_paths, kind_name, result_facts
 
-_FIRST_LOOK = 64
+_FIRST_LOOK = 8
 """How many positions back a result's call is looked for at first; each further look goes sixteen times as far."""
 
 MEASURE = Statement(
@@ -107,15 +107,13 @@ def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
     return 1
 
 
-def message_rows(
-    pointer: Pointer, start: int, batch: Iterable[Prepared], tokens: Iterable[int], before: Measure
-) -> list[Row]:
-    """Return the rows of ``message_facts`` for messages that stand from position ``start`` on."""
+def message_rows(pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure) -> list[Row]:
+    """Return the rows of ``message_facts`` for messages, given as role and tokens, from position ``start`` on."""
     turn, through = before
     rows: list[Row] = []
-    for seq, (prepared, cost) in enumerate(zip(batch, tokens, strict=True), start):
-        turn, through = turn + (prepared.role == "user"), through + cost
-        rows.append((pointer.tree_id, pointer.branch, seq, prepared.role, turn, cost, through))
+    for seq, (role, tokens) in enumerate(weights, start):
+        turn, through = turn + (role == "user"), through + tokens
+        rows.append((pointer.tree_id, pointer.branch, seq, role, turn, tokens, through))
     return rows
 
 

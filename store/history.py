@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -126,12 +127,12 @@ def read(
     return found
 
 
-def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict[int, list[Row]]:
-    """Return a segment's tool calls by the position of their message: call_id, name, form, arguments, extra."""
-    calls: dict[int, list[Row]] = {}
+def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict[int, list[Any]]:
+    """Return a segment's tool calls as they went in, by the position of their message."""
+    calls: dict[int, list[Any]] = {}
     branch, first, last = segment
     for seq, *call in CALLS.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last):
-        calls.setdefault(seq, []).append(tuple(call))
+        calls.setdefault(seq, []).append(join_call(*call))
     return calls
 
 
@@ -196,7 +197,8 @@ def _store(
         ],
     )
     before = measure(connection, pointer, pointer.head)
-    INSERT_FACTS.run_many(connection, message_rows(pointer, start, batch, tokens, before))
+    weights = [(each.role, cost) for each, cost in zip(batch, tokens, strict=True)]
+    INSERT_FACTS.run_many(connection, message_rows(pointer, start, weights, before))
     derived: ResultRows = derive(connection, pointer, start, batch)
     INSERT_RESULTS.run_many(connection, derived.results)
     INSERT_PATHS.run_many(connection, derived.paths)
@@ -228,9 +230,5 @@ def _message_row(place: tuple[int, int], seq: int, prepared: Prepared, moment: i
 def _read_segment(connection: Connection, tree_id: int, segment: Segment) -> list[StoredMessage]:
     calls = stored_calls(connection, tree_id, segment)
     branch, first, last = segment
-    found = []
-    for row in MESSAGES.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last):
-        seq, stored_at, digest, *columns = row
-        joined = [join_call(*call) for call in calls[seq]] if seq in calls else None
-        found.append(StoredMessage(seq, assemble(columns, joined), stored_at, digest))
-    return found
+    rows = MESSAGES.scan(connection, tree_id=tree_id, branch=branch, first=first, last=last)
+    return [StoredMessage(row[0], assemble(row[3:], calls.get(row[0])), row[1], row[2]) for row in rows]

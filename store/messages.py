@@ -118,16 +118,18 @@ def prepare(message: object, index: int = 0) -> Prepared:
     """
     if not isinstance(message, dict):
         raise InvalidMessage(index, None, f"a message is an object, this is {type(message).__name__}")
-    if not is_text(message.get("role")) or not message["role"]:
-        raise InvalidMessage(index, "role", "a role is a non-empty text")
-    _check(message, index)
     rest = dict(message)
-    role: str = rest.pop("role")
-    name, status, tool_call_id = (rest.pop(key) if is_text(rest.get(key)) else None for key in _TEXT_KEYS)
+    role = _split_text(rest, "role")
+    if not role:
+        raise InvalidMessage(index, "role", "a role is a non-empty text")
+    calls = _split_usual_calls(rest)
+    _check(rest, index)
+    name, status = _split_text(rest, "name"), _split_text(rest, "messageStatus")
+    tool_call_id = _split_text(rest, "tool_call_id")
     created_at = rest.pop("timestamp") if is_integer(rest.get("timestamp")) else None
-    message_id = _split_id(rest)
+    message_id = _split_id(rest) if "id" in rest else None
     content_form, content = _split_value(rest, "content")
-    calls = _split_calls(rest)
+    calls = calls or _split_calls(rest)
     extra = encode(rest) if rest else None
     columns = (role, name, status, tool_call_id, created_at, message_id, extra, content_form, content)
     _check_size(message, index, (*columns, *chain.from_iterable(calls)))
@@ -135,9 +137,6 @@ def prepare(message: object, index: int = 0) -> Prepared:
     return Prepared(
         role, name, status, tool_call_id, created_at, message_id, digest, extra, content_form, content, calls, message
     )
-
-
-_TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
 
 
 def digest_of(columns: tuple[object, ...], calls: tuple[StoredCall, ...]) -> bytes:
@@ -197,6 +196,11 @@ def join_call(
     return call
 
 
+def _split_text(rest: Message, key: str) -> str | None:
+    """Take a text that a column can hold out of the rest."""
+    return rest.pop(key) if key in rest and is_text(rest[key]) else None
+
+
 def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     """Take a value out of the rest: (None, None) where the key is missing, else its form and its text."""
     if key not in rest:
@@ -213,6 +217,30 @@ def _split_id(rest: Message) -> str | None:
     if type(given) is int:
         return str(given)
     return rest.pop("id") if given and is_text(given) and len(given) <= ID_LIMIT else None
+
+
+_CALL_KEYS = {"id", "type", "function"}
+_FUNCTION_KEYS = {"name", "arguments"}
+
+
+def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
+    """Take the calls out of the rest where each has the usual shape and nothing else: most have, and it is quick."""
+    given = rest.get("tool_calls")
+    if not given or type(given) is not list:
+        return ()
+    calls = []
+    for call in given:
+        if type(call) is not dict or call.keys() != _CALL_KEYS or call["type"] != "function":
+            return ()
+        call_id, function = call["id"], call["function"]
+        if type(function) is not dict or function.keys() != _FUNCTION_KEYS:
+            return ()
+        name, arguments = function["name"], function["arguments"]
+        if not (is_text(call_id) and is_text(name) and is_text(arguments)):
+            return ()
+        calls.append(StoredCall(call_id, name, "text", arguments, None))
+    del rest["tool_calls"]
+    return tuple(calls)
 
 
 def _split_calls(rest: Message) -> tuple[StoredCall, ...]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Dialect
-from sqlalchemy.dialects.postgresql import psycopg
-from sqlalchemy.dialects.sqlite import pysqlite
+from sqlalchemy.dialects import registry
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
@@ -24,15 +23,17 @@ from .errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
 
 Row = tuple[Any, ...]
 
-_NAMED: dict[str, Dialect] = {
-    "sqlite": pysqlite.dialect(paramstyle="named"),
-    "postgresql": psycopg.dialect(paramstyle="pyformat"),  # type: ignore[no-untyped-call]
-}
-_POSITIONAL: dict[str, Dialect] = {
-    "sqlite": pysqlite.dialect(paramstyle="qmark"),
-    "postgresql": psycopg.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]
-}
-DIALECTS = tuple(_NAMED)
+_STYLES = {"sqlite": ("pysqlite", "named", "qmark"), "postgresql": ("psycopg", "pyformat", "format")}
+"""The driver of each dialect, and how it writes values by name and by place."""
+DIALECTS = tuple(_STYLES)
+
+
+@cache
+def _dialect(name: str, *, positional: bool = False) -> Dialect:
+    """Return a dialect, loaded on first use: each costs tens of ms."""
+    driver, named, by_place = _STYLES[name]
+    loaded: Dialect = registry.load(f"{name}.{driver}")(paramstyle=by_place if positional else named)
+    return loaded
 
 
 class _Compiled(NamedTuple):
@@ -47,6 +48,11 @@ class Statement:
         self._construct = construct
         self._named = cache(self._compile_named)
         self._positional = cache(self._compile_positional)
+
+    def scan(self, connection: Connection, **values: Any) -> Iterable[Row]:
+        """Return the rows one by one, in the statement's order; for many, wide rows."""
+        rows: Iterable[Row] = self._execute(connection, values)
+        return rows
 
     def rows(self, connection: Connection, **values: Any) -> list[Row]:
         """Return all rows, in the statement's order."""
@@ -86,13 +92,13 @@ class Statement:
             raise _unstorable(error) from error
 
     def _compile_named(self, dialect: str) -> _Compiled:
-        compiled = self._construct.compile(dialect=_NAMED[dialect])
+        compiled = self._construct.compile(dialect=_dialect(dialect))
         assert isinstance(compiled, SQLCompiler)
         constants = {name: bind.value for bind, name in compiled.bind_names.items() if not bind.required}
         return _Compiled(str(compiled), constants)
 
     def _compile_positional(self, dialect: str) -> str:
-        return str(self._construct.compile(dialect=_POSITIONAL[dialect]))
+        return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
 
 
 _UNSTORABLE = (OverflowError, UnicodeEncodeError)

@@ -154,7 +154,7 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _has_terminal_mark(text: str) -> bool:
-    return '"stdout":' in text or '"stderr":' in text or '"exitCode":' in text
+    return ('"std' in text and ('"stdout":' in text or '"stderr":' in text)) or '"exitCode":' in text
 
 
 def _milliseconds(value: object) -> int | None:
@@ -241,6 +241,7 @@ def _elements(value: object, lines: _Lines, levels: int) -> Iterator[tuple[str |
             yield element if isinstance(element, str) else None, lines
 
 
+@lru_cache(maxsize=1024)
 def _word(key: str) -> str:
     """Return a key without the accidents of its spelling."""
     return key.replace("_", "").replace("-", "").lower()

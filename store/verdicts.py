@@ -14,7 +14,7 @@ from .lines import Pointer
 from .policy import Policy
 from .rules import READS, SAVED, VERDICTS
 from .statements import Row
-from .tokens import estimate, estimate_size
+from .tokens import FRAMING_TOKENS, estimate, estimate_size
 
 
 class Verdict(NamedTuple):
@@ -76,17 +76,21 @@ def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Vis
 
 def saving(verdict: Verdict, policy: Policy) -> int:
     """Return about how many tokens replacing a tool result saves."""
-    placeholder = policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder
-    return estimate_size(verdict.length, verdict.size) - estimate(placeholder)
+    return estimate_size(verdict.length, verdict.size) - estimate(placeholder(verdict, policy))
 
 
-def explained(verdict: Verdict, policy: Policy) -> str:
-    """Return in words why a tool result is replaced or stays."""
-    return REASONS[verdict.why].format(
-        keep=policy.file_read_keep,
-        slots=policy.terminal_keep,
-        minutes=f"{policy.terminal_max_age / 60_000:g}",
-    )
+def placeholder(verdict: Verdict, policy: Policy) -> str:
+    """Return what stands for a tool result that is replaced."""
+    return policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder
+
+
+def explanations(policy: Policy) -> tuple[dict[str, str], dict[str, int]]:
+    """Return in words what each key of REASONS means under a policy, and the tokens of a placeholder by its rule."""
+    minutes = f"{policy.terminal_max_age / 60_000:g}"
+    values = {"keep": policy.file_read_keep, "slots": policy.terminal_keep, "minutes": minutes}
+    texts = {"terminal": policy.terminal_placeholder, "file_read": policy.file_read_placeholder}
+    tokens = {rule: FRAMING_TOKENS + estimate(text) for rule, text in texts.items()}
+    return {why: text.format(**values) for why, text in REASONS.items()}, tokens
 
 
 def _values(

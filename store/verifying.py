@@ -22,14 +22,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, select, text, tuple_
 from sqlalchemy.exc import DBAPIError
 
+from . import lines
 from .engine import Database
-from .facts import ResultRows, derive
+from .facts import MEASURE, Measure, ResultRows, derive, message_rows
+from .invariants import RULES
 from .lines import Pointer
-from .messages import Prepared, StoredCall, assemble, digest_of
+from .messages import Prepared, StoredCall, assemble, digest_of, join_call
 from .migrate import VERSION, upgrade
 from .records import Finding
-from .schema import HEAD, RAW_TABLES, messages, tool_calls, tool_result_paths, tool_results
+from .schema import HEAD, RAW_TABLES, message_facts, messages, tool_calls, tool_result_paths, tool_results
 from .statements import Row
+from .tokens import estimate, message_tokens
 
 LIMIT = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
@@ -135,75 +138,6 @@ def _expected(dialect: str) -> dict[tuple[str, str], str]:
     return dict.fromkeys([*triggers, *((kind, name) for kind, name in objects if kind == "view")], "")
 
 
-RULES = """
--- session {0!r}: is in the look-up of ids, but not in the tree {1} that this names
-SELECT i.id, i.tree_id FROM session_ids i LEFT JOIN sessions s USING (tree_id, id) WHERE s.head IS NULL
--- session {0!r}: cannot be found, it is not in the look-up of ids
-SELECT s.id FROM sessions s LEFT JOIN session_ids i USING (tree_id, id) WHERE i.id IS NULL
--- session {0!r}: its head is on branch {1}, which is not its own
-SELECT s.id, s.head_branch FROM sessions s LEFT JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
-WHERE b.session_id IS NULL OR b.session_id <> s.id
--- session {0!r}: its project root or its case rule is not that of session {1!r} in the same tree
-SELECT s.id, o.id FROM sessions s
-JOIN sessions o ON o.tree_id = s.tree_id AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = s.tree_id)
-WHERE s.fold_case <> o.fold_case OR COALESCE(s.project_root, '') <> COALESCE(o.project_root, '')
--- session {0!r}: was forked at {1}, but its first move went to {2}
-SELECT s.id, s.forked_at, m.to_position FROM sessions s
-LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = 1 AND m.kind = 'fork'
-WHERE COALESCE(s.forked_at, -1) <> COALESCE(m.to_position, -1)
--- session {0!r}: its head is at {1} on branch {2}, its last move went to {3} on branch {4}
-SELECT s.id, s.head, s.head_branch, m.to_position, m.to_branch FROM sessions s
-JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id
-    AND m.move = (SELECT MAX(move) FROM head_moves WHERE tree_id = s.tree_id AND session_id = s.id)
-WHERE m.to_branch <> s.head_branch OR m.to_position > s.head
-    OR (m.kind = 'rewind' AND COALESCE(s.last_rewind, 0) <> m.move)
--- session {0!r}: its last rewind is move {1}, which is none of its rewinds
-SELECT s.id, s.last_rewind FROM sessions s
-LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = s.last_rewind AND kind = 'rewind'
-WHERE s.last_rewind IS NOT NULL AND m.move IS NULL
--- session {0!r}, move {1}: does not follow from the move before it
-SELECT session_id, move FROM (
-    SELECT m.*, LAG(move) OVER w AS earlier, LAG(to_branch) OVER w AS branch, LAG(to_position) OVER w AS position,
-        CASE LAG(kind) OVER w WHEN 'rewind' THEN move - 1 WHEN 'undo' THEN earlier_rewind END AS undoable
-    FROM head_moves m WINDOW w AS (PARTITION BY tree_id, session_id ORDER BY move)
-) AS followed WHERE move <> COALESCE(earlier, 0) + 1 OR from_branch <> branch OR from_position < position
-    OR (kind = 'rewind' AND COALESCE(earlier_rewind, 0) <> COALESCE(undoable, 0))
--- session {0!r}, move {1}: no {2} goes from {3} to {4}
-SELECT m.session_id, m.move, m.kind, m.from_position, m.to_position FROM head_moves m
-WHERE m.kind NOT IN ('fork', 'rewind', 'undo') OR (m.kind = 'fork' AND m.move <> 1)
-    OR (m.kind = 'rewind' AND m.to_position >= m.from_position)
-    OR (m.kind = 'undo' AND NOT EXISTS (
-        SELECT 1 FROM head_moves r
-        WHERE r.tree_id = m.tree_id AND r.session_id = m.session_id AND r.kind = 'rewind' AND r.move < m.move
-            AND r.from_branch = m.to_branch AND r.from_position = m.to_position))
--- session {0!r}, move {1}: there is no such session
-SELECT m.session_id, m.move FROM head_moves m
-LEFT JOIN sessions s ON s.tree_id = m.tree_id AND s.id = m.session_id WHERE s.id IS NULL
--- tree {0}, branch {1}: belongs to session {2!r}, which does not exist
-SELECT b.tree_id, b.branch, b.session_id FROM branches b
-LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id WHERE b.session_id IS NOT NULL AND s.id IS NULL
--- tree {0}, branch {1}: belongs to no session, and no line runs through it
-SELECT b.tree_id, b.branch FROM branches b WHERE b.session_id IS NULL
-    AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.tree_id = b.tree_id AND c.parent_branch = b.branch)
--- tree {0}, branch {1}: continues branch {2} from {3}, which this does not hold
-SELECT b.tree_id, b.branch, b.parent_branch, b.parent_position FROM branches b
-WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >= b.branch
-    OR (b.parent_branch IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM branches p
-        JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = b.parent_position
-        WHERE p.tree_id = b.tree_id AND p.branch = b.parent_branch AND p.parent_position < m.seq))
--- tree {0}, branch {1}, {2} {3}: is about position {4}, beyond the end of its branch
-SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
-    SELECT tree_id, branch, 'compaction' AS kind, compaction AS number, head AS position FROM compaction_records
-    UNION ALL SELECT tree_id, branch, 'summary', summary, last FROM summaries
-) AS c JOIN branches b USING (tree_id, branch) WHERE c.position > b.parent_position AND c.position > COALESCE(
-    (SELECT MAX(seq) FROM messages m WHERE m.tree_id = c.tree_id AND m.branch = c.branch), 0)
--- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected
-SELECT tree_id, erasure, branch FROM erasures WHERE finished_at IS NULL
-"""
-"""What must hold between the rows of sessions, branches and moves: a place, what is wrong there, a query for it."""
-
-
 def _rules(connection: Connection) -> Iterator[Finding]:
     for rule in RULES.split("\n-- ")[1:]:
         told, _, query = rule.partition("\n")
@@ -235,7 +169,7 @@ class _Branch(NamedTuple):
     def pointer(self) -> Pointer:
         """Return the branch as its session would see it from its end."""
         place = (self.tree_id, self.session_id or "", self.branch, self.tip or 0, self.parent_position)
-        return Pointer(*place, None, self.project_root, self.fold_case or 0)
+        return Pointer(*place, None, self.project_root, self.fold_case or 0, None, None)
 
 
 BRANCHES = """
@@ -275,11 +209,12 @@ class _Streams(NamedTuple):
     calls: _Stream
     results: _Stream
     paths: _Stream
+    measures: _Stream
 
 
 def _streams(connection: Connection, after: Key, opened: ExitStack) -> _Streams:
     """Begin to read what stands behind a branch."""
-    tables = (messages, tool_calls, tool_results, tool_result_paths)
+    tables = (messages, tool_calls, tool_results, tool_result_paths, message_facts)
     behind = [select(table).where(tuple_(table.c.tree_id, table.c.branch) > tuple_(*after)) for table in tables]
     ordered = [each.order_by(*table.primary_key) for each, table in zip(behind, tables, strict=True)]
     found = [connection.execute(each, execution_options=STREAMING) for each in ordered]
@@ -342,11 +277,11 @@ class _Run:
 
 
 def _prepared(row: list[Any], calls: tuple[StoredCall, ...]) -> Prepared:
-    """Return a message as facts are derived from it: only a tool result's own content counts."""
+    """Return a message as facts are derived from it."""
     role, name, status, call_id, _, created_at, _, message_id, digest, extra, form, content = row
     columns = (role, name, status, call_id, created_at, message_id, extra, form, content)
     try:
-        message = assemble(columns, None) if role == "tool" else {}
+        message = assemble(columns, [join_call(*call) for call in calls] or None)
     except ValueError:
         message = {}
     return Prepared(*columns[:6], digest, *columns[6:], calls, message)
@@ -362,11 +297,12 @@ def _matches(prepared: Prepared) -> bool:
 
 
 def _facts(connection: Connection, branch: _Branch, streams: _Streams, run: _Run) -> Iterator[Finding]:
-    """Compare what was derived from tool results with what follows from the raw rows before them.
+    """Compare what was derived from messages with what follows from the raw rows before them.
 
-    Links look at the stored facts of earlier results: the first wrong one of a line is found by right ones.
+    Links and sums build on the stored facts of earlier messages: the first wrong one of a line is found by right ones.
     """
-    messages = iter(run)
+    weights: list[tuple[str, int]] = []
+    messages = _weighed(run, weights)
     results, paths = ResultRows([], [])
     try:
         results, paths = derive(connection, branch.pointer(), run.first, messages)
@@ -380,6 +316,26 @@ def _facts(connection: Connection, branch: _Branch, streams: _Streams, run: _Run
     span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
     yield from _differences(branch, tool_results, results, streams.results.between(*span))
     yield from _differences(branch, tool_result_paths, paths, streams.paths.between(*span))
+    before = _before(connection, branch, run.first)
+    should = message_rows(branch.pointer(), run.first, weights, before)
+    yield from _differences(branch, message_facts, should, streams.measures.between(*span))
+
+
+def _weighed(run: Iterable[Prepared], weights: list[tuple[str, int]]) -> Iterator[Prepared]:
+    """Yield the messages of a run, noting the role and the estimated tokens of each."""
+    for prepared in run:
+        weights.append((prepared.role, message_tokens(prepared.message, estimate)))
+        yield prepared
+
+
+def _before(connection: Connection, branch: _Branch, first: int) -> Measure:
+    """Return how far a line has come before a position, as its stored facts say."""
+    pointer = branch.pointer()
+    for segment in lines.segments(connection, pointer, first - 1, first - 1) if first > 1 else []:
+        row = MEASURE.row(connection, tree_id=pointer.tree_id, branch=segment.branch, seq=first - 1)
+        if row:
+            return Measure._make(row)
+    return Measure(0, 0)
 
 
 def _differences(branch: _Branch, table: Table, derived: Iterable[Row], stored: Iterable[Row]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from .errors import InvalidValue
 from .formats import FORMATS
 from .history import stored_calls
 from .lines import Pointer, Segment
-from .messages import assemble, join_call
+from .messages import assemble
 from .policy import DEFAULT, Policy
 from .prefix import unchanged_tokens
 from .records import Entry, View, ViewStats
@@ -28,7 +28,7 @@ from .repair import Item, Placed, arrange, merged
 from .schema import message_facts, messages, token_counts
 from .statements import Row, Statement
 from .tokens import ESTIMATE, estimate, message_tokens
-from .verdicts import Verdict, explained, verdicts
+from .verdicts import Verdict, explanations, placeholder, verdicts
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,8 @@ def view(
     placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
     if policy.summary_role == "merge":
         placed = merged(placed)
-    explain = _Explained(policy, judged, *_counts(connection, pointer, runs))
+    reasons, placeholders = explanations(policy)
+    explain = _Explained(judged, reasons, placeholders, *_counts(connection, pointer, runs))
     entries = [explain.entry(each) for each in placed]
     unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
     stats = explain.stats(entries, raw=last)._replace(unchanged_tokens=unchanged, left_out=_left_out(items, entries))
@@ -158,41 +159,38 @@ def _log(session_id: str, stats: ViewStats) -> None:
             log.info(text, stats.replaced[rule], extra={"session_id": session_id, "rule": rule})
 
 
-def _item(row: Row, calls: list[Row] | None, verdict: Verdict | None, policy: Policy) -> Item:
-    seq, *columns = row
-    joined = [join_call(*call) for call in calls] if calls else None
+def _item(row: Row, calls: list[Any] | None, verdict: Verdict | None, policy: Policy) -> Item:
+    message = assemble(row[1:], calls)
     if verdict is None:
-        return Item(seq, assemble(columns, joined))
+        return Item(row[0], message)
     if verdict.rule:
-        columns[-2:] = (
-            "text",
-            policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder,
-        )
-    return Item(seq, assemble(columns, joined), verdict.call, verdict.tool_name)
+        message["content"] = placeholder(verdict, policy)
+    return Item(row[0], message, verdict.call, verdict.tool_name)
 
 
 class _Explained(NamedTuple):
     """What it takes to say of each message of a view why it is as it is, and what it costs."""
 
-    policy: Policy
     judged: dict[int, Verdict]
+    reasons: dict[str, str]
+    placeholders: dict[str, int]
     estimates: dict[int, int]
     encoding: str
     counts: dict[int, int]
 
     def entry(self, placed: Placed) -> Entry:
         """Return the entry of a message in its place."""
-        verdict = self.judged.get(placed.seq) if placed.seq else None
-        if verdict is not None and verdict.rule:
-            tokens = message_tokens(placed.message, estimate)
-            reason, saved = explained(verdict, self.policy), self._whole(verdict.seq) - tokens
-            return Entry(placed.seq, placed.message, verdict.rule, reason, tokens, saved)
-        if placed.seq is None or placed.rule:
-            tokens = message_tokens(placed.message, estimate)
-            return Entry(placed.seq, placed.message, placed.rule or "repair", placed.repair or "", tokens, 0)
-        rule = "repair" if placed.repair else None
-        why = placed.repair or (explained(verdict, self.policy) if verdict else "")
-        return Entry(placed.seq, placed.message, rule, why, self._whole(placed.seq), 0)
+        seq, message, repair, _, _, rule = placed
+        if seq is None or rule:
+            return Entry(seq, message, rule or "repair", repair or "", message_tokens(message, estimate), 0)
+        verdict, whole = self.judged.get(seq), self.counts.get(seq) or self.estimates[seq]
+        if verdict is None:
+            return Entry(seq, message, "repair" if repair else None, repair or "", whole, 0)
+        reason = self.reasons[verdict.why]
+        if verdict.rule is None:
+            return Entry(seq, message, "repair" if repair else None, repair or reason, whole, 0)
+        tokens = self.placeholders[verdict.rule]
+        return Entry(seq, message, verdict.rule, reason, tokens, whole - tokens)
 
     def stats(self, entries: list[Entry], *, raw: int) -> ViewStats:
         """Return the totals of a view over a line of ``raw`` messages."""
@@ -213,10 +211,6 @@ class _Explained(NamedTuple):
             unchanged_tokens=None,
             left_out=(),
         )
-
-    def _whole(self, seq: int) -> int:
-        """Return what a message costs as it is stored."""
-        return self.counts.get(seq) or self.estimates[seq]
 
 
 def _left_out(items: list[Item], entries: list[Entry]) -> tuple[int, ...]:

@@ -260,7 +260,7 @@ CHANGES = {
         "UPDATE branches SET parent_branch = 3 WHERE session_id = 'b' AND branch = 2",
         "UPDATE branches SET parent_position = 7 WHERE session_id = 'b' AND branch = 2",
         "UPDATE branches SET session_id = 'nobody' WHERE session_id = 'b'",
-        f"INSERT INTO branches SELECT tree_id, 99, 1, 1, NULL, 0 FROM branches WHERE {A}",
+        f"INSERT INTO branches SELECT tree_id, 99, 1, 1, NULL, 0, 0 FROM branches WHERE {A}",
         "DELETE FROM head_moves WHERE session_id = 'b' AND move = 1",
         "DELETE FROM head_moves WHERE session_id = 'b' AND move = 2",
         "UPDATE head_moves SET kind = 'undo' WHERE session_id = 'b' AND move = 2",

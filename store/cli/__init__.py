@@ -15,13 +15,14 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from . import asking, counting, demo, looking, moving, render, transfer
+from . import asking, compacting, counting, demo, looking, moving, policies, render, simulating, transfer
 
 __all__ = ["main"]
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Begin": (demo.demo, transfer.import_, looking.sessions),
     "Look": (looking.show, looking.view, counting.stats, counting.tokens, moving.moves, asking.sql),
+    "Compact": (compacting.compact, compacting.compactions, compacting.check, compacting.usage, simulating.simulate),
     "Change": (moving.fork, moving.rewind, moving.undo, moving.delete),
     "Keep": (transfer.export, asking.verify, asking.migrate),
 }
@@ -41,6 +42,7 @@ app = typer.Typer(
 for heading, functions in COMMANDS.items():
     for function in functions:
         app.command(function.__name__.rstrip("_"), rich_help_panel=heading)(function)
+app.add_typer(policies.group, name="policy", rich_help_panel="Compact")
 
 
 @app.callback(invoke_without_command=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
 
 from ..messages import content_text
-from ..records import Entry, Session, StoredMessage, View
+from ..records import Entry, Hidden, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
 from .options import At, Fields, Json, Now, PolicyName, SessionId, every_session, existing, find, moment_of, policy_of
@@ -64,13 +64,14 @@ def show(
 ) -> None:
     """Print a session's raw messages, as they went in."""
     with existing(ctx) as store:
-        pages = store.pages(find(store, session).id, start, stop, at)
-        stored = (each for page in pages for each in page)
+        found = find(store, session).id
+        hidden = store.hidden(found, at)
+        stored = (each for page in store.pages(found, start, stop, at) for each in page)
         if json:
-            render.print_json_list(_stored_fields(each) for each in stored)
+            render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
             return
         for each in stored:
-            _print_message(each, lines)
+            _print_message(each, hidden.get(each.seq), lines)
 
 
 def view(
@@ -88,14 +89,16 @@ def view(
     """Show what would be sent to the model, and what the rules replaced; --json prints just the API's messages."""
     with existing(ctx) as store:
         built = store.view(find(store, session).id, policy_of(policy, fields), at=at, now=moment_of(now))
+        hidden = _ranges(store.hidden(built.session_id, built.at)) if explain else []
     if json and not explain:
         render.print_json_list(built.messages)
     elif json:
         entries = [{**entry._asdict(), "sent": sent} for entry, sent in zip(built.entries, built.messages, strict=True)]
-        render.print_json({"session": built.session_id, "at": built.at, **built.stats._asdict(), "entries": entries})
+        facts = {**built.stats._asdict(), "hidden": [each._asdict() for each in hidden]}
+        render.print_json({"session": built.session_id, "at": built.at, **facts, "entries": entries})
     else:
         render.table(ENTRY_COLUMNS, [_entry_row(entry, explain=explain) for entry in built.entries])
-        render.say(*_totals(built, explain=explain))
+        render.say(*_totals(built, explain=explain), *map(_hiding, hidden))
 
 
 def _session_row(session: Session) -> tuple[Cell, ...]:
@@ -103,16 +106,45 @@ def _session_row(session: Session) -> tuple[Cell, ...]:
     return session.id, session.head, render.moment(session.updated_at), origin, render.one_line(session.title or "")
 
 
-def _stored_fields(stored: StoredMessage) -> dict[str, Any]:
-    return {**stored._asdict(), "digest": stored.digest.hex()}
+class HiddenRange(NamedTuple):
+    """Positions of a line that a compaction hides since a moment in ms."""
+
+    compaction: int
+    since: int
+    first: int
+    last: int
 
 
-def _print_message(stored: StoredMessage, limit: int) -> None:
-    """Print one raw message: its position, what it is, what it says, what it calls."""
+def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
+    """Return hidden positions as ranges without gaps, each with its compaction."""
+    ranges: list[HiddenRange] = []
+    for position, by in sorted(hidden.items()):
+        if ranges and (ranges[-1].compaction, ranges[-1].last) == (by.compaction, position - 1):
+            ranges[-1] = ranges[-1]._replace(last=position)
+        else:
+            ranges.append(HiddenRange(by.compaction, by.compacted_at, position, position))
+    return ranges
+
+
+def _hiding(hidden: HiddenRange) -> str:
+    where = f"{hidden.first} to {hidden.last}" if hidden.first < hidden.last else str(hidden.first)
+    count = render.counted(hidden.last - hidden.first + 1, "message")
+    return f"compaction {hidden.compaction} hides {where}, {count}, since {render.moment(hidden.since)}"
+
+
+def _stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, Any]:
+    compacted = {"compaction": hidden.compaction, "time": {"compacted": hidden.compacted_at}} if hidden else {}
+    return {**stored._asdict(), "digest": stored.digest.hex(), **compacted}
+
+
+def _print_message(stored: StoredMessage, hidden: Hidden | None, limit: int) -> None:
+    """Print one raw message: its position, what it is, what it says, what it calls, and whether views hide it."""
     message = stored.message
     facts = [render.moment(message["timestamp"]) if isinstance(message.get("timestamp"), int) else ""]
     facts += [f"{key} {message[key]}" for key in ("name", "tool_call_id", "messageStatus") if message.get(key)]
     head = Text.assemble((f"#{stored.seq} ", "bold"), render.styled(render.safe(str(message["role"]))))
+    if hidden:
+        facts.append(f"hidden by compaction {hidden.compaction} since {render.moment(hidden.compacted_at)}")
     head.append(render.safe("".join(f"  {fact}" for fact in facts if fact)), "dim")
     text = content_text(message.get("content"))
     if not text and message.get("content"):
@@ -154,6 +186,8 @@ def _totals(view: View, *, explain: bool) -> list[str]:
         changed = stats.first_changed
         same = "all messages are" if changed is None else f"the first {changed - 1} messages are"
         lines.append(f"{same} as stored: so far a cached prompt stays valid")
+        if stats.unchanged_tokens is not None:
+            lines.append(f"{stats.unchanged_tokens:,} tokens are as in the last request that `usage` recorded")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from ..records import Session
+from ..records import Compaction, Session
 from . import render
 from .options import At, Json, SessionId, existing, find
 from .render import Column
@@ -55,10 +55,21 @@ def rewind(
     )
 
 
-def undo(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
-    """Take back a session's last rewind; again: the one before it."""
+def undo(
+    ctx: typer.Context,
+    session: SessionId,
+    compaction: Annotated[
+        int | None,
+        typer.Option("--compaction", metavar="ID", help="Take back this compaction instead.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take back a session's last rewind (again: the one before it), or a compaction."""
     with existing(ctx) as store:
         before = find(store, session)
+        if compaction is not None:
+            _print_undone(before.id, store.undo_compaction(before.id, compaction), json=json)
+            return
         after = store.undo_rewind(before.id)
     _print(after, f"{after.id}: head {before.head} → {after.head}", json=json)
 
@@ -105,6 +116,15 @@ def _confirm(session: Session) -> None:
     what = f"session {render.safe(session.id)}{title} with {render.counted(session.head, 'message')}"
     if not typer.confirm(f"Erase {what}? This cannot be undone", err=True):
         raise StoreError("nothing was erased")
+
+
+def _print_undone(session_id: str, undone: Compaction, *, json: bool) -> None:
+    if json:
+        render.print_json(undone._asdict())
+        return
+    cleared = f"what {render.counted(len(undone.cleared), 'tool result')} said is back"
+    hidden = f"positions {undone.hidden[0]} to {undone.hidden[1]} are back" if undone.hidden else cleared
+    render.say(f"{session_id}: compaction {undone.id} undone, {hidden}")
 
 
 def _print(session: Session, text: str, *, json: bool) -> None:

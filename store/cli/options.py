@@ -13,7 +13,7 @@ import typer
 
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..policy import POLICIES, Policy
+from ..policy import POLICIES, Policy, load
 from ..records import Session
 from ..store import Store
 
@@ -31,12 +31,21 @@ Now = Annotated[
         "--now", metavar="TIME", help="The moment: ms since the epoch, or ISO with a zone.", show_default="now"
     ),
 ]
-PolicyName = Annotated[str, typer.Option("--policy", metavar="NAME", help=f"A ready policy: {', '.join(POLICIES)}.")]
+PolicyName = Annotated[
+    str,
+    typer.Option(
+        "--policy", metavar="NAME|FILE", help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one."
+    ),
+]
 Fields = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="FIELD=VALUE", help="Change a field of the policy, e.g. terminal_keep=3. Can be repeated."
     ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option("--max-tokens", metavar="N", min=0, help="The model's window in tokens.", show_default="the policy's"),
 ]
 
 
@@ -106,9 +115,16 @@ def moment_of(text: str | None) -> int | None:
     return milliseconds(moment)
 
 
-def policy_of(name: str, changes: list[str] | None) -> Policy:
-    """Return a ready policy with some fields changed. Raises InvalidPolicy, InvalidValue."""
-    return Policy.named(name, **dict(map(_field, changes or ())))
+def policy_of(name: str, changes: list[str] | None = None) -> Policy:
+    """Return a ready policy, or that of a TOML file, with some fields changed. Raises InvalidPolicy, InvalidValue."""
+    fields = dict(map(_field, changes or ()))
+    if name in POLICIES or not _names_a_file(name):
+        return Policy.named(name, **fields)
+    return Policy(**{**dict(load(name)), **fields})
+
+
+def _names_a_file(name: str) -> bool:
+    return name.endswith(".toml") or "/" in name or Path(name).is_file()
 
 
 def _field(change: str) -> tuple[str, Any]:
@@ -117,9 +133,10 @@ def _field(change: str) -> tuple[str, Any]:
     if not sign:
         raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {', '.join(Policy.model_fields)}")
     try:
-        return name.strip(), json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        return name.strip(), {"True": True, "False": False}.get(text, text)
+        value = {"True": True, "False": False, "None": None}.get(text, text)
+    return name.strip(), tuple(value) if isinstance(value, list) else value
 
 
 def _file(database: str) -> Path | None:

@@ -49,7 +49,11 @@ def scrubbed(text: str) -> str:
     """Return a text with U+FFFD for lone surrogates: a request that holds one is refused."""
     if text.isascii():
         return text
-    return _SURROGATES.sub("\ufffd", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
 
 
 def _content(content: Any, role: str) -> Any:
