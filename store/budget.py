@@ -9,16 +9,16 @@ from sqlalchemy import Connection, bindparam, func, insert, literal_column, sele
 
 from . import lines, verdicts
 from .clock import Now, given
-from .compactions import NEVER, Record, Visible, active, line_cte, records, shown
+from .compactions import NEVER, Record, Visible, active, line_cte, records, sent, shown
 from .errors import InvalidValue
-from .facts import measure
+from .facts import measure, turn_start
 from .lines import Pointer
 from .planning import Plan, plan, tokens_at
 from .policy import Policy
 from .records import Check, Usage
 from .schema import BIG, usages
 from .statements import Statement
-from .tokens import estimate, s4_tokens
+from .tokens import estimate, message_tokens, s4_tokens
 
 _line = line_cte()
 LAST_USAGE = Statement(
@@ -84,12 +84,25 @@ def budget(connection: Connection, pointer: Pointer, policy: Policy, now: int) -
     """Return what a line's view costs, by the estimate."""
     known = records(connection, pointer, pointer.head)
     visible = shown(active(known))
+    messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)
+    return Budget(known, visible, messages, view_tokens(connection, pointer, policy, visible, now))
+
+
+def as_viewed(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan, now: int) -> Plan:
+    """Return a plan whose hidden tokens are those of the view: what the rules save already is not saved again."""
+    if planned.nothing:
+        return planned
+    left = cost.shown.without(planned.last + 1, planned.pinned)
+    return planned._replace(tokens_hidden=cost.tokens - view_tokens(connection, pointer, policy, left, now))
+
+
+def view_tokens(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, now: int) -> int:
+    """Return the estimated tokens of a line's view, without building it; repairs aside."""
     before = measure(connection, pointer, visible.first_kept - 1).tokens
     tokens = measure(connection, pointer, pointer.head).tokens - before
-    tokens += tokens_at(connection, pointer, visible.pinned) + sum(each.tokens for each in visible.summaries)
-    tokens -= verdicts.saved(connection, pointer, policy, visible, now=now)
-    messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)
-    return Budget(known, visible, messages, tokens)
+    tokens += tokens_at(connection, pointer, visible.pinned)
+    tokens += sum(message_tokens(sent(each.body, each.facts, policy), estimate) for each in visible.summaries)
+    return tokens - verdicts.saved(connection, pointer, policy, visible, now=now)
 
 
 def check(
@@ -109,13 +122,13 @@ def check(
     Raises SessionNotFound, InvalidValue.
     """
     pointer = lines.find(connection, session_id)
-    window = _window(policy, max_tokens)
+    window = _checked("max_tokens", policy.context_window if max_tokens is None else max_tokens) or 0
     cost = budget(connection, pointer, policy, given(now))
-    usage = _usage(connection, pointer, cost) if last_usage is None else last_usage
+    usage = _usage(connection, pointer, cost) if last_usage is None else _checked("last_usage", last_usage)
     total = cost.tokens + s4_tokens(user_input)
-    used = None if usage is None else usage + s4_tokens(user_input)
-    overflow = reaches(max(total, used or 0), policy.overflow_ratio or 1.0, window)
-    why = triggered(policy, messages=cost.messages, tokens=total, used=used, window=window)
+    used = max(total, 0 if usage is None else usage + s4_tokens(user_input))
+    overflow = reaches(used, policy.overflow_ratio or 1.0, window)
+    why = triggered(policy, messages=cost.messages, tokens=used, window=window)
     if why is None:
         return Check(overflow, False, total, 0, "below every trigger of the policy")
     held = holds_back(connection, pointer, policy, cost.known)
@@ -124,19 +137,23 @@ def check(
     planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
-    return Check(overflow, True, total, savings(policy, planned), why)
+    viewed = as_viewed(connection, pointer, policy, cost, planned, given(now))
+    return Check(overflow, True, total, savings(policy, viewed), why)
 
 
-def triggered(policy: Policy, *, messages: int, tokens: int, used: int | None, window: int) -> str | None:
-    """Return which trigger of a policy fires, in words; None where none does."""
+def triggered(policy: Policy, *, messages: int, tokens: int, window: int) -> str | None:
+    """Return which trigger of a policy fires, in words; None where none does.
+
+    ``tokens`` are what the next request will have: as the last one really had or as its view has by the estimate,
+    whichever is more, since a usage knows nothing of what came after it (A4.8).
+    """
     if messages < policy.min_messages:
         return None
     for fires, why in (
         (policy.trigger_messages is not None and messages >= policy.trigger_messages, f"{messages} messages"),
         (policy.trigger_tokens is not None and tokens >= policy.trigger_tokens, f"{tokens} tokens"),
         (reaches(tokens, policy.trigger_ratio, window), f"{tokens} of {window} tokens"),
-        (used is not None and reaches(used, policy.trigger_usage, window), f"usage {used} of {window} tokens"),
-        (used is None and reaches(tokens, policy.trigger_usage, window), f"about {tokens} of {window} tokens"),
+        (reaches(tokens, policy.trigger_usage, window), f"{tokens} of {window} tokens"),
     ):
         if fires:
             return why
@@ -150,9 +167,10 @@ def reaches(tokens: int, ratio: float | None, window: int) -> bool:
 
 def holds_back(connection: Connection, pointer: Pointer, policy: Policy, known: list[Record]) -> str | None:
     """Return why nothing is tried now though a trigger fires: too many failures or attempts in this turn."""
-    turn = measure(connection, pointer, pointer.head).turn
     tries = [record for record in known if record.kind == "summary" and record.outcome != "running"]
-    since = [record for record in tries if measure(connection, pointer, record.head).turn == turn]
+    began = turn_start(connection, pointer, pointer.head) if tries else 0
+    since = [record for record in tries if record.head >= began]
+    made = sum(record.outcome == "applied" for record in since)
     failures = 0
     for record in reversed(since):
         if record.outcome == "applied":
@@ -160,8 +178,8 @@ def holds_back(connection: Connection, pointer: Pointer, policy: Policy, known: 
         failures += 1
     if failures >= policy.back_off_after:
         return f"{failures} attempts failed in this turn, waiting for the next one"
-    if len(since) - failures >= policy.max_iterations:
-        return f"compacted {len(since) - failures} times in this turn already, which is the limit"
+    if made >= policy.max_iterations:
+        return f"compacted {made} times in this turn already, which is the limit"
     return None
 
 
@@ -171,17 +189,16 @@ def savings(policy: Policy, planned: Plan) -> int:
     return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
 
 
-def _window(policy: Policy, max_tokens: int | None) -> int:
-    window = policy.context_window if max_tokens is None else max_tokens
-    if window is not None and (type(window) is not int or window < 0):
-        raise InvalidValue(f"max_tokens is a number of tokens from 0 (unknown), not {window!r}")
-    return window or 0
+def _checked(name: str, tokens: int | None) -> int | None:
+    if tokens is not None and (type(tokens) is not int or tokens < 0):
+        raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+    return tokens
 
 
 def _usage(connection: Connection, pointer: Pointer, cost: Budget) -> int | None:
     """Return the tokens of the last request, None where it was made before the view last changed (A4.8)."""
     usage = last_usage(connection, pointer, pointer.head)
-    changed = max((record.created_at for record in active(cost.known)), default=None)
+    changed = max((record.created_at for record in cost.known if record.outcome == "applied"), default=None)
     if usage is None or (changed is not None and changed >= usage.at):
         return None
     return usage.input + usage.output

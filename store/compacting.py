@@ -68,14 +68,17 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None) -> Resul
         summary = call(summarizer or extractive, asked, policy.summary_timeout)
     except SummaryGenerationError as error:
         log.warning("摘要生成失败，回退到硬截断: %s", error, extra={"error": str(error), "policy": policy.name})
-        return _in_its_place(policy, error)
+        return _in_its_place(job, policy, error)
     log.debug("摘要生成成功（%d字符）", len(summary.body), extra={"chars": len(summary.body), "policy": policy.name})
     version = summary.prompt_version or (load(policy.prompt).version if summary.model else None)
     return Result(summary._replace(prompt_version=version))
 
 
-def _in_its_place(policy: Policy, error: SummaryGenerationError) -> Result:
+def _in_its_place(job: Job, policy: Policy, error: SummaryGenerationError) -> Result:
+    """Return what a policy puts in the place of a summary; an earlier one that it would replace goes on in it."""
     problem = f"{type(error).__name__}: {error}"
-    if policy.on_failure in ("skip", "truncate"):
-        return Result(Summary(TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED), problem)
-    return Result(None, problem)
+    if policy.on_failure not in ("skip", "truncate"):
+        return Result(None, problem)
+    notice = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED
+    earlier = job.previous.body.removesuffix(notice).rstrip() if job.previous else ""
+    return Result(Summary(f"{earlier}\n\n{notice}".strip()), problem)

@@ -11,20 +11,22 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, budget, last_usage
+from .budget import Budget, as_viewed, budget, last_usage, view_tokens
 from .clock import Now, given
-from .compactions import active, history, records
+from .compactions import active, history, records, sent
 from .errors import CompactionError, InvalidValue
+from .facts import turn_start
 from .history import read
 from .ledger import hidden_facts
 from .lines import Pointer
 from .messages import encode
 from .planning import Plan, plan, trim
 from .policy import Policy
+from .prompts import load
 from .recording import RUNNING, Job, Result, end_record, insert_record, keep_summary, recorded
 from .records import Compaction, StoredMessage
 from .summaries import Fitted, fit, ledger, rendered
-from .tokens import FRAMING_TOKENS, estimate
+from .tokens import estimate, message_tokens
 from .verdicts import saving, verdicts
 
 REASONS = ("llm_call", "tool_execution", "manual")
@@ -41,9 +43,11 @@ def compactions(connection: Connection, session_id: str) -> list[Compaction]:
 
 def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now = None) -> Plan:
     """Return what `compact` would do now, changing nothing. Raises SessionNotFound."""
+    moment = given(now)
     pointer = lines.find(connection, session_id)
-    cost = budget(connection, pointer, policy, given(now))
-    return plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    cost = budget(connection, pointer, policy, moment)
+    todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    return as_viewed(connection, pointer, policy, cost, todo, moment)
 
 
 def prepare(
@@ -52,8 +56,10 @@ def prepare(
     """Return what a summarizer is to be given, or the answer that there is nothing to compact.
 
     Everything that will be hidden is in the transcript: where it is too long, the cut moves back (A2.7). A summarizer
-    that reads the messages themselves needs none: ``whole``. Raises SessionNotFound.
+    that reads the messages themselves needs none: ``whole``. Raises SessionNotFound, InvalidValue for an unknown
+    prompt.
     """
+    load(policy.prompt)
     moment = given(now)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
@@ -80,7 +86,7 @@ def prepare(
         messages=messages,
         transcript=fitted.transcript,
         previous=cost.shown.summaries[-1] if fold else None,
-        facts=ledger(hidden_facts(connection, pointer, todo.last), policy.facts_chars),
+        facts=ledger(hidden_facts(connection, pointer, policy, todo.last), policy.facts_chars),
     )
 
 
@@ -126,12 +132,12 @@ def finish(
     cost = budget(connection, pointer, policy, moment)
     problem = _moved(connection, pointer, job, cost.shown.first_kept)
     if problem:
-        end_record(connection, pointer, number, outcome="rejected", error=problem)
+        ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
-        _fail(connection, pointer, policy, number, result, cost)
+        ended = _fail(connection, pointer, policy, number, result, cost, moment)
     else:
-        _apply(connection, pointer, policy, job, number, result, cost, moment)
-    return recorded(connection, pointer, number)
+        ended = _apply(connection, pointer, policy, job, number, result, cost, moment)
+    return recorded(connection, pointer, ended)
 
 
 def undo_compaction(connection: Connection, session_id: str, compaction_id: int, *, now: Now = None) -> Compaction:
@@ -214,6 +220,8 @@ def _moved(connection: Connection, pointer: Pointer, job: Job, first_kept: int) 
     """Say why a plan no longer fits its line; None where it does."""
     if pointer.head < job.plan.last or _holder(connection, pointer, job.plan.last) != job.holder:
         return "the session was rewound to before the end of the range"
+    if turn_start(connection, pointer, pointer.head) <= job.plan.last:
+        return "the session was rewound into the range, which would hide its current turn"
     if first_kept != job.plan.first:
         return "the range begins elsewhere by now: a compaction was undone or made meanwhile"
     return None
@@ -228,57 +236,57 @@ def _apply(
     result: Result,
     cost: Budget,
     moment: int,
-) -> None:
-    """Apply a summary, unless the view would not get smaller by it."""
+) -> int:
+    """Apply a summary, unless the view would not get smaller by it; return the record's number."""
     assert result.summary is not None
     text = rendered(result.summary)
-    cost_of_it = FRAMING_TOKENS + estimate(f"{policy.summary_heading}\n\n{text}\n\n{job.facts}")
-    gone = job.plan.tokens_hidden + (job.previous.tokens if job.previous else 0)
-    if cost_of_it >= gone:
-        end_record(
-            connection,
-            pointer,
-            number,
-            outcome="rejected",
-            error=f"the summary takes {cost_of_it} tokens, what it stands for {gone}",
-        )
-        return
-    summary = keep_summary(connection, pointer, job, result.summary, text, cost_of_it, moment)
-    end_record(
+    tokens = message_tokens(sent(text, job.facts, policy), estimate)
+    left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
+    left = left._replace(summaries=tuple(each for each in left.summaries if each != job.previous))
+    after = view_tokens(connection, pointer, policy, left, moment) + tokens
+    if after >= cost.tokens:
+        problem = f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
+        return end_record(connection, pointer, number, outcome="rejected", error=problem)
+    summary = keep_summary(connection, pointer, job, result.summary, text, tokens, moment)
+    return end_record(
         connection,
         pointer,
         number,
         outcome="applied",
         error=result.error,
-        **_range(job.plan),
+        **_change(job.plan, cost, moment),
         summary=summary,
         messages_after=cost.messages - job.plan.messages + (0 if job.previous else 1),
-        tokens_after=cost.tokens - gone + cost_of_it,
-        created_at=moment,
+        tokens_after=after,
     )
 
 
-def _fail(connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget) -> None:
+def _fail(
+    connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget, moment: int
+) -> int:
     """Record a failure; a policy with a hard limit hides its oldest turns all the same, without a summary (S2.27)."""
-    todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    whole = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    todo = as_viewed(connection, pointer, policy, cost, whole, moment)
     if policy.on_failure != "trim" or todo.nothing:
-        end_record(connection, pointer, number, outcome="failed", error=result.error)
-        return
-    end_record(
+        return end_record(connection, pointer, number, outcome="failed", error=result.error)
+    return end_record(
         connection,
         pointer,
         number,
         outcome="applied",
         error=result.error,
-        **_range(todo),
+        **_change(todo, cost, moment),
         messages_after=cost.messages - todo.messages,
         tokens_after=cost.tokens - todo.tokens_hidden,
     )
 
 
-def _range(todo: Plan) -> dict[str, Any]:
-    """Return what a plan hides as columns of its record."""
+def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:
+    """Return what a plan hides, of which view and when, as columns of its record."""
     return {
+        "messages_before": cost.messages,
+        "tokens_before": cost.tokens,
+        "created_at": moment,
         "first_kept": todo.last + 1,
         "hidden_first": todo.first,
         "hidden_last": todo.last,

@@ -15,6 +15,8 @@ from sqlalchemy.sql.selectable import CTE
 
 from . import lines
 from .lines import Pointer
+from .messages import Message
+from .policy import Policy
 from .records import Compaction, Hidden
 from .schema import BIG, branches, compaction_records, summaries
 from .statements import Statement
@@ -46,22 +48,21 @@ class Record(NamedTuple):
     error: str | None
     summary: int | None
     supersedes: int | None
-    summary_tokens: int | None
     title: str | None
     body: str | None
     facts: str | None
+    covers_from: int | None
 
 
 class Standing(NamedTuple):
-    """A summary that stands in a view for ``first`` to ``last``: its whole ``text``, and its body without facts."""
+    """A summary that stands in a view for ``first`` to ``last``, and the facts that are sent with it."""
 
     number: int
     compaction: int
     first: int
     last: int
-    tokens: int
-    text: str
     body: str
+    facts: str | None
 
 
 class Visible(NamedTuple):
@@ -71,6 +72,10 @@ class Visible(NamedTuple):
     pinned: tuple[int, ...]
     summaries: tuple[Standing, ...]
     cleared: dict[int, str]
+
+    def without(self, first_kept: int, pinned: tuple[int, ...]) -> Visible:
+        """Return what stays visible when everything before a position but the pinned ones is hidden too."""
+        return self._replace(first_kept=first_kept, pinned=tuple(sorted({*self.pinned, *pinned})))
 
 
 def line_cte() -> CTE:
@@ -108,10 +113,10 @@ RECORDS = Statement(
     select(
         *(_c.c[name] for name in Record._fields[:19]),
         _s.c.supersedes,
-        _s.c.tokens,
         _s.c.title,
         _s.c.body,
         _s.c.facts,
+        _s.c.first,
     )
     .select_from(_line)
     .join(
@@ -164,6 +169,12 @@ def shown(in_force: list[Record]) -> Visible:
         cleared.update((seq, rule) for seq, rule in json.loads(record.cleared or "[]"))
     standing = tuple(_standing(record) for record in hiding if record.summary and record.summary not in superseded)
     return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), standing, cleared)
+
+
+def sent(text: str, facts: str | None, policy: Policy) -> Message:
+    """Return a summary and its facts as the message that a view sends."""
+    whole = "\n".join(filter(None, (policy.summary_heading, "\n\n".join(filter(None, (text, facts))))))
+    return {"role": "system" if policy.summary_role == "merge" else policy.summary_role, "content": whole}
 
 
 def hidden(connection: Connection, session_id: str, at: int | None = None) -> dict[int, Hidden]:
@@ -219,9 +230,8 @@ def _standing(record: Record) -> Standing:
     return Standing(
         record.summary,
         record.compaction,
-        record.hidden_first or 1,
+        record.covers_from or 1,
         record.hidden_last or 0,
-        record.summary_tokens or 0,
-        "\n\n".join(text for text in (record.body, record.facts) if text),
         record.body or "",
+        record.facts,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import sqlite3
 import tempfile
 import threading
@@ -18,17 +17,16 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy
-from sqlalchemy import URL, Connection, Engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from .errors import InvalidValue, NotAStore, StoreBusy, StoreClosed, StoreError, StoreForked, StoreFull, StoreMoved
+from .errors import InvalidValue, StoreBusy, StoreClosed, StoreForked, StoreFull, StoreMoved
+from .places import Identity, identity_of, opened, remove_private, resolved, url_of
 from .statements import driver_errors, translate
 from .writer_queue import WriterQueue
-
-DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
 """What ``durability`` means on SQLite: NORMAL may lose the last commits at a power cut (never at a killed process)."""
@@ -46,13 +44,13 @@ PRAGMAS = (
 PURGE_PATIENCE = 1000
 """How many ms a purge waits for readers: it keeps the queue meanwhile, and what it cannot do is done later."""
 
+LOG_BOUND = 8 * 1024 * 1024
+"""How large the write-ahead log may get before a writer stops to empty it."""
+LOG_CHECKED_EVERY = 32
+"""How many writes go by between two looks at the log's size."""
+
 REWRITE_LIMIT = 256 * 1024 * 1024
 """How large a file is written anew to leave nothing behind: writers wait for about a second per 100 MB."""
-
-
-class _Identity(NamedTuple):
-    device: int
-    inode: int
 
 
 class Database:
@@ -64,17 +62,18 @@ class Database:
         if durability not in SYNCHRONOUS:
             raise InvalidValue(f"durability is one of {', '.join(SYNCHRONOUS)}, not {durability!r}")
         private = tempfile.mkdtemp(prefix="convostore-") if str(target) == ":memory:" else None
-        self._discard = weakref.finalize(self, _remove_private, private, os.getpid())
-        self.url = _url(os.path.join(private, "chat.db") if private else target)
+        self._discard = weakref.finalize(self, remove_private, private, os.getpid())
+        self.url = url_of(os.path.join(private, "chat.db") if private else target)
         self.dialect = self.url.get_backend_name()
-        self.path = _resolved(self.url) if self.dialect == "sqlite" else None
+        self.path = resolved(self.url) if self.dialect == "sqlite" else None
         self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
         self._queue = WriterQueue(f"{self.path}-lock", timeout) if self.path else None
         self._closed = self._forked = False
+        self._writes, self._log_bound = 0, LOG_BOUND
         self._inside: list[int] = []
         with _door:
             self._connect()
-            self._identity = _opened(self.path) if self.path else None
+            self._identity = self._opened()
             _alive.add(self)
 
     def _connect(self) -> None:
@@ -83,7 +82,8 @@ class Database:
         event.listen(self._engine, "begin", self._begin)
         reading = {} if self.path else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._reader = self._engine.execution_options(**reading)
-        self._writer = self._engine.execution_options(writes=True)
+        self._writer = self._reader if self.path else self._engine
+        self._idle: dict[Engine, list[Connection]] = {self._reader: [], self._writer: []}
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -97,26 +97,41 @@ class Database:
 
         Work done before the first statement holds up nobody. Any error rolls everything back.
         """
-        with self._connection(self._writer) as connection:
+        with self._connection(self._writer, writes=True) as connection:
             yield connection
             _same_process(connection)
-            connection.commit()
+            if connection.in_transaction():
+                connection.commit()
+            elif connection.info.pop("begun", False):
+                connection.connection.driver_connection.commit()  # type: ignore[union-attr]
 
     @contextmanager
-    def _connection(self, engine: Engine) -> Iterator[Connection]:
+    def _connection(self, engine: Engine, *, writes: bool = False) -> Iterator[Connection]:
+        """Give an idle connection, or a new one; taking one from the pool each time costs more than a short read."""
         with _door:
             self._check_open()
             self._inside.append(threading.get_ident())
         try:
             with translated():
-                connection = engine.connect()
+                idle = self._idle[engine]
+                connection = _popped(idle) or engine.connect()
                 info = connection.info
+                info["writes"], info["begin"] = writes, self._begin
                 try:
                     yield connection
+                    self._put_back(connection, info, idle)
+                except BaseException:
+                    _drop(connection, info)
+                    raise
                 finally:
-                    self._finish(connection, info)
+                    self._leave_queue(info)
         finally:
             self._inside.remove(threading.get_ident())
+
+    def _opened(self) -> Identity | None:
+        if self.path in _unusable:
+            raise StoreForked(FORKED)
+        return opened(self.path) if self.path else None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -124,17 +139,32 @@ class Database:
         if self._forked:
             raise StoreForked(FORKED)
 
-    def _finish(self, connection: Connection, info: dict[Any, Any]) -> None:
-        """Leave the queue after COMMIT or ROLLBACK has returned; in a forked child leave the connection alone."""
-        if info["process"] != os.getpid():
-            _never_collect(connection)
+    def _put_back(self, connection: Connection, info: dict[Any, Any], idle: list[Connection]) -> None:
+        """Keep a connection for the next operation; one that SQLAlchemy itself ran on may still hold a cursor open."""
+        if connection.in_transaction() or info["process"] != os.getpid():
+            _drop(connection, info)
             return
-        queued = info.pop("queued", False)
-        try:
-            connection.close()
-        finally:
-            if queued and self._queue:
-                self._queue.release()
+        driver: Any = connection.connection.driver_connection
+        if info.pop("begun", False):
+            driver.rollback()
+        if info.pop("queued", False) and self._queue:
+            self._bound_log(driver)
+            self._queue.release()
+        idle.append(connection)
+
+    def _leave_queue(self, info: dict[Any, Any]) -> None:
+        """Let the next writer in, after COMMIT or ROLLBACK has returned; in a forked child it is not ours to leave."""
+        if info["process"] == os.getpid() and info.pop("queued", False) and self._queue:
+            self._queue.release()
+
+    def _bound_log(self, driver: sqlite3.Connection) -> None:
+        """Empty a write-ahead log that readers, one always at work, never let begin anew; try less often if in vain."""
+        self._writes += 1
+        if self._writes % LOG_CHECKED_EVERY:
+            return
+        size = os.stat(f"{self.path}-wal").st_size
+        if size > self._log_bound:
+            self._log_bound = LOG_BOUND if _fold_in(driver) else size * 2
 
     def close(self) -> None:
         """Give back all connections; a file's write-ahead log is folded in by SQLite."""
@@ -142,10 +172,15 @@ class Database:
             return
         self._closed = True
         if not self._forked:
-            self._engine.dispose()
+            self._dispose()
         if self._queue:
             self._queue.close()
         self._discard()
+
+    def _dispose(self) -> None:
+        for connection in (*self._idle.pop(self._reader), *self._idle.pop(self._writer, [])):
+            connection.close()
+        self._engine.dispose()
 
     def set_wal(self) -> None:
         """Switch a new file to write-ahead logging; under the queue, and again while others read the file.
@@ -180,7 +215,7 @@ class Database:
     @contextmanager
     def _alone(self) -> Iterator[Any]:
         """Give a file's driver connection outside of any transaction, while no other of our writers is at work."""
-        with self._connection(self._engine) as connection:
+        with self._connection(self._reader) as connection:
             self._enter_queue(connection)
             yield connection.connection.driver_connection
 
@@ -197,10 +232,14 @@ class Database:
 
     def _begin(self, connection: Connection) -> None:
         """Begin a transaction; a write on SQLite goes in line first, then the file must still be the same."""
+        info = connection.info
+        if info.get("begun"):
+            return
         _same_process(connection)
+        info["begun"] = True
         if self._queue is None:
             return
-        writes = connection.get_execution_options().get("writes", False)
+        writes = info["writes"]
         if writes:
             self._enter_queue(connection)
             self._same_file()
@@ -209,7 +248,7 @@ class Database:
 
     def _same_file(self) -> None:
         assert self.path is not None
-        if _identity(self.path) != self._identity:
+        if identity_of(self.path) != self._identity:
             raise StoreMoved(f"{self.path} is no longer the file that was opened; nothing was written, open it anew")
 
     def is_busy_elsewhere(self) -> bool:
@@ -228,9 +267,9 @@ class Database:
         if self._queue:
             self._queue.leave_to_parent()
         if self.path and not self._inside:
-            self._engine.dispose()
+            self._dispose()
         else:
-            _never_collect(self._engine)
+            _never_collect((self._engine, self._idle))
         if self.path and self._inside:
             self._forked = True
             _unusable.add(self.path)
@@ -269,6 +308,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_door.release, after_in_child=_after_fork)
 
 
+def _popped(idle: list[Connection]) -> Connection | None:
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
+
+
+def _drop(connection: Connection, info: dict[Any, Any]) -> None:
+    """Close a connection that is not to be used again; in a forked child leave it alone."""
+    if info["process"] != os.getpid():
+        _never_collect(connection)
+        return
+    info.pop("begun", None)
+    connection.close()
+
+
 def _never_collect(inherited: object) -> None:
     """Keep what a forked child inherited, even past the interpreter's end: closed, it would end the parent's work."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
@@ -292,63 +347,6 @@ def _fold_in(driver: sqlite3.Connection) -> bool:
 def _same_process(connection: Connection) -> None:
     if connection.info["process"] != os.getpid():
         raise StoreForked(FORKED)
-
-
-def _url(target: str | os.PathLike[str] | URL) -> URL:
-    """Return the URL of a path or URL text."""
-    if isinstance(target, URL) or (isinstance(target, str) and "://" in target):
-        try:
-            url = make_url(target)
-        except SQLAlchemyError as error:
-            raise InvalidValue(f"{target!r} is no database URL: {error}") from error
-        if url.drivername not in DRIVERS:
-            raise InvalidValue(f"a store's URL begins with one of {', '.join(DRIVERS)}, not with {url.drivername}")
-        return url
-    if not isinstance(target, str | os.PathLike):
-        raise InvalidValue(f"a store is named by a path or a URL, not by {target!r:.80}")
-    return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
-
-
-def _remove_private(folder: str | None, process: int) -> None:
-    """Remove the folder of a temporary store, unless this is a forked child and the folder the parent's."""
-    if folder and os.getpid() == process:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _resolved(url: URL) -> str:
-    """Return the real path of the database file; its folder must exist."""
-    if not url.database or url.database == ":memory:" or "\0" in url.database:
-        raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
-    path = os.path.realpath(url.database)
-    if os.path.isdir(path):
-        raise NotAStore(f"{path} is a folder; name a file in it")
-    if not os.path.isdir(os.path.dirname(path)):
-        raise InvalidValue(f"the folder of {path} does not exist; create it first")
-    return path
-
-
-def _opened(path: str) -> _Identity | None:
-    """Create the file if need be, readable by its owner alone; SQLite gives its companions the same mode."""
-    if path in _unusable:
-        raise StoreForked(FORKED)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise StoreError(f"cannot create {path}: {error.strerror}; check the folder's permissions") from error
-    return _identity(path)
-
-
-def _identity(path: str) -> _Identity | None:
-    """Return what tells the file from another; a second name (hard link) would get a log of its own: refused."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    if status.st_nlink > 1:
-        raise StoreMoved(f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file")
-    return _Identity(status.st_dev, status.st_ino)
 
 
 def _engine(url: URL, path: str | None, synchronous: str, timeout: float) -> Engine:

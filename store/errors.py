@@ -9,6 +9,17 @@ from __future__ import annotations
 class StoreError(Exception):
     """Report that an operation of the store could not be done; the text says what was wrong and what to do."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel to another process as it is: text and attributes, not the arguments it was made from."""
+        return _remade, (type(self), self.args, self.__dict__)
+
+
+def _remade(kind: type[StoreError], args: tuple[object, ...], attributes: dict[str, object]) -> StoreError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
 
 class SessionNotFound(StoreError, LookupError):
     """Report that no session has the given id."""

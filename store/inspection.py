@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import URL, func, select
 
 from .console import plain
-from .engine import Database, _resolved, _url, translated
+from .engine import Database, translated
 from .errors import InvalidValue, QueryRefused, StoreError
 from .messages import is_integer, is_text
+from .places import resolved, url_of
 
 CONSOLE = Path(__file__).with_name("console.py")
 GRACE = 1.0
@@ -62,7 +63,7 @@ def query(
     allowed, too long or too large, InvalidValue for what is no SQL, other StoreErrors where the store cannot be read.
     """
     _check(sql, parameters, limit, timeout)
-    url = _url(target)
+    url = url_of(target)
     ask = _ask_file if url.get_backend_name() == "sqlite" else _ask_server
     return ask(url, sql, parameters, limit, timeout)
 
@@ -86,7 +87,7 @@ def _is_real(value: object) -> bool:
 
 
 def _ask_file(url: URL, sql: str, parameters: Parameters, limit: int, timeout: float) -> QueryResult:
-    path = Path(_resolved(url))
+    path = Path(resolved(url))
     if not path.exists():
         raise InvalidValue(f"there is no file {path}; name an existing store")
     request = {

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, bindparam, func, literal_column, select
 
 from .lines import Pointer, segments_cte
 from .messages import content_text, decode
+from .policy import Policy
 from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 from .summaries import HiddenFact, command_of
@@ -50,13 +51,12 @@ RESULTS = Statement(
     .order_by(_r.c.seq)
 )
 PATHS = Statement(
-    select(_p.c.path, func.max(_p.c.seq), func.max(_kind))
+    select(_p.c.path, _r.c.tool_name, _kind)
     .select_from(_walk)
     .join(_r, _on_line)
     .join(_p, and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _r.c.branch, _p.c.seq == _r.c.seq))
     .outerjoin(_k, _k.c.name == _r.c.tool_name)
-    .group_by(_p.c.path)
-    .order_by(func.max(_p.c.seq), _p.c.path)
+    .order_by(_p.c.seq, _p.c.path)
 )
 CONTENT = Statement(
     select(_m.c.content_form, _m.c.content).where(
@@ -64,20 +64,31 @@ CONTENT = Statement(
     )
 )
 
-ERRORS = 50
-"""Errors whose text is read, the newest ones."""
 FIRST_LINES = 200
 """Code points of an error that are kept."""
+CHANGES = ("file_edit", "file_read")
+"""What is said of a file that several tools touched: that it was changed, else that it was read, else the last."""
 
 
-def hidden_facts(connection: Connection, pointer: Pointer, last: int) -> list[HiddenFact]:
-    """Return the facts of a line up to a position, oldest first."""
+def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last: int) -> list[HiddenFact]:
+    """Return the facts of a line up to a position, oldest first, by the kinds of tools that a policy knows.
+
+    Of errors as many as the policy's budget could take, the newest ones.
+    """
     line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
-    results = RESULTS.rows(connection, **line)
-    files = [HiddenFact("file", path, kind) for path, _, kind in PATHS.rows(connection, **line)]
-    failed = [row for row in results if _is_error(row)]
-    errors = [_error(connection, pointer, row) for row in failed[-ERRORS:]]
-    return [*files, *(fact for row in results if (fact := _command(row))), *errors]
+    results = [_kinded(row, policy) for row in RESULTS.rows(connection, **line)]
+    files: dict[str, str] = {}
+    for path, tool_name, kind in PATHS.rows(connection, **line):
+        kinds = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
+        files[path] = next((each for each in CHANGES if each in kinds), kinds[1])
+    commands = (fact for row in results if (fact := _command(row)))
+    errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
+    return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]
+
+
+def _kinded(row: Row, policy: Policy) -> Row:
+    branch, seq, tool_name, kind, *rest = row
+    return branch, seq, tool_name, policy.tool_kinds.get(tool_name, kind), *rest
 
 
 def _is_error(row: Row) -> bool:
@@ -91,6 +102,20 @@ def _command(row: Row) -> HiddenFact | None:
         return None
     command = command_of(decode(arguments) if form == "json" else arguments)
     return HiddenFact("command", command, None if exit_code is None else f"exit {exit_code}") if command else None
+
+
+def _errors(connection: Connection, pointer: Pointer, failed: list[Row], room: int) -> list[HiddenFact]:
+    """Return the newest errors, until their texts have no more room."""
+    errors: list[HiddenFact] = []
+    seen: set[str] = set()
+    for row in reversed(failed):
+        if room <= 0:
+            break
+        error = _error(connection, pointer, row)
+        room -= 0 if error.text in seen else len(error.text)
+        seen.add(error.text)
+        errors.append(error)
+    return errors[::-1]
 
 
 def _error(connection: Connection, pointer: Pointer, row: Row) -> HiddenFact:

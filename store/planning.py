@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, cast, func, literal_column, or_, select
 
 from . import lines
 from .compactions import Visible
@@ -40,6 +40,7 @@ def _number(name: str) -> ColumnElement[int]:
     return bindparam(name, type_=BIG)
 
 
+_PINNED_ROLES: tuple[ColumnElement[str], ...] = (literal_column("'system'"), literal_column("'developer'"))
 _walk = segments_cte()
 _f, _r = message_facts, tool_results
 _facts = (
@@ -78,6 +79,9 @@ _reach = (
         func.max(func.coalesce(_answers.c.answered, _facts.c.seq))
         .over(order_by=_facts.c.seq, rows=(None, -1))
         .label("reach"),
+        func.sum(case((_facts.c.role.in_(_PINNED_ROLES), literal_column("0")), else_=literal_column("1")))
+        .over(order_by=_facts.c.seq, rows=(None, -1))
+        .label("hidable"),
     )
     .select_from(_facts)
     .outerjoin(_answers, _answers.c.call_seq == _facts.c.seq)
@@ -93,16 +97,12 @@ CUT = Statement(
 )
 CUT_BEYOND = Statement(
     select(func.min(_reach.c.seq)).where(
-        _reach.c.seq >= _number("ideal"),
+        _reach.c.hidable >= _number("excess"),
         _reach.c.reach < _reach.c.seq,
         _reach.c.role == literal_column("'user'"),
     )
 )
-PINNED = Statement(
-    select(_facts.c.seq)
-    .where(_facts.c.role.in_((literal_column("'system'"), literal_column("'developer'"))))
-    .order_by(_facts.c.seq)
-)
+PINNED = Statement(select(_facts.c.seq).where(_facts.c.role.in_(_PINNED_ROLES)).order_by(_facts.c.seq))
 TURN_START = Statement(select(func.min(_facts.c.seq)).where(_facts.c.turn >= _number("turn")))
 TOKENS_OF = Statement(
     select(cast(func.coalesce(func.sum(_f.c.tokens), literal_column("0")), BIG)).where(
@@ -117,16 +117,8 @@ def plan(connection: Connection, pointer: Pointer, policy: Policy, shown: Visibl
     ideal = _ideal(connection, pointer, policy, start)
     if ideal <= start:
         return _nothing(pointer, shown, tokens, "there is nothing before what the policy keeps")
-    cut = CUT.row(
-        connection,
-        tree_id=pointer.tree_id,
-        branch=pointer.branch,
-        start=start,
-        last=pointer.head,
-        ideal=ideal,
-        turns_only=int(policy.boundary == "turn"),
-    )
-    return _up_to(connection, pointer, shown, tokens, cut[0] if cut else None)
+    cut = _cut(connection, pointer, start, ideal, turns_only=policy.boundary == "turn")
+    return _up_to(connection, pointer, shown, tokens, cut)
 
 
 def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
@@ -135,16 +127,19 @@ def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visibl
     messages = _messages(pointer, shown)
     if policy.hard_limit is None or messages <= policy.hard_limit:
         return _nothing(pointer, shown, tokens, "the view is within the hard limit")
-    cut = CUT_BEYOND.row(
-        connection,
-        tree_id=pointer.tree_id,
-        branch=pointer.branch,
-        start=start,
-        last=pointer.head,
-        ideal=start + messages - policy.hard_limit,
-    )
-    last_turn = turn_start(connection, pointer, pointer.head)
-    return _up_to(connection, pointer, shown, tokens, min(cut[0], last_turn) if cut and cut[0] else last_turn)
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start, "last": pointer.head}
+    row = CUT_BEYOND.row(connection, **line, excess=messages - policy.hard_limit)
+    cut = row[0] if row else None
+    if cut is None:  # the current turn alone is too long
+        cut = _cut(connection, pointer, start, turn_start(connection, pointer, pointer.head), turns_only=True)
+    return _up_to(connection, pointer, shown, tokens, cut)
+
+
+def _cut(connection: Connection, pointer: Pointer, start: int, ideal: int, *, turns_only: bool) -> int | None:
+    """Return the last legal cut up to an ideal one."""
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start, "last": pointer.head}
+    row = CUT.row(connection, **line, ideal=ideal, turns_only=int(turns_only))
+    return row[0] if row else None
 
 
 def _up_to(connection: Connection, pointer: Pointer, shown: Visible, tokens: int, cut: int | None) -> Plan:

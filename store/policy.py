@@ -138,7 +138,7 @@ class Policy(BaseModel):
             raise InvalidPolicy(f"no such policy: {problems}") from error
 
     @classmethod
-    def named(cls, name: str, **fields: Any) -> Policy:
+    def named(cls, name: str, /, **fields: Any) -> Policy:
         """Return a ready policy, with some fields changed. Raises InvalidPolicy for an unknown name or field."""
         if name not in POLICIES:
             raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")

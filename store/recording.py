@@ -13,7 +13,7 @@ from .messages import encode
 from .planning import Plan
 from .policy import Policy
 from .records import Compaction, StoredMessage
-from .schema import compaction_records, summaries
+from .schema import branches, compaction_records, summaries
 from .sessions import newest_record
 from .statements import Statement
 from .summaries import Summary
@@ -46,7 +46,12 @@ END_RECORD = Statement(
             _c.c.outcome == literal_column("'running'"),
         )
     )
-    .values({name: bindparam(name, type_=_c.c[name].type) for name in _ENDED})
+    .values({name: bindparam(name, type_=_c.c[name].type) for name in ("compaction", *_ENDED)})
+)
+BRANCHED_SINCE = Statement(
+    select(branches.c.branch)
+    .where(branches.c.tree_id == bindparam("tree_id"), branches.c.records_seen >= bindparam("number"))
+    .limit(literal_column("1"))
 )
 INSERT_SUMMARY = Statement(
     insert(summaries).values({column.name: bindparam(column.name, type_=column.type) for column in summaries.columns})
@@ -121,17 +126,25 @@ def insert_record(connection: Connection, pointer: Pointer, policy: Policy | Non
     return number
 
 
-def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> None:
-    """End a running record where the line is now: from here on it counts."""
+def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> int:
+    """End a running record where the line is now: from here on it counts; return its number.
+
+    It is a new one if the tree got branches since it began: they know the records up to the newest of that time, and
+    none that counted only later.
+    """
     old = RUNNING_VALUES.row(connection, tree_id=pointer.tree_id, number=number)
     assert old is not None
     kept = dict(zip(_ENDED, old, strict=True))
+    branched = BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number)
+    ended = newest_record(connection, pointer.tree_id) + 1 if branched else number
     END_RECORD.run(
         connection,
         tree=pointer.tree_id,
         number=number,
+        compaction=ended,
         **{**kept, "branch": pointer.branch, "head": pointer.head, **values},
     )
+    return ended
 
 
 def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:

@@ -234,7 +234,7 @@ VERDICTS = Statement(
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
     .order_by(_ranked.c.seq)
 )
-_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/")(
+_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/", precedence=8)(
     literal_column("40")
 )
 SAVED = Statement(

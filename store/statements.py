@@ -110,9 +110,11 @@ def _unstorable(error: Exception) -> InvalidValue:
 
 def _driver(connection: Connection) -> Any:
     """Return the driver's connection, the transaction begun: what ran before the first statement ran outside of it."""
-    if not connection.in_transaction():
-        connection.begin()
-    return connection.connection.driver_connection
+    pooled = connection.connection
+    begin = pooled.info.pop("begin", None)
+    if begin is not None:
+        begin(connection)
+    return pooled.driver_connection
 
 
 def driver_errors() -> tuple[type[Exception], ...]:

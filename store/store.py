@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
@@ -23,6 +23,7 @@ from . import view as views
 from .clock import Now, milliseconds
 from .compacting import announce, reads_messages, summarised
 from .engine import Database
+from .errors import StoreClosed
 from .migrate import upgrade
 from .policy import Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
@@ -70,7 +71,7 @@ def awaits(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[A
 
     @wraps(method)
     async def face(self: AsyncStore, *args: P.args, **options: P.kwargs) -> R:
-        return await self.run(partial(self.call, method, *args, **options))
+        return await self._run(partial(self._call, method, *args, **options))
 
     return cast("Callable[Concatenate[AsyncStore, P], Awaitable[R]]", face)
 
@@ -228,6 +229,7 @@ class AsyncStore:
     def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0, threads: int = 8) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._opened = self._threads.submit(Store, target, durability=durability, timeout=timeout)
+        self._closed = False
 
     create_session = awaits(Store.create_session)
     session = awaits(Store.session)
@@ -254,19 +256,43 @@ class AsyncStore:
     delete_session = awaits(Store.delete_session)
     count_tokens = awaits(Store.count_tokens)
 
-    async def run(self, work: Callable[[], R]) -> R:
-        """Run work in a thread of the store's pool."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    async def pages(
+        self, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None, *, size: int = 500
+    ) -> AsyncIterator[list[StoredMessage]]:
+        """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory.
 
-    def call(self, method: Callable[Concatenate[Store, P], R], *args: P.args, **options: P.kwargs) -> R:
+        The line is the one that the session has at the first page, wherever its head moves meanwhile.
+        """
+        # An asynchronous generator cannot be bound: it is many operations.
+        pages = await self._run(partial(self._call, Store.pages, session_id, start, stop, at, size=size))
+        while page := await self._run(partial(next, pages, None)):
+            yield page
+
+    async def _run(self, work: Callable[[], R]) -> R:
+        """Run work in a thread of the store's pool; a cancelled task ends when its work has, or will never begin."""
+        try:
+            submitted = self._threads.submit(work)
+        except RuntimeError as error:
+            raise StoreClosed("the store is closed; open it anew") from error
+        future = asyncio.wrap_future(submitted)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if not submitted.cancel():
+                await asyncio.wait([future])
+            raise
+
+    def _call(self, method: Callable[Concatenate[Store, P], R], *args: P.args, **options: P.kwargs) -> R:
         """Call a method of the store; opening it is the first thing that its threads did."""
         return method(self._opened.result(), *args, **options)
 
     async def close(self) -> None:
         """Wait for running operations and give back all connections."""
-        if self._opened.exception() is None:
-            await self.run(self._opened.result().close)
-        self._threads.shutdown()
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._threads.shutdown)
+            if self._opened.exception() is None:
+                await asyncio.to_thread(self._opened.result().close)
 
     async def __aenter__(self) -> Self:
         await asyncio.wrap_future(self._opened)

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Connection, Table, bindparam, case, null, select
 
 from . import lines, rules
 from .clock import Now, given
-from .compactions import Standing, Visible, active, records, shown
+from .compactions import Standing, Visible, active, records, sent, shown
 from .errors import InvalidValue
 from .formats import FORMATS
 from .history import stored_calls
@@ -133,10 +133,8 @@ def _read(
 
 def _summary(standing: Standing, policy: Policy) -> Placed:
     """Return a summary as the message that it is sent as."""
-    text = f"{policy.summary_heading}\n{standing.text}" if policy.summary_heading else standing.text
-    role = "system" if policy.summary_role == "merge" else policy.summary_role
     why = f"stands for positions {standing.first} to {standing.last}, compaction {standing.compaction}"
-    return Placed(None, {"role": role, "content": text}, why, (), None, "summary")
+    return Placed(None, sent(standing.body, standing.facts, policy), why, (), None, "summary")
 
 
 def _counts(

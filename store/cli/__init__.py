@@ -6,6 +6,7 @@ one line on standard error and exit status 2.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -66,6 +67,8 @@ def convostore(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C."""
+    # What the library logs is said by the commands in their own way.
+    logging.getLogger("store").addHandler(logging.NullHandler())
     # Texts that the terminal's encoding lacks are written as escapes, never a reason to stop.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

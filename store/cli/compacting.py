@@ -85,7 +85,7 @@ def compact(
     now: Now = None,
     json: Json = False,
 ) -> None:
-    """Hide what a policy does not keep behind a summary; the messages stay stored, `undo --compaction` takes it back."""
+    """Hide what a policy does not keep behind a summary; deletes nothing, `undo --compaction` takes it back."""
     rules, checked = policy_of(policy, fields), _checks(if_needed, max_tokens, last_usage, user_input)
     if reason is not None and reason not in REASONS:
         raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")

@@ -15,9 +15,10 @@ from rich.text import Text
 from ..errors import StoreError
 from ..importing import import_file
 from ..inspection import query
+from ..policy import Policy
 from ..records import View
 from ..store import Store
-from . import asking, demo_session, render
+from . import asking, compacting, demo_session, render
 from .looking import raw_tokens
 from .render import Column
 
@@ -25,6 +26,9 @@ WIDTH = 100
 SESSION = "demo"
 FORK = "demo-fork"
 FORK_AT, REWIND_TO = 22, 32
+COMPACTING = Policy(name="demo", keep_turns=2)
+SUMMARY_LINES = 12
+"""Lines of the summary that are shown."""
 
 QUESTION = """SELECT tool_name, kind, COUNT(*) AS results, SUM(length) AS characters
 FROM tool_log WHERE session_id = 'demo' GROUP BY tool_name, kind ORDER BY characters DESC"""
@@ -115,6 +119,21 @@ def move(store: Store, _: Path) -> None:
     _line(store, "undo", SESSION)
 
 
+def summarise(store: Store, _: Path) -> None:
+    """Hide the older turns behind a summary made without a model, and bring them back."""
+    _line(store, "before", SESSION)
+    done = store.compact(SESSION, COMPACTING, now=demo_session.NOW)
+    _line(store, "compact", SESSION)
+    first, *effects = compacting.said_of(done)
+    render.say("", first, *(f"  {line}" for line in effects), "")
+    summary = next(entry for entry in _view(store).entries if entry.rule == "summary")
+    lines = str(summary.message["content"]).splitlines()
+    render.say(*(f"  | {render.one_line(line, WIDTH - 8)}" for line in lines[:SUMMARY_LINES]), "  | …", "")
+    assert done.id is not None
+    store.undo_compaction(SESSION, done.id, now=demo_session.NOW)
+    _line(store, f"undo compaction {done.id}", SESSION)
+
+
 def ask(store: Store, _: Path) -> None:
     """Ask the store a question in SQL."""
     render.say(*(f"  {line}" for line in QUESTION.splitlines()), "")
@@ -134,6 +153,7 @@ PARTS: dict[str, Callable[[Store, Path], None]] = {
     "View: what would be sent to the model": compare,
     "Why: each replacement has a reason": explain,
     "Fork, rewind, undo: O(1), nothing is lost": move,
+    "Compaction: a recorded event, never a loss": summarise,
     "SQL: the read-only console": ask,
     "Verify: the promises, checked": check,
 }

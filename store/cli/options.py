@@ -34,7 +34,7 @@ Now = Annotated[
 PolicyName = Annotated[
     str,
     typer.Option(
-        "--policy", metavar="NAME|FILE", help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one."
+        "--policy", metavar="POLICY", help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one."
     ),
 ]
 Fields = Annotated[

@@ -54,7 +54,7 @@ def list_(json: Json = False) -> None:
 
 @group.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="[NAME|FILE]", help="A ready policy, or a TOML file.")] = "default",
+    name: Annotated[str, typer.Argument(metavar="[POLICY]", help="A ready policy, or a TOML file.")] = "default",
     fields: Fields = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print a TOML file to begin with.")] = False,
     json: Json = False,

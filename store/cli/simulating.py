@@ -9,7 +9,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..policy import Policy
-from ..simulation import Prices, Simulated, simulate as simulated
+from ..simulation import Prices, Simulated
+from ..simulation import simulate as simulated
 from ..store import Store
 from . import render
 from .options import Json, MaxTokens, SessionId, existing, find, policy_of
@@ -35,7 +36,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--policy",
-            metavar="NAME|FILE[,FIELD=VALUE]",
+            metavar="POLICY[,FIELD=VALUE]",
             help="A policy, with fields changed. Can be repeated.",
             show_default=" ".join(POLICIES),
         ),
@@ -71,7 +72,7 @@ def simulate(
 
 
 def _variant(text: str) -> Policy:
-    """Return the policy of NAME|FILE[,FIELD=VALUE …]."""
+    """Return the policy of POLICY[,FIELD=VALUE …]."""
     name, *changes = re.split(r",(?=\w+=)", text)
     return policy_of(name, changes)
 

@@ -1,0 +1,76 @@
+"""Where a store lies: from a path or URL to a file that is private, and known from any other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NamedTuple
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from .errors import InvalidValue, NotAStore, StoreError, StoreMoved
+
+DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
+
+
+class Identity(NamedTuple):
+    """What tells a file from any other, whatever its name."""
+
+    device: int
+    inode: int
+
+
+def url_of(target: str | os.PathLike[str] | URL) -> URL:
+    """Return the URL of a path or URL text."""
+    if isinstance(target, URL) or (isinstance(target, str) and "://" in target):
+        try:
+            url = make_url(target)
+        except SQLAlchemyError as error:
+            raise InvalidValue(f"{target!r} is no database URL: {error}") from error
+        if url.drivername not in DRIVERS:
+            raise InvalidValue(f"a store's URL begins with one of {', '.join(DRIVERS)}, not with {url.drivername}")
+        return url
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidValue(f"a store is named by a path or a URL, not by {target!r:.80}")
+    return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
+
+
+def remove_private(folder: str | None, process: int) -> None:
+    """Remove the folder of a temporary store, unless this is a forked child and the folder the parent's."""
+    if folder and os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def resolved(url: URL) -> str:
+    """Return the real path of the database file; its folder must exist."""
+    if not url.database or url.database == ":memory:" or "\0" in url.database:
+        raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
+    path = os.path.realpath(url.database)
+    if os.path.isdir(path):
+        raise NotAStore(f"{path} is a folder; name a file in it")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise InvalidValue(f"the folder of {path} does not exist; create it first")
+    return path
+
+
+def opened(path: str) -> Identity | None:
+    """Create the file if need be, readable by its owner alone; SQLite gives its companions the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot create {path}: {error.strerror}; check the folder's permissions") from error
+    return identity_of(path)
+
+
+def identity_of(path: str) -> Identity | None:
+    """Return what tells the file from another; a second name (hard link) would get a log of its own: refused."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if status.st_nlink > 1:
+        raise StoreMoved(f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file")
+    return Identity(status.st_dev, status.st_ino)
