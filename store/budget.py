@@ -14,7 +14,7 @@ from .errors import InvalidValue
 from .facts import measure, turn_start
 from .lines import Pointer
 from .planning import Plan, plan, tokens_at
-from .policy import Policy
+from .policy import Policy, checked
 from .records import Check, Usage
 from .schema import BIG, usages
 from .statements import Statement
@@ -121,7 +121,7 @@ def check(
     ``last_usage`` all tokens of the last request (what `record_usage` recorded); ``user_input`` what will be added.
     Raises SessionNotFound, InvalidValue.
     """
-    pointer = lines.find(connection, session_id)
+    pointer, policy = lines.find(connection, session_id), checked(policy)
     window = _checked("max_tokens", policy.context_window if max_tokens is None else max_tokens) or 0
     cost = budget(connection, pointer, policy, given(now))
     usage = _usage(connection, pointer, cost) if last_usage is None else _checked("last_usage", last_usage)

@@ -46,11 +46,19 @@ OPEN_CALLS = Statement(
         tool_calls.c.arguments_form,
         tool_calls.c.arguments,
     )
+    .join(
+        message_facts,
+        (message_facts.c.tree_id == bindparam("tree_id"))
+        & (message_facts.c.branch == tool_calls.c.branch)
+        & (message_facts.c.seq == tool_calls.c.seq),
+    )
     .where(
         tool_calls.c.tree_id == bindparam("tree_id"),
         tool_calls.c.branch == bindparam("branch"),
         tool_calls.c.seq.between(bindparam("first"), bindparam("last")),
         func.coalesce(tool_calls.c.call_id, "") == bindparam("call_id"),
+        func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1).in_((literal_column("'{'"), literal_column("'='"))),
+        message_facts.c.role == literal_column("'assistant'"),
     )
     .order_by(tool_calls.c.seq.desc(), tool_calls.c.position)
 )
@@ -122,7 +130,8 @@ def derive(connection: Connection, pointer: Pointer, start: int, batch: Iterable
     links = _Links(connection, pointer, start - 1)
     rows = ResultRows([], [])
     for seq, prepared in enumerate(batch, start):
-        links.offer(seq, prepared.calls)
+        if prepared.role == "assistant":
+            links.offer(seq, prepared.calls)
         if prepared.role == "tool":
             call = links.answer(answered_call_id(prepared.message) or "")
             _add(rows, pointer, seq, prepared, call)
@@ -155,6 +164,8 @@ class _Links:
         """Add the calls of a message of the batch; of two with one id in it, the first is answered first."""
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
+            if call.extra is not None and call.extra[0] not in "{=":
+                continue  # an entry that is no object: nothing can be sent for it
             offered = Call(seq, position, call.name, _given(call.arguments_form, call.arguments))
             self._offered.setdefault(call.call_id or "", []).append(offered)
 

@@ -103,7 +103,7 @@ def rewind(connection: Connection, session_id: str, to: int, *, now: Now = None)
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
-    position = lines.position(pointer, to)
+    position = lines.position(pointer, -1 if to is None else to)
     if position == pointer.head:
         return session(connection, session_id)
     branch, parent_branch, parent_position = _next_branch(connection, pointer, position)

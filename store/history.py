@@ -89,13 +89,15 @@ def append(
     HeadMoved, InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
+    if expected_head is not None and type(expected_head) is not int:
+        raise InvalidValue(f"expected_head is a position, not {expected_head!r}")
     tokens = [message_tokens(each.message, estimate) for each in batch]
     moment = given(now)
     pointer = lines.lock(connection, session_id)
     known = _known(connection, pointer, batch)
     fresh = _fresh(batch, known)
-    if fresh and expected_head not in (None, pointer.head):
-        raise HeadMoved(session_id, int(expected_head or 0), pointer.head)
+    if fresh and expected_head is not None and expected_head != pointer.head:
+        raise HeadMoved(session_id, expected_head, pointer.head)
     stored = _store(connection, pointer, [batch[index] for index in fresh], [tokens[index] for index in fresh], moment)
     by_index = {**known, **dict(zip(fresh, stored, strict=True))}
     by_id = {batch[index].message_id: by_index[index] for index in by_index}
@@ -154,10 +156,18 @@ def _known(connection: Connection, pointer: Pointer, batch: list[Prepared]) -> d
         for branch, seq, digest, stored_at in rows:
             if not _on_line(connection, pointer, branch, seq):
                 continue
-            if digest != prepared.digest:
+            if (
+                digest != prepared.digest
+                and read(connection, pointer.session_id, seq, seq)[0].message != prepared.message
+            ):
                 raise InvalidMessage(index, "id", f"{prepared.message_id!r} is another message, at position {seq}")
             known[index] = StoredMessage(seq, prepared.message, stored_at, digest)
     return known
+
+
+def _stored(connection: Connection, pointer: Pointer, seq: int) -> Message:
+    """Return the message at a position; one whose keys come in another order has another digest, but is the same."""
+    return read(connection, pointer.session_id, seq, seq)[0].message
 
 
 def _on_line(connection: Connection, pointer: Pointer, branch: int, seq: int) -> bool:
@@ -171,7 +181,7 @@ def _fresh(batch: list[Prepared], known: dict[int, StoredMessage]) -> list[int]:
     for index, prepared in enumerate(batch):
         if prepared.message_id is not None:
             earlier = first.setdefault(prepared.message_id, index)
-            if batch[earlier].digest != prepared.digest:
+            if batch[earlier].digest != prepared.digest and batch[earlier].message != prepared.message:
                 raise InvalidMessage(index, "id", f"{prepared.message_id!r} is another message, at index {earlier}")
             if earlier != index:
                 continue

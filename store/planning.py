@@ -87,21 +87,18 @@ _reach = (
     .outerjoin(_answers, _answers.c.call_seq == _facts.c.seq)
     .cte("groups")
 )
-CUT = Statement(
-    select(func.max(_reach.c.seq)).where(
-        _reach.c.seq > _number("start"),
-        _reach.c.seq <= _number("ideal"),
+CUTS = Statement(
+    select(
+        func.max(case((_reach.c.seq <= _number("ideal"), _reach.c.seq))),
+        func.min(_reach.c.seq),
+    ).where(
+        _reach.c.seq <= _number("kept"),
+        _reach.c.hidable >= _number("least"),
         _reach.c.reach < _reach.c.seq,
         or_(_reach.c.role == literal_column("'user'"), _number("turns_only") == literal_column("0")),
     )
 )
-CUT_BEYOND = Statement(
-    select(func.min(_reach.c.seq)).where(
-        _reach.c.hidable >= _number("excess"),
-        _reach.c.reach < _reach.c.seq,
-        _reach.c.role == literal_column("'user'"),
-    )
-)
+"""The last legal cut up to an ideal one, and the first of all, before what is kept and hiding at least so many."""
 PINNED = Statement(select(_facts.c.seq).where(_facts.c.role.in_(_PINNED_ROLES)).order_by(_facts.c.seq))
 TURN_START = Statement(select(func.min(_facts.c.seq)).where(_facts.c.turn >= _number("turn")))
 TOKENS_OF = Statement(
@@ -114,11 +111,12 @@ TOKENS_OF = Statement(
 def plan(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
     """Return what a compaction of a line would hide; ``tokens`` are those of its view now."""
     start = shown.first_kept
-    ideal = _ideal(connection, pointer, policy, start)
-    if ideal <= start:
+    kept = _first_kept(connection, pointer, policy, start)
+    if kept <= start:
         return _nothing(pointer, shown, tokens, "there is nothing before what the policy keeps")
-    cut = _cut(connection, pointer, start, ideal, turns_only=policy.boundary == "turn")
-    return _up_to(connection, pointer, shown, tokens, cut)
+    ideal = kept if policy.window_messages is None else start + policy.window_messages
+    last, first = _cuts(connection, pointer, start, kept, ideal=ideal, turns_only=policy.boundary == "turn")
+    return _up_to(connection, pointer, shown, tokens, last or first)
 
 
 def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
@@ -127,30 +125,45 @@ def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visibl
     messages = _messages(pointer, shown)
     if policy.hard_limit is None or messages <= policy.hard_limit:
         return _nothing(pointer, shown, tokens, "the view is within the hard limit")
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start, "last": pointer.head}
-    row = CUT_BEYOND.row(connection, **line, excess=messages - policy.hard_limit)
-    cut = row[0] if row else None
-    if cut is None:  # the current turn alone is too long
-        cut = _cut(connection, pointer, start, turn_start(connection, pointer, pointer.head), turns_only=True)
-    return _up_to(connection, pointer, shown, tokens, cut)
+    current = turn_start(connection, pointer, pointer.head)
+    _, enough = _cuts(connection, pointer, start, current, least=messages - policy.hard_limit)
+    most, _ = _cuts(connection, pointer, start, current, ideal=current)
+    return _up_to(connection, pointer, shown, tokens, enough or most)
 
 
-def _cut(connection: Connection, pointer: Pointer, start: int, ideal: int, *, turns_only: bool) -> int | None:
-    """Return the last legal cut up to an ideal one."""
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start, "last": pointer.head}
-    row = CUT.row(connection, **line, ideal=ideal, turns_only=int(turns_only))
-    return row[0] if row else None
+def _cuts(
+    connection: Connection,
+    pointer: Pointer,
+    start: int,
+    kept: int,
+    *,
+    ideal: int = 0,
+    least: int = 1,
+    turns_only: bool = True,
+) -> tuple[int | None, int | None]:
+    """Return the last legal cut up to an ideal one, and the first of all; None where there is none."""
+    row = CUTS.row(
+        connection,
+        tree_id=pointer.tree_id,
+        branch=pointer.branch,
+        start=start,
+        last=pointer.head,
+        kept=kept,
+        ideal=ideal,
+        least=least,
+        turns_only=int(turns_only),
+    )
+    assert row is not None
+    return row[0], row[1]
 
 
 def _up_to(connection: Connection, pointer: Pointer, shown: Visible, tokens: int, cut: int | None) -> Plan:
     """Return the plan to hide everything visible before a cut but the system messages."""
     start = shown.first_kept
-    if cut is None or cut <= start:
+    if cut is None:
         return _nothing(pointer, shown, tokens, "there is no place to cut before what the policy keeps")
     line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start}
     pinned = tuple(row[0] for row in PINNED.rows(connection, **line, last=cut - 1))
-    if cut - start == len(pinned):
-        return _nothing(pointer, shown, tokens, "only system messages stand before what the policy keeps")
     hidden = measure(connection, pointer, cut - 1).tokens - measure(connection, pointer, start - 1).tokens
     hidden -= tokens_at(connection, pointer, pinned)
     return Plan(start, cut - 1, pinned, _messages(pointer, shown), tokens, hidden)
@@ -174,14 +187,11 @@ def tokens_at(connection: Connection, pointer: Pointer, positions: tuple[int, ..
     return total
 
 
-def _ideal(connection: Connection, pointer: Pointer, policy: Policy, start: int) -> int:
+def _first_kept(connection: Connection, pointer: Pointer, policy: Policy, start: int) -> int:
     """Return the first position that the policy's parts together keep."""
     turn = measure(connection, pointer, pointer.head).turn
     kept_turns = _turn_start(connection, pointer, start, turn - policy.keep_turns + 1)
-    bounds = [pointer.head - policy.keep_messages + 1, kept_turns]
-    if policy.window_messages is not None:
-        bounds.append(start + policy.window_messages)
-    return min(bounds)
+    return min(pointer.head - policy.keep_messages + 1, kept_turns)
 
 
 def _turn_start(connection: Connection, pointer: Pointer, start: int, turn: int) -> int:

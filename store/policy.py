@@ -145,6 +145,13 @@ class Policy(BaseModel):
         return cls(**{"name": name, **POLICIES[name], **fields})
 
 
+def checked(policy: object) -> Policy:
+    """Return a policy as it is. Raises InvalidPolicy for anything else, such as a name."""
+    if not isinstance(policy, Policy):
+        raise InvalidPolicy(f"a policy is a Policy, such as Policy.named('default'), not {policy!r:.80}")
+    return policy
+
+
 def load(path: str | os.PathLike[str]) -> Policy:
     """Return a policy from a TOML file: fields by name, on top of the ready policy that ``base`` names.
 

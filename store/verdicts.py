@@ -14,7 +14,7 @@ from .lines import Pointer
 from .policy import Policy
 from .rules import READS, SAVED, VERDICTS
 from .statements import Row
-from .tokens import FRAMING_TOKENS, estimate, estimate_size
+from .tokens import estimate, estimate_size
 
 
 class Verdict(NamedTuple):
@@ -84,13 +84,11 @@ def placeholder(verdict: Verdict, policy: Policy) -> str:
     return policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder
 
 
-def explanations(policy: Policy) -> tuple[dict[str, str], dict[str, int]]:
-    """Return in words what each key of REASONS means under a policy, and the tokens of a placeholder by its rule."""
+def explanations(policy: Policy) -> dict[str, str]:
+    """Return in words what each key of REASONS means under a policy."""
     minutes = f"{policy.terminal_max_age / 60_000:g}"
     values = {"keep": policy.file_read_keep, "slots": policy.terminal_keep, "minutes": minutes}
-    texts = {"terminal": policy.terminal_placeholder, "file_read": policy.file_read_placeholder}
-    tokens = {rule: FRAMING_TOKENS + estimate(text) for rule, text in texts.items()}
-    return {why: text.format(**values) for why, text in REASONS.items()}, tokens
+    return {why: text.format(**values) for why, text in REASONS.items()}
 
 
 def _values(

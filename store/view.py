@@ -21,7 +21,7 @@ from .formats import FORMATS
 from .history import stored_calls
 from .lines import Pointer, Segment
 from .messages import assemble
-from .policy import DEFAULT, Policy
+from .policy import DEFAULT, Policy, checked
 from .prefix import unchanged_tokens
 from .records import Entry, View, ViewStats
 from .repair import Item, Placed, arrange, merged
@@ -90,7 +90,7 @@ def view(
     """
     if format not in FORMATS:
         raise InvalidValue(f"no format is named {format!r}; there are {', '.join(FORMATS)}")
-    pointer = lines.find(connection, session_id, branch)
+    pointer, policy = lines.find(connection, session_id, branch), checked(policy)
     last = lines.position(pointer, at)
     known = records(connection, pointer, last)
     visible = shown(active(known))
@@ -101,11 +101,11 @@ def view(
     placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
     if policy.summary_role == "merge":
         placed = merged(placed)
-    reasons, placeholders = explanations(policy)
-    explain = _Explained(judged, reasons, placeholders, *_counts(connection, pointer, runs))
+    explain = _Explained(judged, explanations(policy), *_counts(connection, pointer, runs))
     entries = [explain.entry(each) for each in placed]
+    left_out = _left_out(items, entries)
     unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
-    stats = explain.stats(entries, raw=last)._replace(unchanged_tokens=unchanged, left_out=_left_out(items, entries))
+    stats = explain.stats(entries, left_out, raw=last)._replace(unchanged_tokens=unchanged)
     _log(session_id, stats)
     return View([FORMATS[format](each) for each in placed], entries, stats, session_id, pointer.branch, last)
 
@@ -171,7 +171,6 @@ class _Explained(NamedTuple):
 
     judged: dict[int, Verdict]
     reasons: dict[str, str]
-    placeholders: dict[str, int]
     estimates: dict[int, int]
     encoding: str
     counts: dict[int, int]
@@ -187,10 +186,10 @@ class _Explained(NamedTuple):
         reason = self.reasons[verdict.why]
         if verdict.rule is None:
             return Entry(seq, message, "repair" if repair else None, repair or reason, whole, 0)
-        tokens = self.placeholders[verdict.rule]
+        tokens = message_tokens(message, estimate)
         return Entry(seq, message, verdict.rule, reason, tokens, whole - tokens)
 
-    def stats(self, entries: list[Entry], *, raw: int) -> ViewStats:
+    def stats(self, entries: list[Entry], left_out: tuple[int, ...], *, raw: int) -> ViewStats:
         """Return the totals of a view over a line of ``raw`` messages."""
         saved: Counter[str] = Counter()
         for entry in entries:
@@ -204,10 +203,10 @@ class _Explained(NamedTuple):
             tokens=sum(entry.tokens for entry in entries),
             tokens_saved=sum(saved.values()),
             saved_by_rule=dict(saved),
-            first_changed=_first_changed(entries),
+            first_changed=_first_changed(entries, left_out),
             counted_by=self.encoding if counted else ESTIMATE,
             unchanged_tokens=None,
-            left_out=(),
+            left_out=left_out,
         )
 
 
@@ -217,9 +216,7 @@ def _left_out(items: list[Item], entries: list[Entry]) -> tuple[int, ...]:
     return tuple(item.seq for item in items if item.seq not in shown_positions)
 
 
-def _first_changed(entries: list[Entry]) -> int | None:
-    """Return the first position that is not as in the raw line: replaced, moved, or behind something made up."""
-    for index, entry in enumerate(entries, 1):
-        if entry.rule is not None or entry.seq != index:
-            return index
-    return None
+def _first_changed(entries: list[Entry], left_out: tuple[int, ...]) -> int | None:
+    """Return the first position that is not as in the raw line: replaced, moved, left out or behind something made."""
+    changed = (index for index, entry in enumerate(entries, 1) if entry.rule is not None or entry.seq != index)
+    return min(filter(None, (next(changed, None), *left_out[:1])), default=None)

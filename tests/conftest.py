@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
+import traceback
 import uuid
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy
@@ -35,3 +39,65 @@ def url(tmp_path: Path) -> Iterator[str]:
     yield engine.url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+class Child:
+    """A forked process that calls a function; `result` waits and gives what it returned."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self._reader, writer = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the test runner has a thread of its own
+            self.pid = os.fork()
+        if self.pid == 0:
+            self._run(writer, function, arguments)
+        os.close(writer)
+        self._ended = False
+
+    @staticmethod
+    def _run(writer: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        try:
+            outcome = True, function(*arguments)
+        except BaseException:  # noqa: BLE001 - handed to the parent
+            outcome = False, traceback.format_exc()
+        with os.fdopen(writer, "wb") as pipe:
+            pickle.dump(outcome, pipe)
+        os._exit(0)
+
+    def result(self) -> Any:
+        """Wait for the end of the process; fail with its traceback if it failed."""
+        with os.fdopen(os.dup(self._reader), "rb") as pipe:
+            outcome = pipe.read()
+        self.end(0)
+        assert outcome, "the process was killed"
+        succeeded, value = pickle.loads(outcome)
+        assert succeeded, value
+        return value
+
+    def send(self, number: int) -> None:
+        """Send the process a signal."""
+        os.kill(self.pid, number)
+
+    def end(self, number: int = 9) -> None:
+        """Make sure that the process is over."""
+        if not self._ended:
+            self._ended = True
+            os.kill(self.pid, number)  # 0 only looks whether it is there
+            os.waitpid(self.pid, 0)
+            os.close(self._reader)
+
+
+@pytest.fixture
+def fork() -> Iterator[Callable[..., Child]]:
+    """Start functions in forked processes; whichever are left at the end of the test are killed."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork()")
+    children: list[Child] = []
+
+    def start(function: Callable[..., Any], *arguments: Any) -> Child:
+        children.append(Child(function, *arguments))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.end()

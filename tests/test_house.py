@@ -18,11 +18,13 @@ PACKAGE = ROOT / "store"
 
 FLOORS = [
     ["errors", "clock", "messages", "records", "resources"],
-    ["schema", "tokens", "tool_kinds", "tools", "policy", "prompts", "repair", "formats", "transcripts"],
-    ["statements", "writer_queue", "engine", "migrate"],
-    ["lines", "facts", "sessions", "heads", "history", "tokenizing", "rules", "view"],
-    ["summarizers", "compaction", "context", "inspection", "importing", "erasure", "verifying"],
+    ["schema", "tokens", "tool_kinds", "tools", "policy", "prompts", "summaries", "repair", "formats", "transcripts"],
+    ["statements", "places", "writer_queue", "engine", "migrate"],
+    ["lines", "facts", "sessions", "heads", "history", "tokenizing", "compactions", "rules", "verdicts"],
+    ["planning", "budget", "prefix", "view", "summarizers", "ledger", "recording", "compaction", "compacting"],
+    ["context", "statistics", "console", "inspection", "erasure", "invariants", "verifying"],
     ["store"],
+    ["importing", "simulation"],
     ["cli", "integrations"],
 ]
 """Where each module (or folder of modules) stands: it may import what stands before it, on its own floor too."""

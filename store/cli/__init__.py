@@ -34,6 +34,9 @@ DEFAULT_STORE = "convostore.db"
 OK, FAILED, INTERRUPTED = 0, 2, 130
 BROKEN_PIPE = 1
 
+# What the library logs is said by the commands in their own way.
+logging.getLogger("store").addHandler(logging.NullHandler())
+
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
@@ -67,8 +70,6 @@ def convostore(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C."""
-    # What the library logs is said by the commands in their own way.
-    logging.getLogger("store").addHandler(logging.NullHandler())
     # Texts that the terminal's encoding lacks are written as escapes, never a reason to stop.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

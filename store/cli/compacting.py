@@ -36,14 +36,14 @@ EXTRACTIVE = "extractive"
 
 COLUMNS = (
     Column("#", number=True),
-    Column("when"),
+    Column("when", wide=True),
     Column("kind"),
     Column("outcome"),
-    Column("reason"),
+    Column("reason", wide=True),
     Column("policy", wide=True),
-    Column("hidden"),
-    Column("messages"),
-    Column("tokens"),
+    Column("hidden", wide=True),
+    Column("messages", wide=True),
+    Column("tokens", wide=True),
     Column("title or error", wide=True),
 )
 

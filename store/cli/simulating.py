@@ -22,10 +22,7 @@ POLICIES = ("raw", "default", "default,clearing=batched")
 
 COLUMNS = (
     Column("policy", wide=True),
-    *(Column(name, number=True) for name in ("requests", "tokens sent", "cached", "output", "largest", "bill")),
-    Column("to the first", number=True),
-    Column("compactions", number=True),
-    Column("clearings", number=True),
+    *(Column(name, number=True) for name in ("requests", "sent", "cached", "largest", "bill", "compacted", "cleared")),
 )
 
 
@@ -66,7 +63,7 @@ def simulate(
         render.print_json_list({**each._asdict(), "policy": text} for text, each in done.items())
         return
     first = next(iter(done.values()))
-    render.table(COLUMNS, [_row(text, each, first) for text, each in done.items()])
+    render.table(COLUMNS, [_row(text, each) for text, each in done.items()])
     render.say("", f"bill, in input tokens, {found}")
     render.bars([(text, round(each.bill), _ratio(each, first)) for text, each in done.items()])
 
@@ -107,9 +104,9 @@ def _progress() -> Progress:
     return Progress(*columns, console=error, transient=True, disable=not error.is_terminal)
 
 
-def _row(text: str, each: Simulated, first: Simulated) -> tuple[Cell, ...]:
-    sums = (each.requests, each.tokens_sent, each.tokens_cached, each.tokens_output, each.largest_request)
-    return (text, *sums, round(each.bill), _ratio(each, first), each.compactions, each.clearings)
+def _row(text: str, each: Simulated) -> tuple[Cell, ...]:
+    tokens = (each.tokens_sent, each.tokens_cached, each.largest_request)
+    return (text, each.requests, *tokens, round(each.bill), each.compactions, each.clearings)
 
 
 def _ratio(each: Simulated, first: Simulated) -> str:

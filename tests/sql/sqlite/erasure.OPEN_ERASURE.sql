@@ -1,0 +1,1 @@
+INSERT INTO erasures (tree_id, erasure, branch, session_id, kept, messages, kept_messages, started_at, finished_at) VALUES (:tree_id, :erasure, :branch, :session_id, :kept, :messages, :kept_messages, :started_at, :finished_at)

@@ -1,0 +1,270 @@
+"""The awaited face: the same names, help and errors as `Store`, safe under many tasks and under cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import AsyncStore, Store
+from store.errors import HeadMoved, InvalidMessage, NotAStore, SessionNotFound, StoreClosed, StoreError
+
+
+def said(content: object, **keys: object) -> dict[str, Any]:
+    """Return a user's message."""
+    return {"role": "user", "content": content, **keys}
+
+
+def names(face: type) -> set[str]:
+    """Return the public names of a face."""
+    return {name for name in dir(face) if not name.startswith("_")}
+
+
+def contents(url: str, session_id: str = "s") -> list[Any]:
+    """Return what the messages of a session say."""
+    with Store(url) as store:
+        return [each.message["content"] for each in store.messages(session_id)]
+
+
+def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine, failing on whatever it leaves behind."""
+    return asyncio.run(asyncio.wait_for(work(), 60))
+
+
+BOUND = sorted(names(Store) & names(AsyncStore))
+
+
+def test_the_faces_have_the_same_names() -> None:
+    """Whatever can be called can be awaited, and nothing else is public."""
+    assert names(AsyncStore) == names(Store)
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_the_faces_say_the_same(name: str) -> None:
+    """Help and parameters of an awaited operation are those of the plain one."""
+    plain, awaited = getattr(Store, name), getattr(AsyncStore, name)
+    assert inspect.iscoroutinefunction(awaited) or inspect.isasyncgenfunction(awaited)
+    assert not inspect.iscoroutinefunction(plain)
+    assert plain.__doc__
+    if name == "close":  # what they wait for differs
+        return
+    assert inspect.getdoc(awaited) == inspect.getdoc(plain)
+    assert inspect.signature(awaited).parameters == inspect.signature(plain).parameters
+    assert awaited.__name__ == plain.__name__
+
+
+def test_operations_need_no_event_loop_to_be_understood() -> None:
+    """The plain face's parameters are the operation's, without the connection that the face provides."""
+    parameters = list(inspect.signature(Store.append).parameters)
+    assert parameters[1:3] == ["session_id", "messages"]
+
+
+def test_the_same_answers(url: str) -> None:
+    """A conversation through the awaited face reads the same through the plain one."""
+
+    async def work() -> list[Any]:
+        async with AsyncStore(url) as store:
+            await store.create_session("s", title="t", now=5)
+            await store.append("s", [said(1), said(2), said(3)], now=6)
+            await store.rewind("s", 2, now=7)
+            await store.fork("s", 1, "f", now=8)
+            await store.undo_rewind("s", now=9)
+            await store.create_session("gone", now=9)
+            await store.delete_session("gone", now=9)
+            return [
+                await store.session("s"),
+                await store.sessions(),
+                await store.messages("s"),
+                await store.view("f", now=10),
+                await store.head_moves("s"),
+                await store.verify(),
+            ]
+
+    awaited = run(work)
+    with Store(url) as store:
+        session, everything, line = store.session("s"), store.sessions(), store.messages("s")
+        plain = [session, everything, line, store.view("f", now=10), store.head_moves("s"), store.verify()]
+    assert awaited == plain
+    assert [each.message["content"] for each in line] == [1, 2, 3]
+
+
+def test_many_tasks(url: str) -> None:
+    """Twenty tasks append twenty messages each to one session: none lost, none doubled, each task's in order."""
+
+    async def work() -> None:
+        async with AsyncStore(url) as store:
+            await store.create_session("s")
+
+            async def append(name: int) -> None:
+                for number in range(20):
+                    (stored,) = await store.append("s", said([name, number]))
+                    assert (await store.messages("s", stored.seq, stored.seq))[0].message["content"] == [name, number]
+
+            await asyncio.gather(*(append(name) for name in range(20)))
+
+    run(work)
+    found = contents(url)
+    assert sorted(found) == [[name, number] for name in range(20) for number in range(20)]
+    assert [[number for who, number in found if who == name] for name in range(20)] == [list(range(20))] * 20
+
+
+@pytest.mark.sqlite_only
+def test_the_loop_goes_on_while_an_operation_waits(tmp_path: Path) -> None:
+    """An append that waits for another writer holds up no other task, and reads go on."""
+
+    async def work() -> None:
+        async with AsyncStore(tmp_path / "chat.db") as store:
+            await store.create_session("s")
+            with Store(tmp_path / "chat.db") as other, other.database.writing() as connection:
+                connection.begin()
+                waiting = asyncio.create_task(store.append("s", said("late")))
+                for _ in range(5):
+                    await asyncio.sleep(0.01)
+                    assert await store.messages("s") == []
+                assert not waiting.done()
+            assert (await waiting)[0].seq == 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.001, 0.003])
+def test_a_cancelled_append_is_whole_or_not_there(url: str, delay: float) -> None:
+    """Tasks cancelled at any moment leave whole batches, all those that were acknowledged, and a store that works."""
+    acknowledged: list[int] = []
+
+    async def append(store: AsyncStore, name: int) -> None:
+        for number in range(100):
+            await store.append("s", [said([name, number, part]) for part in range(3)])
+            acknowledged.append(1000 * name + number)
+
+    async def work() -> None:
+        async with AsyncStore(url, threads=3) as store:
+            await store.create_session("s")
+            for name in range(0, 40, 4):
+                tasks = [asyncio.create_task(append(store, name + each)) for each in range(4)]
+                await asyncio.sleep(delay)
+                for task in tasks:
+                    task.cancel()
+                assert {type(each) for each in await asyncio.gather(*tasks, return_exceptions=True)} == {
+                    asyncio.CancelledError
+                }
+            await store.append("s", said("end"))
+
+    run(work)
+    found = contents(url)
+    found.remove("end")  # a cancelled append that had begun may have come after it
+    batches = [found[at : at + 3] for at in range(0, len(found), 3)]
+    assert all([part for *_, part in batch] == [0, 1, 2] and batch[0][:2] == batch[2][:2] for batch in batches)
+    stored = [1000 * name + number for (name, number, _), *_ in batches]
+    assert len(set(stored)) == len(stored)
+    assert {*acknowledged} <= {*stored}
+
+
+def test_errors_pass_through(url: str) -> None:
+    """Errors are the plain face's, with what they carry."""
+
+    async def work() -> None:
+        async with AsyncStore(url) as store:
+            await store.create_session("s")
+            with pytest.raises(SessionNotFound, match="'t'"):
+                await store.messages("t")
+            with pytest.raises(HeadMoved) as moved:
+                await store.append("s", said("x"), expected_head=3)
+            assert (moved.value.expected, moved.value.head) == (3, 0)
+            with pytest.raises(InvalidMessage) as invalid:
+                await store.append("s", [said("x"), {"role": 5}])
+            assert (invalid.value.index, invalid.value.key) == (1, "role")
+            with pytest.raises(TypeError):
+                await store.append("s", said("x"), no_such_option=True)
+            assert await store.messages("s") == []
+
+    run(work)
+
+
+@pytest.mark.sqlite_only
+def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
+    """The reason is told on entering and on every operation, and closing is harmless."""
+
+    async def work() -> None:
+        store = AsyncStore(tmp_path)
+        with pytest.raises(NotAStore):
+            await store.messages("s")
+        with pytest.raises(NotAStore):
+            async with store:
+                pass
+        await store.close()
+
+    run(work)
+
+
+@pytest.mark.sqlite_only
+def test_leaving_closes(tmp_path: Path) -> None:
+    """After ``async with`` everything is in the one file, also when its body fails."""
+
+    async def work() -> None:
+        async with AsyncStore(tmp_path / "chat.db") as store:
+            await store.create_session("s")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(work)
+    assert {each.name for each in tmp_path.iterdir()} == {"chat.db", "chat.db-lock"}
+    with Store(tmp_path / "chat.db") as store:
+        assert store.session("s").head == 0
+
+
+def test_a_closed_store_refuses(url: str) -> None:
+    """Operations after closing say so, and closing again is harmless."""
+
+    async def work() -> None:
+        store = AsyncStore(url)
+        await store.create_session("s")
+        await store.close()
+        with pytest.raises(StoreClosed):
+            await store.messages("s")
+        await store.close()
+
+    run(work)
+
+
+def test_closing_waits_for_what_runs(url: str) -> None:
+    """Appends under way when the store is closed are stored and acknowledged, or refused as closed."""
+
+    async def work() -> list[Any]:
+        store = AsyncStore(url, threads=4)
+        await store.create_session("s")
+        tasks = [asyncio.create_task(store.append("s", said(number))) for number in range(40)]
+        await asyncio.sleep(0.005)
+        await store.close()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    outcomes = run(work)
+    acknowledged = [number for number, each in enumerate(outcomes) if not isinstance(each, BaseException)]
+    assert {type(each) for each in outcomes if isinstance(each, BaseException)} <= {StoreClosed}
+    assert sorted(contents(url)) == acknowledged
+
+
+def test_two_loops_one_after_the_other(url: str) -> None:
+    """A store is bound to no event loop: what one began the next may go on with."""
+    store = AsyncStore(url)
+
+    async def first() -> None:
+        await store.create_session("s")
+
+    async def second() -> int:
+        await store.append("s", said("x"))
+        head = (await store.session("s")).head
+        await store.close()
+        return head
+
+    run(first)
+    assert run(second) == 1
+
+
+def test_errors_are_store_errors() -> None:
+    """One ``except`` catches whatever a store has to say, in both faces."""
+    assert all(issubclass(each, StoreError) for each in (SessionNotFound, HeadMoved, InvalidMessage, StoreClosed))

@@ -1,0 +1,305 @@
+"""Messages as columns and back, and what is refused."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from conversations import HALVES, arbitrary_messages, values
+from hypothesis import given, settings
+
+from store import messages
+from store.errors import InvalidMessage, StoreError
+from store.messages import (
+    DEPTH_LIMIT,
+    Message,
+    assemble,
+    content_text,
+    decode,
+    digest_of,
+    encode,
+    is_integer,
+    is_text,
+    join_call,
+    prepare,
+)
+
+
+def there_and_back(message: Message) -> Message:
+    """Take a message apart and put it together."""
+    p = prepare(message)
+    columns = (p.role, p.name, p.status, p.tool_call_id, p.created_at, p.message_id, p.extra, p.content_form, p.content)
+    return assemble(columns, [join_call(*call) for call in p.calls] or None)
+
+
+def refused(message: Any, index: int = 0) -> InvalidMessage:
+    """Return how a message is refused."""
+    with pytest.raises(InvalidMessage) as caught:
+        prepare(message, index)
+    return caught.value
+
+
+def nested(levels: int, kind: type = list) -> Any:
+    """So many lists or objects, one in the other."""
+    value: Any = 0
+    for _ in range(levels):
+        value = [value] if kind is list else {"k": value}
+    return value
+
+
+# --- there and back ---------------------------------------------------------------------------------------------------
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
+SHAPES: list[Message] = [
+    {"role": "user"},
+    {"role": "user", "content": None},
+    {"role": "user", "content": ""},
+    {"role": "user", "content": "text"},
+    {"role": "user", "content": []},
+    {"role": "user", "content": {}},
+    {"role": "user", "content": 0},
+    {"role": "user", "content": False},
+    {"role": "user", "content": "null"},
+    {"role": "user", "content": "=abc"},
+    {"role": "user", "content": "a\0b"},
+    *({"role": "user", "content": halves} for halves in HALVES),
+    *({"role": "user", "name": halves, halves: {halves: [halves]}} for halves in HALVES),
+    {"role": "user", "content": ["\ud83d\ude00", "😀"]},
+    {"role": "user", "\ud83d\ude00": 1, "😀": 2},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "assistant", "tool_calls": []},
+    {"role": "assistant", "tool_calls": None},
+    {"role": "assistant", "tool_calls": {"not": "a list"}},
+    {"role": "assistant", "tool_calls": [None, 5, "text", [], {}, CALL]},
+    {"role": "assistant", "tool_calls": [{**CALL, "index": 0}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "id": None}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "id": 5}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "id": ""}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "id": "\0"}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "type": "custom"}]},
+    {"role": "assistant", "tool_calls": [{"type": "custom", "id": "c", "custom": {"name": "n", "input": "i"}}]},
+    {"role": "assistant", "tool_calls": [{"id": "c", "name": "flat", "arguments": {"a": 1}}]},
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": None}]},
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": None, "arguments": None}}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": {"path": "\ud800"}}}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "\ud83d\ude00"}}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "{broken"}}]},
+    {"role": "assistant", "tool_calls": [{**CALL, "function": {"arguments": "x", "name": "n", "strict": True}}]},
+    {"role": "tool", "tool_call_id": None, "content": "x"},
+    {"role": "tool", "tool_call_id": 7, "content": "x"},
+    {"role": "tool", "tool_call_id": "", "content": "x", "messageStatus": "error", "timestamp": 0},
+    {"role": "user", "timestamp": 1.5},
+    {"role": "user", "timestamp": 1.0},
+    {"role": "user", "timestamp": True},
+    {"role": "user", "timestamp": 2**63},
+    {"role": "user", "timestamp": "2026-01-31"},
+    {"role": "user", "timestamp": None, "messageStatus": None, "name": None},
+    {"role": "user", "id": "m1"},
+    {"role": "user", "id": 0},
+    {"role": "user", "id": -5},
+    {"role": "user", "id": ""},
+    {"role": "user", "id": None},
+    {"role": "user", "id": 1.5},
+    {"role": "user", "id": ["a", "list"]},
+    {"role": "user", "id": "\ud800"},
+    {"role": "user", "branch": 1, "seq": 2, "extra": {"extra": 3}, "content_form": "text", "digest": "x"},
+    {"role": "user", "content": 10**1000, "float": -0.0, "tiny": 5e-324},
+]
+
+
+@pytest.mark.parametrize("message", SHAPES, ids=ascii)
+def test_what_went_in_comes_out(message: Message) -> None:
+    """Every shape, common or odd, with no key more or less."""
+    before = repr(message)
+    assert there_and_back(message) == message
+    assert repr(message) == before, "the caller's object is left alone"
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(arbitrary_messages)
+def test_anything_comes_out_as_it_went_in(message: Message) -> None:
+    """Any JSON object with a role."""
+    assert there_and_back(message) == message
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(values)
+def test_a_value_is_text_that_every_engine_holds(value: Any) -> None:
+    """Encoded text has no NUL and no surrogate, and decodes to the value."""
+    text = encode(value)
+    assert is_text(text)
+    assert decode(text) == value
+
+
+def test_halves_side_by_side_stay_two() -> None:
+    """A JSON reader would join them to one character, so the text is wrapped; a lone one is an escape."""
+    assert encode("\ud800") == '"\\ud800"'
+    assert encode("\ud83d\ude00").startswith("=")
+    assert encode("😀") == '"😀"'
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("", True), ("文件😀", True), ("a\0", False), ("\ud800", False), (None, False), (5, False), (b"x", False)],
+    ids=ascii,
+)
+def test_what_a_text_column_holds(value: object, expected: bool) -> None:
+    """Strings without NUL and without surrogates."""
+    assert is_text(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, True), (-(2**63), True), (2**63 - 1, True), (2**63, False), (True, False), (1.0, False), ("1", False)],
+)
+def test_what_an_integer_column_holds(value: object, expected: bool) -> None:
+    """Whole numbers of 64 bits, and no truth values."""
+    assert is_integer(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("text", "text"),
+        (None, ""),
+        (5, ""),
+        ({"text": "no part list"}, ""),
+        ([{"type": "text", "text": "a"}, {"type": "image_url"}, "b", 5, {"text": None}], "ab"),
+    ],
+)
+def test_the_text_of_a_content(content: object, expected: str) -> None:
+    """Strings as they are, the texts of text parts joined, nothing of anything else (A0.12)."""
+    assert content_text(content) == expected
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_usual_message_leaves_nothing_over() -> None:
+    """What every message has is in columns, ready for SQL; nothing is said twice."""
+    prepared = prepare(
+        {"role": "assistant", "content": "hi", "tool_calls": [CALL], "timestamp": 5, "id": "m", "messageStatus": "ok"}
+    )
+    assert prepared[:6] == ("assistant", None, "ok", None, 5, "m")
+    assert (prepared.content_form, prepared.content, prepared.extra) == ("text", "hi", None)
+    assert prepared.calls == (("c1", "Read", "text", "{}", None),)
+
+
+def test_an_id_that_is_a_number_counts_by_its_digits() -> None:
+    """The message can be found by it, and still comes out with the number."""
+    assert prepare({"role": "user", "id": 17}).message_id == "17"
+    assert prepare({"role": "user", "id": True}).message_id is None
+    assert prepare({"role": "user", "id": ""}).message_id is None
+
+
+def test_a_changed_byte_anywhere_changes_the_digest() -> None:
+    """Each column takes part, and a column cannot pass for another."""
+    whole = {"role": "a", "name": "n", "messageStatus": "s", "tool_call_id": "t", "timestamp": 1, "id": "i", "x": 1}
+    variants: list[Message] = [
+        {**whole, "content": "c"},
+        {**whole, "content": "d"},
+        {**whole, "content": None},
+        {**whole, "content": ["c"]},
+        {**whole, "content": '["c"]'},
+        {**whole},
+        *({**whole, "content": "c", key: 9 if key in ("timestamp", "x") else "other"} for key in whole),
+        {"role": "a", "tool_calls": [CALL]},
+        {"role": "a", "tool_calls": [{**CALL, "id": "c2"}]},
+        {"role": "a", "tool_calls": [{**CALL, "more": 1}]},
+        {"role": "a", "tool_calls": [{**CALL, "function": {"name": "Read", "arguments": "{ }"}}]},
+        {"role": "a", "tool_calls": [CALL, CALL]},
+    ]
+    assert len({prepare(message).digest for message in variants}) == len(variants)
+    assert len(prepare(whole).digest) == 32
+    prepared = prepare(whole)
+    columns = (*prepared[:6], prepared.extra, prepared.content_form, prepared.content)
+    assert digest_of(columns, prepared.calls) == prepared.digest
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+REFUSED: list[tuple[Any, str | None, str]] = [
+    (None, None, "NoneType"),
+    ("text", None, "str"),
+    (["role", "user"], None, "list"),
+    (b"{}", None, "bytes"),
+    ({}, "role", "non-empty text"),
+    ({"content": "x"}, "role", "non-empty text"),
+    *(({"role": role}, "role", "non-empty text") for role in ("", None, 5, ["user"], "a\0", "\ud800", b"user")),
+    ({"role": "user", "content": math.nan}, "content", "nan"),
+    ({"role": "user", "content": [{"deep": math.inf}]}, "content", "inf"),
+    ({"role": "user", "timestamp": -math.inf}, "timestamp", "-inf"),
+    ({"role": "user", "content": b"bytes"}, "content", "bytes"),
+    ({"role": "user", "content": ("a", "tuple")}, "content", "tuple"),
+    ({"role": "user", "content": {"a set"}}, "content", "set"),
+    ({"role": "user", "content": [{"x": [bytearray()]}]}, "content", "bytearray"),
+    ({"role": "user", "when": datetime.now(tz=UTC)}, "when", "datetime"),
+    ({"role": "user", "price": decimal.Decimal(1)}, "price", "Decimal"),
+    ({"role": "user", "tool_calls": (CALL,)}, "tool_calls", "tuple"),
+    ({"role": "user", "tool_calls": [{"id": object()}]}, "tool_calls", "object"),
+    ({"role": "user", 5: "x"}, "5", "keys are text"),
+    ({"role": "user", None: "x"}, "None", "keys are text"),
+    ({"role": "user", "content": {5: "x"}}, "content", "keys are text"),
+    ({"role": "user", "content": [{("a",): "x"}]}, "content", "keys are text"),
+    ({"role": "user", "id": 10**5000}, "id", "digits"),
+]
+
+
+@pytest.mark.parametrize(("message", "key", "problem"), REFUSED)
+def test_what_cannot_be_stored_is_refused(message: Any, key: str | None, problem: str) -> None:
+    """The error names the place in the batch, the key and what is wrong."""
+    error = refused(message, 3)
+    assert isinstance(error, StoreError)
+    assert (error.index, error.key) == (3, key)
+    assert problem in error.problem
+    assert "message 3" in str(error)
+    assert key is None or repr(key) in str(error)
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_nesting_has_a_limit(kind: type) -> None:
+    """200 levels are stored and come out, 201 are refused before any parser breaks; so is a value that holds itself."""
+    message = {"role": "user", "content": nested(DEPTH_LIMIT, kind)}
+    assert there_and_back(message) == message
+    assert "200 levels" in refused({"role": "user", "content": nested(DEPTH_LIMIT + 1, kind)}).problem
+    assert refused({"role": "user", "tool_calls": nested(100_000, kind)}).key == "tool_calls"
+    itself: list[Any] = []
+    itself.append(itself)
+    assert refused({"role": "user", "x": itself}).key == "x"
+
+
+def sized(key: str, text: str) -> Message:
+    """A message that holds a long text under a key."""
+    if key == "tool_calls":
+        return {"role": "user", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": text}}]}
+    return {"role": "user", "content": "short", key: text}
+
+
+@pytest.mark.parametrize("key", ["content", "tool_calls", "unknown", "name", "tool_call_id", "messageStatus", "id"])
+def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """Bytes as stored, not characters; whatever part of the message they are in is named."""
+    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    prepare(sized(key, "x" * 200))
+    prepare(sized(key, "文" * 60))
+    assert refused(sized(key, "x" * 301), 2).index == 2
+    error = refused(sized(key, "文" * 101))
+    assert error.key == key
+    assert "300" in error.problem
+
+
+@pytest.mark.parametrize("long", [{"id": "x" * 301}, {"function": {"name": "x" * 301}}, {"more": "x" * 301}])
+def test_every_part_of_a_call_counts(monkeypatch: pytest.MonkeyPatch, long: Message) -> None:
+    """Not only its arguments."""
+    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    assert refused({"role": "user", "tool_calls": [{**CALL, **long}]}).key == "tool_calls"
+
+
+def test_the_limit_is_of_the_whole_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small parts are as large as a big one."""
+    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    refused({"role": "user", "tool_calls": [CALL] * 100})
+    refused({"role": "user", "content": "x" * 200, "more": "x" * 200})

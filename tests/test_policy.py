@@ -1,0 +1,136 @@
+"""Policies as values: defaults, what is refused, ready ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pydantic
+import pytest
+
+from store import Policy, Store, StoreError
+from store.errors import InvalidPolicy
+from store.policy import POLICIES
+
+DEFAULTS = {
+    "name": "default",
+    "terminal": True,
+    "terminal_keep": 5,
+    "terminal_max_age": 900_000,
+    "terminal_placeholder": "此命令返回内容已过时",
+    "file_read": True,
+    "file_read_keep": 5,
+    "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
+    "tool_kinds": {},
+    "identity": "call",
+    "errors_take_slots": False,
+    "exit_code_is_error": True,
+    "stderr_is_error": "always",
+    "batch_rule": "all",
+    "dedupe": True,
+    "range_aware": False,
+    "protect_current_turn": False,
+    "min_saving": 0,
+    "unanswered": "synthetic",
+    "orphans": "adopt",
+}
+"""The default profile of S0 and S1."""
+
+
+@pytest.mark.parametrize("field", DEFAULTS)
+def test_the_defaults_are_the_default_profile(field: str) -> None:
+    """Under which every stated example is true; the two texts are exact (S0.7-S0.9, S1.8, S1.9)."""
+    assert getattr(Policy(), field) == DEFAULTS[field]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("terminal_kept", 5),
+        ("", 5),
+        *(
+            (count, value)
+            for count in ("terminal_keep", "file_read_keep", "terminal_max_age", "min_saving")
+            for value in (-1, 1.5, 5.0, "5", True, None, 2**62 + 1, float("inf"))
+        ),
+        *((switch, value) for switch in ("terminal", "dedupe", "range_aware") for value in (1, 0, "yes", None)),
+        *(
+            (choice, value)
+            for choice in ("identity", "batch_rule", "stderr_is_error", "unanswered", "orphans")
+            for value in ("", "other", True, None, 1)
+        ),
+        *(
+            (text, value)
+            for text in ("terminal_placeholder", "file_read_placeholder", "name")
+            for value in (None, 5, b"bytes")
+        ),
+        ("tool_kinds", {"Bash": "shell"}),
+        ("tool_kinds", {"Bash": None}),
+        ("tool_kinds", {5: "terminal"}),
+        ("tool_kinds", ["Bash"]),
+        ("tool_kinds", None),
+    ],
+)
+def test_what_a_policy_cannot_be(field: str, value: Any) -> None:
+    """A field that does not exist or a value it cannot have is refused with the field's name."""
+    with pytest.raises(InvalidPolicy) as caught:
+        Policy(**{field: value})
+    assert field in str(caught.value)
+    assert isinstance(caught.value, StoreError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    """Not one after the other."""
+    with pytest.raises(InvalidPolicy, match=r"(?s)terminal_keep.*batch_rule.*nothing"):
+        Policy(terminal_keep=-1, batch_rule="some", nothing=1)
+
+
+def test_the_limits_are_values_a_database_holds(tmp_path: Any) -> None:
+    """The largest of all of them at once gives a view."""
+    limit = 2**62
+    policy = Policy(terminal_keep=limit, file_read_keep=limit, terminal_max_age=limit, min_saving=limit)
+    with Store(tmp_path / "chat.db") as store:
+        store.create_session("s")
+        store.append("s", {"role": "tool", "content": "x", "timestamp": 0, "name": "Bash"})
+        for now in (0, 2**62, -(2**62)):
+            assert store.view("s", policy, now=now).stats.replaced == {"repair": 1}
+
+
+def test_a_policy_does_not_change() -> None:
+    """Nor when the mapping that it was made of does."""
+    kinds = {"mystery": "terminal"}
+    policy = Policy(tool_kinds=kinds)
+    with pytest.raises(pydantic.ValidationError):
+        policy.terminal_keep = 3  # type: ignore[misc]
+    kinds["mystery"] = "other"
+    assert policy.tool_kinds == {"mystery": "terminal"}
+    assert policy == Policy(tool_kinds={"mystery": "terminal"})
+    assert policy != Policy()
+
+
+def test_ready_policies() -> None:
+    """By name, with some fields changed."""
+    assert Policy.named("default") == Policy()
+    raw = Policy.named("raw", terminal_keep=3)
+    assert (raw.name, raw.terminal, raw.file_read, raw.terminal_keep) == ("raw", False, False, 3)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_ready_policy_is_valid(name: str) -> None:
+    """And carries its name."""
+    assert Policy.named(name).name == name
+
+
+def test_unknown_ready_policies_are_refused() -> None:
+    """With the names there are; fields are checked as ever."""
+    with pytest.raises(InvalidPolicy, match=r"'row'.*default.*raw"):
+        Policy.named("row")
+    with pytest.raises(InvalidPolicy, match="min_saving"):
+        Policy.named("raw", min_saving=-1)
+
+
+def test_a_policy_is_json_and_back() -> None:
+    """So that it can be recorded with what was made by it."""
+    policy = Policy.named("raw", tool_kinds={"mystery": "terminal"}, terminal_placeholder="文")
+    assert Policy.model_validate_json(policy.model_dump_json()) == policy
+    assert Policy(**policy.model_dump()) == policy

@@ -1,0 +1,281 @@
+"""Every statement of the package as text: kept for review, bound to one tree, and answered from an index.
+
+``CONVOSTORE_WRITE_SQL=1 pytest tests/test_statements.py`` writes ``tests/sql/<dialect>/<module>.<NAME>.sql`` anew; what
+a change of the code does to its statements is then in the diff.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy import text
+
+import store
+from store import Store
+from store.errors import InvalidValue
+from store.schema import TREE_TABLES
+from store.statements import DIALECTS, Statement
+
+SQL = Path(__file__).resolve().parent / "sql"
+WRITE = "CONVOSTORE_WRITE_SQL"
+
+TREE_NAMES = {table.name for table in TREE_TABLES}
+
+ACROSS_TREES = {
+    "sessions.LIST_SESSIONS": "lists the sessions of all trees",
+    "sessions.LIST_SESSIONS_AFTER": "lists the sessions of all trees",
+    "sessions.SESSION": "finds the tree by the session's id",
+    "lines.POINTER": "finds the tree by the session's id",
+    "lines.POINTER_FOR_UPDATE": "finds the tree by the session's id",
+    "erasure.ERASURES": "lists the erasures of all trees",
+    "statistics.ALL_FILES": "counts over the whole store",
+    "statistics.ALL_TOOLS": "counts over the whole store",
+    "statistics.TOTALS": "counts over the whole store",
+}
+"""The statements that name no tree, each with its reason; a new one is argued for here."""
+
+
+class Named(NamedTuple):
+    """A statement with the name under which it is kept, ``module.NAME`` or ``module.NAME.place``."""
+
+    name: str
+    statement: Statement
+
+
+def modules() -> Iterator[Any]:
+    """Yield the modules of the package; the command is not one that talks to a database."""
+    for found in pkgutil.walk_packages(store.__path__, "store."):
+        if not found.name.startswith(("store.cli", "store.__main__", "store.integrations")):
+            yield importlib.import_module(found.name)
+
+
+def statements() -> Iterator[Named]:
+    """Yield every statement that is a constant of a module, those in tuples too."""
+    for module in modules():
+        source = Path(str(module.__file__)).read_text(encoding="utf-8")
+        for name, value in vars(module).items():
+            if not re.search(rf"^[\w, ]*\b{name}\b[^(\n]*=", source, re.MULTILINE):
+                continue  # another module's, merely used here
+            for place, each in enumerate(value if isinstance(value, tuple) else (value,), start=1):
+                if isinstance(each, Statement):
+                    suffix = f".{place}" if isinstance(value, tuple) else ""
+                    yield Named(f"{module.__name__.removeprefix('store.')}.{name}{suffix}", each)
+
+
+STATEMENTS = sorted(statements())
+
+every_statement = pytest.mark.parametrize("named", STATEMENTS, ids=lambda named: named.name)
+
+
+# --- Kept for review -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@every_statement
+def test_the_text_is_the_one_that_was_reviewed(named: Named, dialect: str) -> None:
+    """The text that runs is the text that is kept; see above for how to keep a new one."""
+    path = SQL / dialect / f"{named.name}.sql"
+    current = named.statement.text(dialect).strip() + "\n"
+    if os.environ.get(WRITE):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(current, encoding="utf-8")
+    assert path.is_file(), f"a new statement: run with {WRITE}=1"
+    assert current == path.read_text(encoding="utf-8"), f"a changed statement: run with {WRITE}=1"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_is_kept_that_does_not_run(dialect: str) -> None:
+    """Each file stands for a statement that there is."""
+    kept = {path.stem for path in (SQL / dialect).glob("*.sql")}
+    current = {named.name for named in STATEMENTS}
+    if os.environ.get(WRITE):
+        for stale in kept - current:
+            (SQL / dialect / f"{stale}.sql").unlink()
+    else:
+        assert kept <= current, f"statements that are gone: run with {WRITE}=1"
+
+
+def test_statements_are_found() -> None:
+    """The walk sees what it should: constants, tuples of them, in modules of every floor."""
+    found = {named.name for named in STATEMENTS}
+    assert {
+        "history.MESSAGES",
+        "lines.POINTER",
+        "rules.VERDICTS",
+        "erasure.DELETE_BEYOND.1",
+        "migrate.VERSION",
+    } <= found
+    assert set(ACROSS_TREES) <= found
+
+
+# --- One tree --------------------------------------------------------------------------------------------------------
+
+ARM = re.compile(r"\b(?:SELECT|DELETE|UPDATE)\b")
+USED = re.compile(r"\b(?:FROM|JOIN|UPDATE)\s+(\w+)")
+BOUND = re.compile(r"\btree_id = (?::tree(?:_id)?\b|\?)")
+
+
+def unbound_arms(statement: str) -> list[str]:
+    """Return the arms of a statement that use a conversation's table without naming the tree."""
+    starts = [match.start() for match in ARM.finditer(statement)]
+    arms = [statement[start:end] for start, end in pairwise([*starts, len(statement)])]
+    return [arm for arm in arms if TREE_NAMES & {*USED.findall(arm)} and not BOUND.search(arm)]
+
+
+@every_statement
+def test_a_statement_names_its_tree(named: Named) -> None:
+    """Each SELECT, UPDATE and DELETE on a conversation's tables binds tree_id (scale rule 7)."""
+    unbound = unbound_arms(named.statement.text("sqlite"))
+    if named.name in ACROSS_TREES:
+        assert unbound, "it names its tree now: take it off the list"
+    else:
+        assert unbound == []
+
+
+@every_statement
+def test_an_insert_says_the_tree(named: Named) -> None:
+    """Each row of a conversation is written with its tree first."""
+    found = re.match(r"INSERT(?: OR \w+)? INTO (\w+) \((\w+)", named.statement.text("sqlite"))
+    if found and found[1] in TREE_NAMES:
+        assert found[2] == "tree_id"
+
+
+@pytest.mark.parametrize(
+    ("statement", "unbound"),
+    [
+        ("SELECT seq FROM messages WHERE messages.tree_id = :tree_id", 0),
+        ("SELECT seq FROM messages WHERE messages.seq = :seq", 1),
+        ("WITH a AS (SELECT 1 FROM branches WHERE tree_id = :tree_id) SELECT 1 FROM a JOIN messages ON a.x = y", 1),
+        ("DELETE FROM messages WHERE seq > 0", 1),
+        ("UPDATE sessions SET head=:to WHERE sessions.tree_id = :tree", 0),
+        ("SELECT name FROM tool_kinds", 0),
+    ],
+)
+def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) -> None:
+    """The search above finds what it should, and leaves the rest alone."""
+    assert len(unbound_arms(statement)) == unbound
+
+
+# --- From an index ---------------------------------------------------------------------------------------------------
+
+SCANNED = {
+    "erasure.ERASURES": "reads all that there is",
+    "sessions.LIST_SESSIONS": "walks the index of activity, to the limit",
+    "statistics.ALL_FILES": "counts over the whole store",
+    "statistics.ALL_TOOLS": "counts over the whole store",
+    "statistics.TOTALS": "counts over the whole store",
+}
+"""The statements that walk a whole table of conversations, each with its reason."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Give a store to ask for plans."""
+    with Store(tmp_path_factory.mktemp("plans") / "chat.db") as found:
+        yield found
+
+
+def plan(opened: Store, named: Named) -> list[str]:
+    """Return SQLite's plan for a statement, a line for each step."""
+    statement = named.statement.text("sqlite")
+    values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))
+    with opened.database.reading() as connection:
+        driver: Any = connection.connection.driver_connection
+        return [step for *_, step in driver.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+
+
+def aliases(statement: str) -> dict[str, str]:
+    """Return the tables of conversations by the names that the statement gives them."""
+    found = re.findall(r"\b(?:FROM|JOIN|UPDATE|,)\s+(\w+)(?: AS (\w+))?", statement)
+    return {alias or table: table for table, alias in found if table in TREE_NAMES}
+
+
+@pytest.mark.sqlite_only
+@every_statement
+def test_no_statement_scans_a_conversations_table(opened: Store, named: Named) -> None:
+    """Whatever a statement reads of a conversation it finds by an index, so cost follows what is asked for."""
+    tables = aliases(named.statement.text("sqlite"))
+    steps = plan(opened, named)
+    scanned = [step for step in steps if step.startswith("SCAN") and step.split()[1] in tables]
+    if named.name in SCANNED:
+        assert scanned, "it no longer scans: take it off the list"
+    else:
+        assert scanned == []
+
+
+HOT = {
+    "lines.POINTER": ["session_ids", "sessions", "branches"],
+    "lines.SEGMENTS": ["branches", "parents"],
+    "history.MESSAGES": ["messages"],
+    "history.CALLS": ["tool_calls"],
+    "history.KNOWN": ["messages"],
+    "facts.OPEN_CALLS": ["tool_calls"],
+    "facts.ANSWERS": ["tool_results"],
+    "view.VISIBLE": ["messages"],
+    "view.COUNTS": ["token_counts"],
+    "rules.VERDICTS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "tokenizing.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
+    "sessions.LIST_SESSIONS_AFTER": ["sessions"],
+}
+"""What the hot paths look up, table by table (``parents``: the walk up the branches)."""
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("name", HOT)
+def test_hot_statements_search(opened: Store, name: str) -> None:
+    """Each table of a hot statement is searched by an index."""
+    (named,) = (each for each in STATEMENTS if each.name == name)
+    searched = {step.split()[1] for step in plan(opened, named) if step.startswith("SEARCH") and " USING " in step}
+    assert {*HOT[name]} <= searched
+
+
+RANGES = {"history.MESSAGES": "seq>? AND seq<?", "history.CALLS": "seq>? AND seq<?", "view.VISIBLE": "seq>? AND seq<?"}
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("name", RANGES)
+def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
+    """A run of a line is one range of a key, already in order: nothing is sorted."""
+    (named,) = (each for each in STATEMENTS if each.name == name)
+    steps = plan(opened, named)
+    assert any(f"(tree_id=? AND branch=? AND {RANGES[name]})" in step for step in steps)
+    assert [step for step in steps if "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.sqlite_only
+def test_listing_sessions_sorts_nothing(opened: Store) -> None:
+    """The sessions come in the order of their index, so a page of them costs a page."""
+    for named in STATEMENTS:
+        if named.name in ("sessions.LIST_SESSIONS", "sessions.LIST_SESSIONS_AFTER"):
+            assert [step for step in plan(opened, named) if "TEMP B-TREE" in step] == []
+
+
+# --- What a statement takes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("value", [2**63, -(2**70), "\ud800"], ids=["64 bits", "70 bits", "a surrogate"])
+def test_a_value_that_cannot_be_held_is_refused(opened: Store, value: object) -> None:
+    """A statement given what no column can hold raises an error of ours."""
+    selected = Statement(text("SELECT :value"))
+    with opened.database.reading() as connection:
+        with pytest.raises(InvalidValue):
+            selected.rows(connection, value=value)
+        assert selected.row(connection, value="x") == ("x",)
+
+
+def test_a_statement_knows_its_dialects(url: str) -> None:
+    """Texts are compiled once per dialect, with the place holders of its driver."""
+    selected = Statement(text("SELECT :value"))
+    assert [selected.text(dialect) for dialect in DIALECTS] == ["SELECT :value", "SELECT %(value)s"]
+    with Store(url) as opened, opened.database.writing() as connection:
+        assert selected.rows(connection, value="1") == [("1",)]
+        assert selected.row(connection, value="2") == ("2",)
