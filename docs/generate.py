@@ -9,21 +9,47 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import store  # noqa: E402
-from store import errors, importing, inspection, policy, records, rules, schema, tokens, tool_kinds, transcripts  # noqa: E402
+from store import (  # noqa: E402
+    errors,
+    importing,
+    inspection,
+    planning,
+    policy,
+    prompts,
+    records,
+    schema,
+    simulation,
+    summaries,
+    summarizers,
+    tokens,
+    tool_kinds,
+    transcripts,
+    verdicts,
+)
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FUNCTIONS = (importing.import_file, transcripts.read, transcripts.sniff, inspection.query, tokens.counter, tokens.fetch)
+FUNCTIONS = (
+    *(policy.load, summarizers.named, summarizers.chat_model, summaries.extractive, prompts.load, simulation.simulate),
+    *(importing.import_file, transcripts.read, transcripts.sniff, inspection.query, tokens.counter, tokens.fetch),
+)
 """What a program may call beside the two faces."""
+VALUES = (
+    *(summaries.SummaryRequest, summaries.Summary, summaries.KeyAction, summaries.FileChange, planning.Plan),
+    *(simulation.Prices, simulation.Simulated),
+)
+"""What such functions, and summarizers, are given and give back."""
 
 MARK = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -114,6 +140,7 @@ def signature(method: Callable[..., Any], first: int = 1) -> str:
     """Return a method's parameters without ``self`` (or the connection that stands for it) and its result."""
     whole = inspect.signature(method)
     text = str(whole.replace(parameters=list(whole.parameters.values())[first:]))
+    text = text.replace(repr(policy.DEFAULT), "Policy()")
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
 
 
@@ -145,6 +172,14 @@ def record_list() -> str:
     """Return each record, its fields and what they mean."""
     return "\n\n".join(
         f"### {each.__name__}\n\n{_paragraphs(each.__doc__)}\n\n{_fields(each)}" for each in record_classes()
+    )
+
+
+def values() -> str:
+    """Return each value that summarizers and functions are given or give back."""
+    places = ((each, each.__module__.removesuffix(".values")) for each in VALUES)
+    return "\n\n".join(
+        f"### {place}.{each.__name__}\n\n{_paragraphs(each.__doc__)}\n\n{_fields(each)}" for each, place in places
     )
 
 
@@ -183,12 +218,21 @@ def _value(value: object) -> str:
     return f"{value:,}".replace(",", "_") if type(value) is int else repr(value).replace("'", '"')
 
 
+PLAIN_TYPES = {bool: "`True`, `False`", int: "whole number", float: "number", str: "text"}
+
+
 def _values(annotation: Any) -> str:
-    text = annotation.__name__ if inspect.isclass(annotation) else str(annotation).replace("typing.", "")
-    literal = re.fullmatch(r"Literal\[(.*)\]", text)
-    if literal:
-        return ", ".join(f"`{each}`" for each in literal[1].replace("'", '"').split(", "))
-    return {"bool": "`True`, `False`", "int": "whole number from 0", "str": "text"}.get(text, "name → kind")
+    """Return what a field may be: types in words, bounds aside, choices one by one."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{each}`" for each in map(json.dumps, parts))
+    if origin is tuple:
+        return f"some of {_values(parts[0])}"
+    if origin is Annotated:
+        return _values(parts[0])
+    if origin in (Union, UnionType):
+        return ", ".join(_values(each) for each in parts if each is not NoneType) + ", or none"
+    return PLAIN_TYPES.get(annotation, "name → kind")
 
 
 def policies() -> str:
@@ -203,7 +247,9 @@ def _changes(fields: dict[str, Any]) -> str:
 
 def reasons() -> str:
     """Return each reason an entry of a view may give."""
-    rows = ((f"`{key}`", "replaced" if key in POLICY_RULES else "stays", text) for key, text in rules.REASONS.items())
+    rows = (
+        (f"`{key}`", "replaced" if key in POLICY_RULES else "stays", text) for key, text in verdicts.REASONS.items()
+    )
     return _table(["why", "the result", "reason of the entry"], rows)
 
 
@@ -268,8 +314,8 @@ def transcript_kinds() -> str:
 def command(words: tuple[str, ...]) -> str:
     """Return what a command does and what it takes."""
     found = commands()[words]
-    rows = ((f"`{written}`", _meaning(each)) for written, each in options(found).items())
-    return f"{_paragraphs(found.help)}\n\n{_table(['takes', 'meaning'], rows)}"
+    rows = [(f"`{written}`", _meaning(each)) for written, each in options(found).items()]
+    return f"{_paragraphs(found.help)}\n\n{_table(['takes', 'meaning'], rows)}" if rows else _paragraphs(found.help)
 
 
 def _meaning(parameter: Any) -> str:
@@ -292,6 +338,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "methods": methods,
     "async_methods": async_methods,
     "records": record_list,
+    "values": values,
     "errors": error_list,
     "policy_fields": policy_fields,
     "policies": policies,

@@ -90,6 +90,12 @@ def prepare(
     )
 
 
+def check_reason(reason: str) -> None:
+    """Raise InvalidValue for a reason that compactions do not have."""
+    if reason not in REASONS:
+        raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
+
+
 def begin(
     connection: Connection, session_id: str, policy: Policy, job: Job, *, reason: str = "manual", now: Now = None
 ) -> int | Compaction:
@@ -97,8 +103,6 @@ def begin(
 
     Only one compaction of a session runs at a time: the database itself refuses a second running record.
     """
-    if reason not in REASONS:
-        raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)

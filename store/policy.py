@@ -111,7 +111,7 @@ class Policy(BaseModel):
     """The prompt of a summary, by its name among the prompts."""
     summary_max_chars: Annotated[int, Field(ge=20, le=2**31)] = 4000
     """Code points a summary may have (S2.6, S3.8)."""
-    parts_to_keep: tuple[Literal["text", "tool", "reasoning"], ...] = ("text",)
+    parts_to_keep: Annotated[tuple[Literal["text", "tool", "reasoning"], ...], Field(strict=False)] = ("text",)
     """What an extractive summary takes its body from (S3.9)."""
     transcript_max_chars: Annotated[int, Field(ge=1000, le=2**31)] = 400_000
     """Code points of a transcript for a summarizer; what does not fit is not hidden either (S2.17, A2.7)."""
@@ -164,11 +164,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
         raise InvalidPolicy(f"no policy can be read from {os.fspath(path)}: {error}") from error
     base = fields.pop("base", "default")
     fields.setdefault("name", Path(path).stem)
-    return Policy.named(str(base), **{name: _frozen(value) for name, value in fields.items()})
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return Policy.named(str(base), **fields)
 
 
 POLICIES: dict[str, dict[str, Any]] = {

@@ -144,7 +144,6 @@ class Store:
         session_id: str,
         policy: Policy,
         summarizer: Summarizer | None = None,
-        *,
         reason: str = "manual",
         now: Now = None,
     ) -> Compaction:
@@ -155,6 +154,7 @@ class Store:
         lost and nothing is raised: the outcome says so. Raises SessionNotFound, InvalidValue for an unknown reason.
         """
         moment = milliseconds(now)
+        compaction.check_reason(reason)
         job = self._prepare(session_id, policy, whole=reads_messages(summarizer), now=moment)
         if isinstance(job, Compaction):
             return job._replace(reason=reason)
@@ -170,8 +170,8 @@ class Store:
         session_id: str,
         policy: Policy,
         summarizer: Summarizer | None = None,
-        *,
         reason: str = "llm_call",
+        *,
         max_tokens: int | None = None,
         last_usage: int | None = None,
         user_input: str = "",
@@ -182,6 +182,7 @@ class Store:
         Returns the record of what was done last, None where nothing was. Arguments as for `check` and `compact`.
         """
         moment = milliseconds(now)
+        compaction.check_reason(reason)
         done = self._clear(session_id, policy, reason=reason, now=moment) if policy.clearing == "batched" else None
         if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
             compacted = self.compact(session_id, policy, summarizer, reason=reason, now=now)

@@ -117,7 +117,7 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["view", "talk", "--at", "1000"], "1000 is not one of them"),
         (["view", "talk", "--now", "yesterday"], "--now is ms since the epoch"),
         (["view", "talk", "--now", "2025-01-01"], "with a zone"),
-        (["view", "talk", "--policy", "x"], "default, raw"),
+        (["view", "talk", "--policy", "x"], "default, message_count, token_ratio, turns, raw"),
         (["view", "talk", "--set", "terminal_keep"], "FIELD=VALUE"),
         (["view", "talk", "--set", "nosuch=1"], "nosuch"),
         (["view", "talk", "--set", "terminal_keep=many"], "terminal_keep"),

@@ -48,8 +48,19 @@ def test_the_demo_shows_each_rule_at_work(told: str) -> None:
 
 def test_fork_and_rewind_are_counted_before_and_after(told: str) -> None:
     """The counts go down with the rewind and come back with the undo."""
-    heads = re.findall(r"^(before|fork|rewind|undo).* (\d+) messages", told, re.MULTILINE)
+    part = told.partition("4. Fork")[2].partition("5. ")[0]
+    heads = re.findall(r"^(before|fork|rewind|undo).* (\d+) messages", part, re.MULTILINE)
     assert heads == [("before", "56"), ("fork", "23"), ("rewind", "32"), ("undo", "56")]
+
+
+def test_a_compaction_is_shown_and_undone(told: str) -> None:
+    """The view shrinks by the compaction, shows its summary, and is as before once it is undone."""
+    part = told.partition("5. Compaction")[2].partition("6. ")[0]
+    views = re.findall(r"^(before|compact|undo compaction 1) .* ([\d,]+) in the view", part, re.MULTILINE)
+    before, compacted, undone = (int(tokens.replace(",", "")) for _, tokens in views)
+    assert compacted < before == undone
+    assert "compaction 1 applied" in part
+    assert "  | # Summary of conversation from" in part
 
 
 def test_the_session_has_what_a_demo_needs() -> None:

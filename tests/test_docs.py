@@ -13,11 +13,19 @@ from typing import Any, NamedTuple
 import pytest
 
 import store
-from store import errors, policy, records, rules, schema
+from store import errors, policy, records, rules, schema, verdicts
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PEOPLES_VIEWS = ("session_segments", "session_messages", "tool_log", "file_log", "turn_log", "compaction_log")
+PEOPLES_VIEWS = (
+    "session_segments",
+    "session_messages",
+    "tool_log",
+    "file_log",
+    "turn_log",
+    "compaction_log",
+    "hidden_messages",
+)
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -64,7 +72,7 @@ class Page:
 
     def run(self, block: Block) -> str:
         """Run a block; return what it printed. Raises whatever it raises."""
-        runs = {"python": self._python, "sql": self._sql, "sh": self._sh}
+        runs = {"python": self._python, "sql": self._sql, "sh": self._sh, "toml": self._toml}
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             runs.get(block.language, self._nothing)(block)
@@ -76,8 +84,6 @@ class Page:
     def _sql(self, block: Block) -> None:
         with contextlib.closing(sqlite3.connect("chat.db")) as connection:
             for statement in filter(str.strip, block.code.split(";\n")):
-                if "compaction_log" in statement:
-                    record_compaction(connection)
                 rows = connection.execute(statement).fetchall()
                 assert rows, f"no rows: {statement}"
                 for row in rows:
@@ -89,18 +95,12 @@ class Page:
             if words[:1] == ["convostore"]:
                 convostore(words[1:])
 
+    def _toml(self, block: Block) -> None:
+        """Write the file that the first line names."""
+        Path(block.code.splitlines()[0].removeprefix("# ")).write_text(block.code, "utf-8")
+
     def _nothing(self, block: Block) -> None:
         """Leave a block of another language alone."""
-
-
-def record_compaction(connection: sqlite3.Connection) -> None:
-    """Give a store the record of a compaction, once: this version makes none itself."""
-    connection.execute(
-        "INSERT OR IGNORE INTO compaction_records (tree_id, compaction, branch, head, reason, outcome, hidden_first,"
-        " hidden_last, first_kept, messages_before, messages_after, tokens_before, tokens_after, created_at)"
-        " SELECT tree_id, 1, head_branch, head, 'manual', 'applied', 1, 2, 3, head, head - 1, 900, 90, updated_at"
-        " FROM sessions ORDER BY created_at LIMIT 1"
-    )
 
 
 def convostore(words: list[str]) -> None:
@@ -173,8 +173,8 @@ def test_every_name_of_the_library() -> None:
 def test_every_rule() -> None:
     """Each field of a policy, each reason, each exact string and each ready policy is on the page of the rules."""
     text = documented("docs/rules.md")
-    wanted = [f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *rules.REASONS)]
-    wanted += [policy.TERMINAL_PLACEHOLDER, policy.FILE_READ_PLACEHOLDER, *rules.REASONS.values()]
+    wanted = [f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *verdicts.REASONS)]
+    wanted += [policy.TERMINAL_PLACEHOLDER, policy.FILE_READ_PLACEHOLDER, *verdicts.REASONS.values()]
     assert [each for each in wanted if each not in text] == []
 
 

@@ -444,26 +444,29 @@ def test_a_view_is_a_function_of_line_policy_and_moment(
     store: Store, line: list[Message], policy: Policy, data: st.DataObject
 ) -> None:
     """The same again, later, on a fork, on a fork's fork, and as it was then (promise 4)."""
+
+    def seen(session: str, **options: Any) -> object:
+        return store.view(session, policy, now=NOW, **options)._replace(session_id="", branch=0)
+
     cut = data.draw(st.integers(0, len(line)))
     session_id = started(store, line[:cut])
-    then = store.view(session_id, policy, now=NOW)
+    then = seen(session_id)
     store.append(session_id, line[cut:])
-    whole = store.view(session_id, policy, now=NOW)
-    assert store.view(session_id, policy, at=cut, now=NOW) == then
+    whole, branch = seen(session_id), store.session(session_id).branch
+    assert seen(session_id, at=cut) == then
     fork = store.fork(session_id, at=cut).id
-    assert store.view(fork, policy, now=NOW)._replace(session_id=session_id, branch=then.branch) == then
+    assert seen(fork) == then
     store.append(fork, line[cut:])
-    assert store.view(fork, policy, now=NOW)._replace(session_id=session_id, branch=whole.branch) == whole
-    assert (
-        store.view(store.fork(fork).id, policy, now=NOW)._replace(session_id=session_id, branch=whole.branch) == whole
-    )
+    assert seen(fork) == whole
+    assert seen(store.fork(fork).id) == whole
     store.rewind(session_id, to=cut)
-    assert store.view(session_id, policy, now=NOW) == then
+    assert seen(session_id) == then
+    assert seen(session_id, branch=branch) == whole
     store.append(session_id, line[cut:])
-    assert store.view(session_id, policy, now=NOW) == whole
+    assert seen(session_id) == whole
     if cut < len(line):
         store.undo_rewind(session_id)
-    assert store.view(session_id, policy, now=NOW) == whole
+    assert seen(session_id) == whole
 
 
 @law(max_examples=60)

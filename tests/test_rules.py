@@ -766,7 +766,7 @@ def test_a_rewind_gives_places_back(store: Store, script: Script) -> None:
 def test_every_result_says_why(store: Store, script: Script) -> None:
     """What is replaced and what stays, in words with the policy's numbers."""
     wanted = {
-        script.command(): "output of a command, 3. newest tool result and over 15 minutes old",
+        script.command(): "output of a command, not one of the newest 2 tool results, over 15 minutes old",
         script.command(minutes=None): "no timestamp, so no age and no rank",
         script.command("Error: x"): "errors always stay",
         script.command(messageStatus="pending", minutes=61): "the tool is still running",
