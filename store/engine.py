@@ -151,6 +151,8 @@ class Database:
             self._bound_log(driver)
             self._queue.release()
         idle.append(connection)
+        if self._closed:
+            self._dispose()  # the store was closed meanwhile, and this connection came too late for it
 
     def _leave_queue(self, info: dict[Any, Any]) -> None:
         """Let the next writer in, after COMMIT or ROLLBACK has returned; in a forked child it is not ours to leave."""
@@ -178,25 +180,16 @@ class Database:
         self._discard()
 
     def _dispose(self) -> None:
-        for connection in (*self._idle.pop(self._reader), *self._idle.pop(self._writer, [])):
-            connection.close()
-        self._engine.dispose()
+        for idle in self._idle.values():
+            while connection := _popped(idle):
+                connection.close()
+        self._engine.pool.dispose()
 
     def set_wal(self) -> None:
-        """Switch a new file to write-ahead logging; under the queue, and again while others read the file.
-
-        SQLite's busy handler is not asked here, so waiting is up to us.
-        """
-        deadline = time.monotonic() + self._timeout
-        while self._queue:
-            try:
-                with self._alone() as driver:
-                    driver.execute("PRAGMA journal_mode = WAL")
-                return
-            except StoreBusy:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.002)
+        """Switch a new file to write-ahead logging; under the queue, since of two at once SQLite refuses one."""
+        if self._queue:
+            with self._alone() as driver:
+                driver.execute("PRAGMA journal_mode = WAL")
 
     def purge(self) -> bool:
         """Leave no erased byte in the files; tell whether that was possible (SQLite only).

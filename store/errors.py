@@ -103,7 +103,7 @@ class StoreMoved(StoreError):
 
 
 class StoreForked(StoreError):
-    """Report that the process was forked inside an operation; open the store anew in the child."""
+    """Report that the process was forked inside an operation; the child cannot use the file, a new process can."""
 
 
 class StoreClosed(StoreError):

@@ -68,7 +68,13 @@ _POINTER = (
     .where(session_ids.c.id == bindparam("session_id"))
 )
 POINTER = Statement(_POINTER)
-POINTER_FOR_UPDATE = Statement(_POINTER.with_for_update(of=sessions))
+SESSION_LOCK = Statement(
+    select(sessions.c.id)
+    .select_from(session_ids)
+    .join(sessions, (sessions.c.tree_id == session_ids.c.tree_id) & (sessions.c.id == session_ids.c.id))
+    .where(session_ids.c.id == bindparam("session_id"))
+    .with_for_update(of=sessions)
+)
 
 LEFT_BRANCH = Statement(
     select(
@@ -87,7 +93,7 @@ TREE_LOCK = Statement(
     .where(branches.c.tree_id == bindparam("tree_id"))
     .order_by(branches.c.branch)
     .limit(literal_column("1"))
-    .with_for_update()
+    .with_for_update(key_share=True)
 )
 
 
@@ -127,7 +133,10 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
     Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
     """
-    pointer = _found(POINTER, connection, session_id)
+    row = POINTER.row(connection, session_id=session_id) if isinstance(session_id, str) else None
+    if row is None:
+        raise SessionNotFound(session_id)
+    pointer = Pointer._make(row)
     if branch is None or branch == pointer.branch:
         return pointer
     row = LEFT_BRANCH.row(connection, tree_id=pointer.tree_id, branch=branch, session_id=session_id)
@@ -140,7 +149,9 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
 def lock(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands, keeping other writers from moving it until the transaction ends."""
-    return _found(POINTER_FOR_UPDATE, connection, session_id)
+    if connection.dialect.name != "sqlite":
+        SESSION_LOCK.row(connection, session_id=session_id)  # apart: what is read with it may be older than the lock
+    return find(connection, session_id)
 
 
 def lock_tree(connection: Connection, session_id: str) -> Pointer:
@@ -167,10 +178,3 @@ def position(pointer: Pointer, given: int | None) -> int:
     if type(given) is not int or not 0 <= given <= pointer.head:
         raise PositionOutOfRange(pointer.session_id, given, pointer.head)
     return given
-
-
-def _found(statement: Statement, connection: Connection, session_id: str) -> Pointer:
-    row = statement.row(connection, session_id=session_id) if isinstance(session_id, str) else None
-    if row is None:
-        raise SessionNotFound(session_id)
-    return Pointer._make(row)

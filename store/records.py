@@ -50,7 +50,8 @@ class Erasure(NamedTuple):
     """What a deletion removed: ``kept`` messages stay because other sessions' lines run through them.
 
     ``purged`` tells whether the freed bytes are gone from the files already; it is False while another process
-    reads an older snapshot (the next checkpoint overwrites them) and on servers, which purge by themselves.
+    reads an older snapshot, for files of over 256 MB, which are not written anew, and on servers, which purge by
+    themselves.
     """
 
     session_id: str

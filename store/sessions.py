@@ -20,8 +20,9 @@ from .statements import Row, Statement
 ID_LIMIT = 512
 """Code points a session id may have."""
 
-CLAIM_ID = Statement(insert(session_ids).values(id=bindparam("id"), tree_id=bindparam("tree_id")))
-FIND_ID = Statement(select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("id")))
+CLAIM_ID = Statement(
+    sqlalchemy.text("INSERT INTO session_ids (id, tree_id) VALUES (:id, :tree_id) ON CONFLICT DO NOTHING")
+)
 INSERT_BRANCH = Statement(
     insert(branches).values({column.name: bindparam(column.name, type_=column.type) for column in branches.columns})
 )
@@ -162,9 +163,8 @@ def claim(connection: Connection, session_id: str | None, tree_id: int, moment: 
         session_id = uuid7(moment)
     elif not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
         raise InvalidValue(f"a session id is a text of 1 to {ID_LIMIT} characters, not {session_id!r:.80}")
-    if FIND_ID.row(connection, id=session_id):
+    if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
         raise SessionExists(session_id)
-    CLAIM_ID.run(connection, id=session_id, tree_id=tree_id)
     return session_id
 
 

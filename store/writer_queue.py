@@ -144,7 +144,6 @@ class _Turn:
         fcntl.flock(self.file, fcntl.LOCK_EX)
         with self._lock:
             if self._abandoned:
-                fcntl.flock(self.file, fcntl.LOCK_UN)  # said aloud: a child forked meanwhile has the file open too
                 self._queue.close_file(self.file)
             else:
                 self._given.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from random import Random
 from typing import Any
 
@@ -335,21 +336,17 @@ KEYS = {role: {"role", "content", "name"} for role in PARTS} | {
 }
 
 
-def refusals(messages: list[Message], *, open_calls: bool = False) -> list[str]:
-    """Return why an API would refuse a request; ``open_calls`` lets calls after the last user message wait."""
+def refusals(messages: list[Message], *, open_from: int | None = None) -> list[str]:
+    """Return why an API would refuse a request; calls from the place ``open_from`` on may wait for their results."""
     found = [f"{place}: {problem}" for place, message in enumerate(messages) for problem in _wrong(message)]
-    last_user = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=-1)
     place = 0
     while place < len(messages):
         wanted = [call["id"] for call in messages[place].get("tool_calls", [])]
         if messages[place]["role"] == "tool":
             found.append(f"{place}: a result of no call")
-        answers = []
-        while (
-            place + 1 + len(answers) < len(messages) and messages[place + 1 + len(answers)]["role"] == "tool" and wanted
-        ):
-            answers.append(messages[place + 1 + len(answers)]["tool_call_id"])
-        if open_calls and place > last_user:
+        following = takewhile(lambda message: message["role"] == "tool", messages[place + 1 :])
+        answers = [message.get("tool_call_id") for message in following] if wanted else []
+        if open_from is not None and place >= open_from:
             wanted = [call_id for call_id in wanted if call_id in answers]
         if wanted != answers:
             found.append(f"{place}: calls {wanted}, results {answers}")

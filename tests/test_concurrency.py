@@ -8,6 +8,7 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,6 +84,40 @@ def test_first_openings_of_one_database(url: str, fork: Fork) -> None:
     assert together(fork, 6, work) == [f"s{name}" for name in range(6)]
     with Store(url) as store:
         assert len(store.sessions()) == 6
+
+
+@pytest.mark.sqlite_only
+def test_a_first_opening_while_somebody_reads(tmp_path: Path) -> None:
+    """A new file changes to write-ahead logging when those who read it have ended."""
+    path = tmp_path / "chat.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader, ThreadPoolExecutor(1) as threads:
+        reader.execute("VACUUM")  # an empty database, but of a page
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM sqlite_schema").fetchall()
+        opening = threads.submit(Store, path, timeout=20)
+        assert not wait([opening], timeout=0.1).done
+        reader.execute("ROLLBACK")
+        with opening.result() as store:
+            assert store.sessions() == []
+
+
+@pytest.mark.sqlite_only
+def test_a_foreign_writer_beside_us(tmp_path: Path, fork: Fork) -> None:
+    """A program that writes to the file without standing in the queue spoils no append: we begin as writers."""
+    path = tmp_path / "chat.db"
+    with Store(path) as store:
+        store.create_session("s")
+
+    def write(_: int) -> None:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as foreign:
+            for number in range(150):
+                foreign.execute("UPDATE sessions SET title = ?", [str(number)])
+
+    def append(_: int) -> int:
+        with Store(path) as store:
+            return [store.append("s", said(number))[0].seq for number in range(150)][-1]
+
+    assert together(fork, 2, lambda name: (write, append)[name](name)) == [None, 150]
 
 
 @pytest.mark.sqlite_only

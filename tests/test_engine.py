@@ -467,9 +467,33 @@ def test_closing_under_way_loses_nothing(path: Path) -> None:
             pass
         store.close()
         acknowledged = {name: future.result() for name, future in enumerate(writing)}
+    assert {each.name for each in path.parent.iterdir()} == {"chat.db", "chat.db-lock"}  # no connection is left over
     with Store(path) as store:
         found = contents(store)
     assert sorted(found) == [[name, number] for name in range(4) for number in range(acknowledged[name])]
+
+
+def test_closing_keeps_its_place_in_the_queue_to_the_end(path: Path) -> None:
+    """A write under way when another thread closes the store is still the one that others wait for."""
+    store, written, go_on = Store(path), threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.database.writing() as connection:
+            connection.execute(text("UPDATE sessions SET title = 'last'"))
+            written.set()
+            go_on.wait()
+
+    with ThreadPoolExecutor(2) as threads, Store(path, timeout=0.2) as other:
+        writing = threads.submit(write)
+        written.wait()
+        closing_it = threads.submit(store.close)
+        with pytest.raises(StoreBusy, match=f"process {os.getpid()} held"):
+            other.append("s", said("too early"))
+        assert not closing_it.done()
+        go_on.set()
+        writing.result()
+        closing_it.result()
+        assert other.session("s").title == "last"
 
 
 # --- Threads ---------------------------------------------------------------------------------------------------------
@@ -495,22 +519,16 @@ def test_threads_share_a_store(store: Store) -> None:
 
 
 def test_reads_let_the_log_be_emptied(path: Path) -> None:
-    """While readers come and go, thousands of appends leave a log of a few megabytes: no read stays open."""
-    over = threading.Event()
-    with Store(path, durability="normal") as store, ThreadPoolExecutor(2) as threads:
-
-        def read() -> None:
-            while not over.is_set():
-                store.messages("s", 1, 20)
-                store.view("s", at=min(20, store.session("s").head))
-
-        readers = [threads.submit(read) for _ in range(2)]
-        for number in range(2000):
-            store.append("s", said(f"{number} " + "x" * 1000))
-        over.set()
-        for reader in readers:
-            reader.result()
-        assert Path(f"{path}-wal").stat().st_size < 16_000_000
+    """Reads of every kind between thousands of appends leave a log of a few megabytes: none of them stays open."""
+    with Store(path, durability="normal") as store, Store(path) as other:
+        for number in range(1500):
+            store.append("s", said(f"{number} " + "x" * 3000))
+            store.messages("s", number, number)
+            if number % 10 == 0:
+                other.view("s", at=min(number, 20))
+                next(other.pages("s", size=5))
+                other.sessions(limit=1)
+        assert Path(f"{path}-wal").stat().st_size < 8_000_000
 
 
 # --- Forking ---------------------------------------------------------------------------------------------------------
@@ -591,10 +609,14 @@ from store.errors import StoreForked
 
 store = Store(sys.argv[1], timeout=5)
 child = None
+told, tell = os.pipe()
+tried, go_on = os.pipe()
 
 def messages():
     global child
     child = os.fork()
+    if child:
+        os.read(tried, 1)
     yield {"role": "user", "content": "child" if child == 0 else "parent"}
 
 def refused(work):
@@ -605,11 +627,14 @@ def refused(work):
 
 in_the_midst = refused(lambda: store.append("s", messages()))
 if child == 0:
+    os.write(go_on, b"x")
     assert in_the_midst and refused(lambda: store.messages("s")) and refused(lambda: Store(sys.argv[1]))
     store.close()
     with Store(":memory:") as other:
         other.create_session("s")
+    assert os.read(told, 1)  # the parent is done: this process did not hold it up
     sys.exit(7)
+os.write(tell, b"x")
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 store.append("s", {"role": "user", "content": "parent, after"})
 """

@@ -183,6 +183,20 @@ def test_what_nobody_needs_any_more_goes_later(store: Store) -> None:
     assert store.verify() == []
 
 
+@pytest.mark.parametrize("places", [(3, 5, 8), (8, 5, 3), (5, 8, 3)])
+def test_the_furthest_fork_decides(store: Store, places: tuple[int, ...]) -> None:
+    """Of several forks the one that goes on from the furthest position decides what stays, whichever came first."""
+    store.create_session("s")
+    store.append("s", [said(number) for number in range(10)])
+    for place in places:
+        store.fork("s", place, f"f{place}")
+    assert store.delete_session("s")[1:3] == (2, 8)
+    assert [contents(store, f"f{place}") for place in places] == [list(range(place)) for place in places]
+    store.delete_session("f8")
+    assert counts(store)["messages"] == 5
+    assert store.verify() == []
+
+
 class Model:
     """What a tree of sessions should look like: each line as a list, each session's rewinds to undo."""
 

@@ -136,7 +136,7 @@ def test_calls_of_the_open_turn_may_wait(store: Store) -> None:
     seen = Seen(store, [USER, call("a"), USER, call("b", "c"), result("b")], unanswered="keep")
     assert seen.order == "1 2 t(a) 3 4 5"
     assert [each["id"] for each in seen.view.messages[4]["tool_calls"]] == ["b", "c"]
-    assert refusals(seen.view.messages, open_calls=True) == []
+    assert refusals(seen.view.messages, open_from=3) == []
     assert Seen(store, [call("a")], unanswered="keep").order == "1", "without any user message all is one turn"
 
 

@@ -34,7 +34,7 @@ ACROSS_TREES = {
     "sessions.LIST_SESSIONS_AFTER": "lists the sessions of all trees",
     "sessions.SESSION": "finds the tree by the session's id",
     "lines.POINTER": "finds the tree by the session's id",
-    "lines.POINTER_FOR_UPDATE": "finds the tree by the session's id",
+    "lines.SESSION_LOCK": "finds the tree by the session's id",
     "erasure.ERASURES": "lists the erasures of all trees",
     "statistics.ALL_FILES": "counts over the whole store",
     "statistics.ALL_TOOLS": "counts over the whole store",

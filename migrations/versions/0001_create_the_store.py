@@ -190,6 +190,7 @@ def create_facts() -> None:
             ["messages.tree_id", "messages.branch", "messages.seq"],
             name="fk_tool_results_messages",
         ),
+        sqlite_with_rowid=False,
         sqlite_strict=True,
     )
     op.create_table(
@@ -208,6 +209,7 @@ def create_facts() -> None:
             ["tool_results.tree_id", "tool_results.branch", "tool_results.seq"],
             name="fk_tool_result_paths_tool_results",
         ),
+        sqlite_with_rowid=False,
         sqlite_strict=True,
     )
     op.create_table(
@@ -230,6 +232,7 @@ def create_facts() -> None:
             ["messages.tree_id", "messages.branch", "messages.seq"],
             name="fk_token_counts_messages",
         ),
+        sqlite_with_rowid=False,
         sqlite_strict=True,
     )
 
@@ -330,7 +333,10 @@ END $$""",
             f"""CREATE TRIGGER {table}_{name} BEFORE {events} ON {table}
 FOR EACH {what} EXECUTE FUNCTION refuse_change()"""
             for table in ("messages", "tool_calls")
-            for name, events, what in (("no_change", "UPDATE OR DELETE", "ROW"), ("no_truncate", "TRUNCATE", "STATEMENT"))
+            for name, events, what in (
+                ("no_change", "UPDATE OR DELETE", "ROW"),
+                ("no_truncate", "TRUNCATE", "STATEMENT"),
+            )
         ),
     ],
 }

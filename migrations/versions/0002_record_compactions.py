@@ -75,6 +75,7 @@ def create_message_facts() -> None:
             ["messages.tree_id", "messages.branch", "messages.seq"],
             name="fk_message_facts_messages",
         ),
+        sqlite_with_rowid=False,
         sqlite_strict=True,
     )
 
@@ -108,7 +109,9 @@ def fill(connection: sa.Connection) -> None:
         turn, through = 0, 0
         if parent is not None:
             turn, through = connection.execute(
-                sa.text("SELECT turn, tokens_through FROM message_facts WHERE tree_id = :t AND branch = :b AND seq = :s"),
+                sa.text(
+                    "SELECT turn, tokens_through FROM message_facts WHERE tree_id = :t AND branch = :b AND seq = :s"
+                ),
                 {"t": tree_id, "b": parent, "s": position},
             ).one()
         fill_branch(connection, {"t": tree_id, "b": branch}, turn, through)

@@ -1,1 +1,1 @@
-INSERT INTO session_ids (id, tree_id) VALUES (%(id)s::VARCHAR COLLATE "C", %(tree_id)s::BIGINT)
+INSERT INTO session_ids (id, tree_id) VALUES (%(id)s, %(tree_id)s) ON CONFLICT DO NOTHING

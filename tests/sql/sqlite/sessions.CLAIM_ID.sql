@@ -1,1 +1,1 @@
-INSERT INTO session_ids (id, tree_id) VALUES (:id, :tree_id)
+INSERT INTO session_ids (id, tree_id) VALUES (:id, :tree_id) ON CONFLICT DO NOTHING
