@@ -149,7 +149,8 @@ ISO = {
 }
 
 # A record counts on a line if it was made on it, at or before the line's head, and before the line left the branch.
-LINE_RECORDS = """WITH RECURSIVE segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+LINE_RECORDS = """WITH RECURSIVE
+segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
     SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch, b.parent_position, b.records_seen
     FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
     UNION ALL
