@@ -269,7 +269,7 @@ CHANGES = {
         "UPDATE head_moves SET earlier_rewind = 1 WHERE session_id = 'b' AND move = 2",
         "UPDATE head_moves SET session_id = 'nobody' WHERE session_id = 'b'",
         "UPDATE erasures SET finished_at = NULL",
-        f"INSERT INTO summaries SELECT tree_id,1, 1, 1, 9, NULL, 1, 0, 0, NULL, 0, 0, 0, 0, 0, 0 FROM branches WHERE {A}",
+        f"INSERT INTO summaries SELECT tree_id, 1, 1, 1, 9, NULL, 1,0,0, NULL, 0,0,0,0,0,0 FROM branches WHERE {A}",
     ],
     "orphan": [
         f"DELETE FROM messages WHERE {A} AND seq = 2",
