@@ -100,11 +100,15 @@ ERASURES = Statement(
 
 
 class Fate(NamedTuple):
-    """What becomes of a branch that no session owns any more: its positions up to ``kept`` stay for other lines."""
+    """What becomes of a branch that no session owns any more: its positions up to ``kept`` stay for other lines.
+
+    It ``stays`` itself where another branch hangs on it, be it without any position.
+    """
 
     branch: int
     first: int
     kept: int
+    stays: bool
 
 
 def erase(connection: Connection, session_id: str, *, now: Now = None) -> Erasure:
@@ -150,10 +154,10 @@ def _fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
     fates = []
     for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
         lost = owner is None or owner == session_id
-        kept = needed.setdefault(branch, parent_position)
+        stays = branch in needed
         if lost:
-            fates.append(Fate(branch, parent_position + 1, kept))
-        if parent is not None and (not lost or kept > parent_position):
+            fates.append(Fate(branch, parent_position + 1, needed.setdefault(branch, parent_position), stays))
+        if parent is not None and (stays or not lost):
             needed[parent] = max(needed.get(parent, 0), parent_position)
     return fates
 
@@ -168,7 +172,7 @@ def _count(connection: Connection, tree_id: int, fate: Fate) -> tuple[int, int]:
 def _erase_branch(connection: Connection, tree_id: int, fate: Fate) -> None:
     for statement in DELETE_BEYOND:
         statement.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.kept)
-    if fate.kept < fate.first:
-        DELETE_BRANCH.run(connection, tree_id=tree_id, branch=fate.branch)
-    else:
+    if fate.stays:
         DISOWN_BRANCH.run(connection, tree=tree_id, number=fate.branch)
+    else:
+        DELETE_BRANCH.run(connection, tree_id=tree_id, branch=fate.branch)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
 
 from . import lines
 from .clock import Now, given
 from .errors import NothingToUndo
 from .lines import Pointer
 from .records import HeadMove, Session
-from .schema import BIG, branches, head_moves, sessions
+from .schema import BIG, branches, compaction_records, head_moves, sessions
 from .sessions import INSERT_BRANCH, checked_text, claim, insert_session, newest_record, session
 from .statements import Statement
 
@@ -28,6 +30,19 @@ POINT_TO = Statement(
         last_rewind=bindparam("rewind"),
         updated_at=bindparam("now"),
     )
+)
+STEM = Statement(
+    select(
+        branches.c.parent_branch,
+        branches.c.parent_position,
+        branches.c.records_seen,
+        exists().where(
+            compaction_records.c.tree_id == bindparam("tree_id"),
+            compaction_records.c.branch == bindparam("branch"),
+            compaction_records.c.head == bindparam("position"),
+            compaction_records.c.compaction <= bindparam("newest"),
+        ),
+    ).where(branches.c.tree_id == bindparam("tree_id"), branches.c.branch == bindparam("branch"))
 )
 NEXT_MOVE = Statement(
     select(func.coalesce(func.max(head_moves.c.move), 0) + 1).where(
@@ -78,10 +93,10 @@ def fork(
     row = FORKED_SESSION.row(connection, tree_id=pointer.tree_id, session_id=source)
     assert row is not None
     values = dict(zip(sessions.columns.keys(), row, strict=True))
-    branch, parent_branch, parent_position = _next_branch(connection, pointer, position)
+    stem = _next_branch(connection, pointer, position)
     values |= {
         "id": claim(connection, session_id, pointer.tree_id, moment),
-        "head_branch": branch,
+        "head_branch": stem.number,
         "head": position,
         "last_rewind": None,
         "created_at": moment,
@@ -90,8 +105,10 @@ def fork(
         "forked_at": position,
         "title": values["title"] if title is None else checked_text("title", title),
     }
-    created = insert_session(connection, values, parent_branch=parent_branch, parent_position=parent_position)
-    target = pointer._replace(session_id=created.id, branch=branch, head=position, last_rewind=None)
+    created = insert_session(
+        connection, values, parent=stem.parent, position=stem.position, records_seen=stem.records_seen
+    )
+    target = pointer._replace(session_id=created.id, branch=stem.number, head=position, last_rewind=None)
     _log_move(connection, "fork", pointer, target, moment)
     return created
 
@@ -106,18 +123,18 @@ def rewind(connection: Connection, session_id: str, to: int, *, now: Now = None)
     position = lines.position(pointer, -1 if to is None else to)
     if position == pointer.head:
         return session(connection, session_id)
-    branch, parent_branch, parent_position = _next_branch(connection, pointer, position)
+    stem = _next_branch(connection, pointer, position)
     INSERT_BRANCH.run(
         connection,
         tree_id=pointer.tree_id,
-        branch=branch,
-        parent_branch=parent_branch,
-        parent_position=parent_position,
+        branch=stem.number,
+        parent_branch=stem.parent,
+        parent_position=stem.position,
         session_id=session_id,
         created_at=moment,
-        records_seen=newest_record(connection, pointer.tree_id),
+        records_seen=stem.records_seen,
     )
-    target = pointer._replace(branch=branch, head=position)
+    target = pointer._replace(branch=stem.number, head=position)
     move = _log_move(connection, "rewind", pointer, target, moment)
     return _point(connection, target, move, moment)
 
@@ -146,12 +163,33 @@ def moves(connection: Connection, session_id: str) -> list[HeadMove]:
     return [HeadMove._make(row) for row in rows]
 
 
-def _next_branch(connection: Connection, pointer: Pointer, position: int) -> tuple[int, int | None, int]:
-    """Return a new branch's number and what it hangs on: the ancestor that really holds the position."""
+class _Stem(NamedTuple):
+    """What a new branch hangs on, at which position, and the newest record of its past that it may know."""
+
+    number: int
+    parent: int | None
+    position: int
+    records_seen: int
+
+
+def _next_branch(connection: Connection, pointer: Pointer, position: int) -> _Stem:
+    """Return a new branch's number and what it hangs on: the ancestor that really holds the position.
+
+    A branch that begins at the position and was compacted there is hung on too, though it holds no message: its
+    records are of the line. What the line may not know of an ancestor's later records, the new branch may not either.
+    """
     row = NEXT_BRANCH.row(connection, tree_id=pointer.tree_id)
     assert row is not None
-    holders = lines.segments(connection, pointer, position, position) if position else []
-    return row[0], holders[0].branch if holders else None, position
+    branch, seen = pointer.branch, newest_record(connection, pointer.tree_id)
+    while True:
+        stem = STEM.row(connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen)
+        assert stem is not None
+        parent, parent_position, records_seen, recorded = stem
+        if position > parent_position or (position == parent_position and recorded):
+            return _Stem(row[0], branch, position, seen)
+        if parent is None:
+            return _Stem(row[0], None, position, seen)
+        branch, seen = parent, records_seen
 
 
 def _log_move(connection: Connection, kind: str, source: Pointer, target: Pointer, moment: int) -> int:

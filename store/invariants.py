@@ -61,8 +61,11 @@ SELECT b.tree_id, b.branch, b.parent_branch, b.parent_position FROM branches b
 WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >= b.branch
     OR (b.parent_branch IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM branches p
-        JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = b.parent_position
-        WHERE p.tree_id = b.tree_id AND p.branch = b.parent_branch AND p.parent_position < m.seq))
+        LEFT JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = b.parent_position
+        WHERE p.tree_id = b.tree_id AND p.branch = b.parent_branch
+            AND (p.parent_position < m.seq OR (p.parent_position = b.parent_position AND EXISTS (
+                SELECT 1 FROM compaction_records c
+                WHERE c.tree_id = p.tree_id AND c.branch = p.branch AND c.head = p.parent_position)))))
 -- tree {0}, branch {1}, {2} {3}: is about position {4}, beyond the end of its branch
 SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
     SELECT tree_id, branch, 'compaction' AS kind, compaction AS number, head AS position FROM compaction_records

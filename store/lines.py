@@ -98,19 +98,20 @@ TREE_LOCK = Statement(
 
 
 def segments_cte() -> CTE:
-    """Build the walk from a head branch up to the ancestor that holds the position ``start``."""
+    """Build the runs that hold the positions ``start`` to ``last``: up from a head branch, then cut to the range."""
+    start, last = bindparam("start", type_=BIG), bindparam("last", type_=BIG)
     top = (
         select(
             branches.c.branch,
             branches.c.parent_branch,
             (branches.c.parent_position + literal_column("1")).label("first"),
-            bindparam("last", type_=BIG).label("last"),
+            last.label("last"),
         )
         .where(branches.c.tree_id == bindparam("tree_id"), branches.c.branch == bindparam("branch"))
-        .cte("segments", recursive=True)
+        .cte("walk", recursive=True)
     )
-    parents, last = branches.alias("parents"), bindparam("last", type_=BIG)
-    return top.union_all(
+    parents = branches.alias("parents")
+    walk = top.union_all(
         select(
             parents.c.branch,
             parents.c.parent_branch,
@@ -118,14 +119,14 @@ def segments_cte() -> CTE:
             case((top.c.first <= last, top.c.first - literal_column("1")), else_=last),
         )
         .join(top, parents.c.branch == top.c.parent_branch)
-        .where(parents.c.tree_id == bindparam("tree_id"), top.c.first > bindparam("start"))
+        .where(parents.c.tree_id == bindparam("tree_id"), top.c.first > start)
     )
+    first = case((walk.c.first < start, start), else_=walk.c.first)
+    return select(walk.c.branch, first.label("first"), walk.c.last).where(first <= walk.c.last).cte("segments")
 
 
 _walk = segments_cte()
-SEGMENTS = Statement(
-    select(_walk.c.branch, _walk.c.first, _walk.c.last).where(_walk.c.first <= _walk.c.last).order_by(_walk.c.first)
-)
+SEGMENTS = Statement(select(_walk.c.branch, _walk.c.first, _walk.c.last).order_by(_walk.c.first))
 
 
 def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
@@ -168,7 +169,7 @@ def segments(connection: Connection, pointer: Pointer, start: int, last: int) ->
     if pointer.parent_position < start:
         return [Segment(pointer.branch, start, last)]
     rows = SEGMENTS.rows(connection, tree_id=pointer.tree_id, branch=pointer.branch, start=start, last=last)
-    return [Segment(branch, max(first, start), end) for branch, first, end in rows]
+    return [Segment._make(row) for row in rows]
 
 
 def position(pointer: Pointer, given: int | None) -> int:

@@ -107,7 +107,7 @@ def create_session(
         "project_root": checked_text("project_root", None if project_root is None else os.fspath(project_root)),
         "metadata": _metadata_text(metadata),
     }
-    return insert_session(connection, values, parent_branch=None, parent_position=0)
+    return insert_session(connection, values)
 
 
 def session(connection: Connection, session_id: str) -> Session:
@@ -169,18 +169,23 @@ def claim(connection: Connection, session_id: str | None, tree_id: int, moment: 
 
 
 def insert_session(
-    connection: Connection, values: dict[str, Any], *, parent_branch: int | None, parent_position: int
+    connection: Connection,
+    values: dict[str, Any],
+    *,
+    parent: int | None = None,
+    position: int = 0,
+    records_seen: int = 0,
 ) -> Session:
-    """Write a session and the branch that its head is on."""
+    """Write a session and the branch that its head is on; a fork's hangs on a parent at a position."""
     INSERT_BRANCH.run(
         connection,
         tree_id=values["tree_id"],
         branch=values["head_branch"],
-        parent_branch=parent_branch,
-        parent_position=parent_position,
+        parent_branch=parent,
+        parent_position=position,
         session_id=values["id"],
         created_at=values["created_at"],
-        records_seen=newest_record(connection, values["tree_id"]),
+        records_seen=records_seen,
     )
     INSERT_SESSION.run(connection, **values)
     return session(connection, values["id"])

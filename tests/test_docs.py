@@ -241,12 +241,12 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("mark", ["demo", "tests"])
 def test_commands_to_paste(mark: str) -> None:
-    """The two commands of the README are one line each, begin from nothing and do not stand in each other's way."""
+    """The two commands of the README are one line each, begin from a checkout or nothing, and share a folder."""
     text = documented("README.md")
     assert text.count(f"<!-- {mark} -->") == 1
     (line,) = text.partition(f"<!-- {mark} -->\n```sh\n")[2].partition("\n```")[0].splitlines()
-    assert line.startswith("git clone ")
-    assert f" convostore-{mark} && cd convostore-{mark} && python3 -m venv .venv && " in line
+    assert line.startswith("test -f pyproject.toml || git clone ")
+    assert " . && python3 -m venv .venv && " in line
 
 
 def test_readme_is_short() -> None:

@@ -1,8 +1,12 @@
-WITH RECURSIVE segments(branch, parent_branch, first, last) AS 
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS 
 (SELECT branches.branch AS branch, branches.parent_branch AS parent_branch, branches.parent_position + 1 AS first, :last AS last 
 FROM branches 
-WHERE branches.tree_id = :tree_id AND branches.branch = :branch UNION ALL SELECT parents.branch AS branch, parents.parent_branch AS parent_branch, parents.parent_position + 1 AS anon_1, CASE WHEN (segments.first <= :last) THEN segments.first - 1 ELSE :last END AS anon_2 
-FROM branches AS parents JOIN segments ON parents.branch = segments.parent_branch 
-WHERE parents.tree_id = :tree_id AND segments.first > :start)
+WHERE branches.tree_id = :tree_id AND branches.branch = :branch UNION ALL SELECT parents.branch AS branch, parents.parent_branch AS parent_branch, parents.parent_position + 1 AS anon_1, CASE WHEN (walk.first <= :last) THEN walk.first - 1 ELSE :last END AS anon_2 
+FROM branches AS parents JOIN walk ON parents.branch = walk.parent_branch 
+WHERE parents.tree_id = :tree_id AND walk.first > :start), 
+segments AS 
+(SELECT walk.branch AS branch, CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END AS first, walk.last AS last 
+FROM walk 
+WHERE CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END <= walk.last)
  SELECT tool_results.branch, tool_results.seq, tool_results.tool_name, coalesce(tool_kinds.kind, 'other') AS coalesce_1, tool_results.exit_code, tool_results.error_prefix, tool_results.status, tool_calls.arguments_form, tool_calls.arguments 
 FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN segments AS holders ON tool_results.call_seq BETWEEN holders.first AND holders.last LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id AND tool_calls.branch = holders.branch AND tool_calls.seq = tool_results.call_seq AND tool_calls.position = tool_results.call_position ORDER BY tool_results.seq

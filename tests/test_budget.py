@@ -1,0 +1,321 @@
+"""When a view should be compacted: triggers, real usage, what holds back, and numbers that are those of the view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conversations import NOW, conversations, policies
+from hypothesis import given, settings
+
+from store import Policy, Store
+from store.budget import reaches
+from store.errors import InvalidValue, SessionNotFound
+from store.tokens import PLAIN_KEYS, estimate, message_tokens
+
+Message = dict[str, Any]
+WORDS = "some words to count " * 20
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A store for all tests: each begins sessions, and so trees, of its own."""
+    with Store(":memory:", durability="normal") as opened:
+        yield opened
+
+
+def chat(count: int, text: str = WORDS) -> list[Message]:
+    """Users and assistants in turn."""
+    return [{"role": "assistant" if i % 2 else "user", "content": f"{i} {text}"} for i in range(count)]
+
+
+def begun(store: Store, messages: list[Message]) -> str:
+    """A session with these messages."""
+    session_id = store.create_session().id
+    store.append(session_id, messages)
+    return session_id
+
+
+def broken(request: Any) -> str:
+    """A summarizer that fails."""
+    raise RuntimeError("no model")
+
+
+# --- ratios -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "window", "overflow", "compact"),
+    [
+        (90, 100, True, True),
+        (89, 100, False, True),
+        (80, 100, False, True),
+        (79, 100, False, False),
+        (5, 0, False, False),
+    ],
+)
+def test_shares_of_the_window(tokens: int, window: int, overflow: bool, compact: bool) -> None:
+    """S3.25, S3.26: from the ratio on; an unknown window is never reached (A3.11)."""
+    policy = Policy.named("token_ratio")
+    assert reaches(tokens, policy.overflow_ratio, window) is overflow
+    assert reaches(tokens, policy.trigger_ratio, window) is compact
+
+
+def test_ratios_are_compared_in_whole_numbers() -> None:
+    """A4.21: 0.07 * 100 is 7.000000000000001, and seven tokens of a hundred are seven per cent."""
+    assert not 7 >= 0.07 * 100
+    assert reaches(7, 0.07, 100)
+    assert reaches(160_000, 0.8, 200_000)
+    assert not reaches(159_999, 0.8, 200_000)
+    assert reaches(8 * 10**25, 0.8, 10**26)
+    assert not reaches(8 * 10**25 - 1, 0.8, 10**26)
+
+
+def test_soft_and_hard(store: Store) -> None:
+    """A3.2: from 0.8 on it had better be compacted, from 0.9 on it must be."""
+    session_id = begun(store, chat(40))
+    policy = Policy.named("token_ratio")
+    tokens = store.check(session_id, policy, 0).tokens
+    windows = {"below": tokens * 2, "soft": tokens * 100 // 85, "hard": tokens * 100 // 95}
+    found = {name: store.check(session_id, policy, window)[:2] for name, window in windows.items()}
+    assert found == {"below": (False, False), "soft": (False, True), "hard": (True, True)}
+
+
+def test_what_overflows_by_its_real_usage_is_compacted(store: Store) -> None:
+    """An estimate that is too low does not stand against what the provider counted (A3.10)."""
+    session_id = begun(store, chat(40))
+    check = store.check(session_id, Policy.named("token_ratio"), 1_000_000, last_usage=950_000)
+    assert (check.overflow, check.should_compact) == (True, True)
+
+
+@pytest.mark.parametrize("policy", [Policy.named(name) for name in ("default", "raw", "token_ratio")])
+@pytest.mark.parametrize("window", [None, 0])
+def test_an_unknown_window_never_overflows(store: Store, policy: Policy, window: int | None) -> None:
+    """A3.11."""
+    check = store.check(begun(store, chat(40)), policy, window, last_usage=10**12)
+    assert (check.overflow, check.should_compact) == (False, False)
+
+
+@pytest.mark.parametrize("bad", [-1, True, 1.5, "100"])
+@pytest.mark.parametrize("name", ["max_tokens", "last_usage"])
+def test_what_is_no_number_of_tokens_is_refused(store: Store, name: str, bad: Any) -> None:
+    """A3.11."""
+    session_id = begun(store, chat(2))
+    with pytest.raises(InvalidValue, match=name):
+        store.check(session_id, Policy(), **{name: bad})
+
+
+@pytest.mark.parametrize("bad", [{"input": -1, "output": 0}, {"input": 0, "output": True}, {"input": 1, "output": 2.0}])
+def test_what_is_no_usage_is_refused(store: Store, bad: Any) -> None:
+    """Nothing is recorded then."""
+    session_id = begun(store, chat(2))
+    with pytest.raises(InvalidValue):
+        store.record_usage(session_id, **bad)
+    assert store.view(session_id).stats.unchanged_tokens is None
+
+
+def test_an_unknown_session_is_said(store: Store) -> None:
+    """By each of them."""
+    for call in (
+        lambda: store.check("nobody", Policy()),
+        lambda: store.compact("nobody", Policy()),
+        lambda: store.compact_if_needed("nobody", Policy()),
+        lambda: store.compactions("nobody"),
+        lambda: store.undo_compaction("nobody", 1),
+        lambda: store.record_usage("nobody", input=1, output=1),
+    ):
+        with pytest.raises(SessionNotFound):
+            call()
+
+
+# --- triggers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "text", "count", "compact"),
+    [(159_999, "xx", 3, False), (159_999, "xxx", 3, True), (160_000, "", 3, True), (199_000, "", 2, False)],
+)
+def test_the_last_usage_and_a_third_of_the_input(
+    store: Store, usage: int, text: str, count: int, compact: bool
+) -> None:
+    """S4.36: eight tenths of the window, and at least three messages."""
+    session_id = begun(store, chat(3, "x")[:count])
+    policy = Policy.named("turns", keep_turns=1)
+    assert store.check(session_id, policy, last_usage=usage, user_input=text).should_compact is compact
+    assert store.check(session_id, policy, 200_000, usage, text).should_compact is compact
+    store.record_usage(session_id, input=usage - 10, output=10)
+    assert store.check(session_id, policy, user_input=text).should_compact is compact
+
+
+@pytest.mark.parametrize(("count", "compact"), [(38, False), (39, False), (40, True), (41, True)])
+def test_forty_messages(store: Store, count: int, compact: bool) -> None:
+    """S2.3, S2.30: tool results and calls count as well (A2.15)."""
+    assert store.check(begun(store, chat(count)), Policy.named("message_count")).should_compact is compact
+    call = {"id": "c", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    tool = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c"}]
+    turns = [{"role": "user", "content": "go"}, *tool * 6] * 4
+    assert store.check(begun(store, turns[-count:]), Policy.named("message_count")).should_compact is compact
+
+
+def test_an_absolute_number_of_tokens(store: Store) -> None:
+    """The share of a window of a million is never reached in time."""
+    session_id = begun(store, chat(40))
+    tokens = store.check(session_id, Policy()).tokens
+    for limit, compact in ((tokens, True), (tokens + 1, False)):
+        policy = Policy(trigger_tokens=limit, trigger_ratio=0.8)
+        assert store.check(session_id, policy, 1_000_000).should_compact is compact
+    assert store.check(session_id, Policy(trigger_tokens=tokens + 1), user_input="xxx").should_compact
+
+
+def test_no_trigger_never_compacts(store: Store) -> None:
+    """The default and raw policies have none."""
+    session_id = begun(store, chat(100))
+    for name in ("default", "raw"):
+        assert store.compact_if_needed(session_id, Policy.named(name), max_tokens=10, last_usage=10**9) is None
+    assert store.compactions(session_id) == []
+
+
+def test_what_came_after_the_last_request_counts(store: Store) -> None:
+    """A4.7, A4.8: a long tool loop does not overflow unseen, though its last usage was low."""
+    session_id = begun(store, chat(6, "x"))
+    policy = Policy.named("turns", keep_turns=1, context_window=10_000)
+    store.record_usage(session_id, input=500, output=20)
+    assert not store.check(session_id, policy).should_compact
+    store.append(session_id, [{"role": "assistant", "content": "y" * 40_000}])
+    assert store.check(session_id, policy).should_compact
+
+
+def test_a_usage_is_stale_after_a_compaction(store: Store) -> None:
+    """A4.8: until the next one the estimate of the new view counts; after an undo the same."""
+    session_id = begun(store, chat(60))
+    policy = Policy.named("turns", keep_turns=1, context_window=100_000)
+    store.record_usage(session_id, input=90_000, output=1, now=NOW)
+    assert store.check(session_id, policy, now=NOW).should_compact
+    made = store.compact(session_id, policy, now=NOW + 1)
+    assert made.outcome == "applied"
+    check = store.check(session_id, policy, now=NOW + 1)
+    assert (check.should_compact, check.tokens) == (False, made.tokens_after)
+    store.append(session_id, chat(2))
+    store.record_usage(session_id, input=90_000, output=1, now=NOW + 2)
+    assert store.check(session_id, policy, now=NOW + 2).should_compact
+    store.record_usage(session_id, input=0, output=0, now=NOW + 3)
+    store.undo_compaction(session_id, made.id, now=NOW + 4)
+    assert store.check(session_id, policy, now=NOW + 4).tokens > check.tokens
+
+
+def test_a_usage_of_before_a_rewind_counts_no_more(store: Store) -> None:
+    """It was of messages that the line no longer has; undoing the rewind brings both back."""
+    session_id = begun(store, chat(10))
+    policy = Policy.named("turns", keep_turns=1)
+    store.record_usage(session_id, input=170_000, output=0)
+    store.rewind(session_id, 8)
+    assert not store.check(session_id, policy).should_compact
+    store.undo_rewind(session_id)
+    assert store.check(session_id, policy).should_compact
+
+
+def test_a_suggestion_says_what_would_be_saved(store: Store) -> None:
+    """S3.22, A3.14: at most what is hidden; nothing where nothing is suggested, and why (A3.13)."""
+    session_id = begun(store, chat(40))
+    policy = Policy.named("message_count")
+    check = store.check(session_id, policy)
+    hidden = store.plan_compaction(session_id, policy).tokens_hidden
+    assert check.reason == "40 messages"
+    assert 0 < check.estimated_savings < hidden < check.tokens
+    below = store.check(session_id, Policy())
+    assert below[1:2] + below[3:] == (False, 0, "below every trigger of the policy")
+    few = store.check(begun(store, chat(8)), Policy.named("token_ratio"), 100)
+    assert (few.overflow, few.should_compact, few.estimated_savings) == (True, False, 0)
+    assert "nothing to compact" in few.reason
+
+
+def test_savings_are_those_of_the_view(store: Store) -> None:
+    """What a rule replaced already is not saved a second time."""
+    call = {"id": "c", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    output = {"role": "tool", "tool_call_id": "c", "content": '{"stdout":"' + "x" * 40_000 + '"}', "timestamp": 0}
+    group = [{"role": "user", "content": "run"}, {"role": "assistant", "content": None, "tool_calls": [call]}, output]
+    session_id = begun(store, group * 10)
+    policy = Policy(trigger_messages=1, terminal_keep=0, terminal_max_age=0)
+    check = store.check(session_id, policy, now=NOW)
+    assert check.tokens < 1000
+    assert check.estimated_savings < check.tokens
+    made = store.compact(session_id, policy, lambda request: "short", now=NOW)
+    assert 0 < made.tokens_after < made.tokens_before == check.tokens
+    assert made.tokens_after == store.check(session_id, policy, now=NOW).tokens
+
+
+# --- what holds back --------------------------------------------------------------------------------------------------
+
+
+def test_after_three_failures_nothing_is_tried_until_a_new_turn(store: Store) -> None:
+    """A2.8: a model that is down is not asked after every message."""
+    session_id = begun(store, chat(41))
+    policy = Policy.named("message_count")
+    outcomes = []
+    for _ in range(5):
+        made = store.compact_if_needed(session_id, policy, broken, reason="tool_execution")
+        outcomes.append(made and made.outcome)
+        store.append(session_id, {"role": "assistant", "content": "still here"})
+    assert outcomes == ["failed", "failed", "failed", None, None]
+    check = store.check(session_id, policy)
+    assert not check.should_compact
+    assert "3 attempts failed" in check.reason
+    store.append(session_id, {"role": "user", "content": "a new turn"})
+    again = store.compact_if_needed(session_id, policy, lambda request: "worked")
+    assert again is not None
+    assert again.outcome == "applied"
+
+
+def test_a_manual_compaction_is_always_tried(store: Store) -> None:
+    """Somebody asked for it."""
+    session_id = begun(store, chat(41))
+    policy = Policy.named("message_count", back_off_after=1)
+    assert store.compact(session_id, policy, broken).outcome == "failed"
+    assert not store.check(session_id, policy).should_compact
+    assert store.compact(session_id, policy, lambda request: "worked").outcome == "applied"
+
+
+def test_no_more_than_so_many_compactions_in_a_turn(store: Store) -> None:
+    """S3.33: a floor above the trigger does not loop; a new turn begins anew (A3.4)."""
+    session_id = begun(store, chat(60))
+    policy = Policy(trigger_messages=2, window_messages=4, max_iterations=3, facts_chars=0)
+    made = [store.compact_if_needed(session_id, policy, lambda request: "short") for _ in range(5)]
+    assert [each and each.outcome for each in made] == ["applied", "applied", "applied", None, None]
+    assert "3 times in this turn" in store.check(session_id, policy).reason
+    store.append(session_id, chat(1))
+    assert store.compact_if_needed(session_id, policy, lambda request: "short")
+
+
+# --- the same numbers -------------------------------------------------------------------------------------------------
+
+
+def sent_tokens(view: Any, raw: list[Any]) -> int:
+    """The tokens of a view without its repairs: made-up messages apart, left-out ones back in."""
+    left_out = sum(message_tokens(raw[seq - 1].message, estimate) for seq in view.stats.left_out)
+    return left_out + sum(each.tokens for each in view.entries if each.seq is not None or each.rule == "summary")
+
+
+READY = [Policy.named(name) for name in ("default", "message_count", "token_ratio", "turns", "raw")]
+
+
+@settings(max_examples=40, deadline=None)
+@given(messages=conversations, policy=policies)
+def test_a_check_counts_what_the_view_sends(store: Store, messages: list[Message], policy: Policy) -> None:
+    """By the estimate, before a compaction and after it, by every policy; of odd replaced results it is not exact."""
+    session_id = begun(store, [*messages, {"role": "user", "content": "and now?"}])
+    raw = store.messages(session_id)
+    for _ in range(2):
+        for each in (policy, *READY, policy.model_copy(update={"summary_heading": "[summary]"})):
+            view = store.view(session_id, each, now=NOW)
+            replaced = [raw[entry.seq - 1].message for entry in view.entries if entry.seq and entry.tokens_saved]
+            odd = sum(not _is_plain(message) for message in replaced)
+            difference = store.check(session_id, each, now=NOW).tokens - sent_tokens(view, raw)
+            assert abs(difference) <= 800 * odd, each
+        made = store.compact(session_id, policy, lambda request: "a summary", now=NOW)
+        if made.outcome == "applied":
+            assert made.tokens_after == store.check(session_id, policy, now=NOW).tokens
+
+
+def _is_plain(message: Message) -> bool:
+    return message.keys() <= PLAIN_KEYS and isinstance(message.get("content"), str)

@@ -1,0 +1,849 @@
+"""Compactions: what is asked, what is recorded, what the view shows then, and how forks and rewinds follow."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conversations import NOW, refusals
+
+from store import AsyncStore, Policy, Store
+from store.errors import CompactionError, InvalidPolicy, InvalidValue
+from store.summaries import FileChange, KeyAction, Summary, SummaryRequest
+
+Message = dict[str, Any]
+COUNT = Policy.named("message_count")
+RATIO = Policy.named("token_ratio")
+TURNS = Policy.named("turns")
+HEADING = "[对话摘要 - 早期上下文]"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A store for all tests: each begins sessions, and so trees, of its own."""
+    with Store(":memory:", durability="normal") as opened:
+        yield opened
+
+
+def chat(count: int, first: int = 0) -> list[Message]:
+    """Users and assistants in turn."""
+    return [
+        {"role": "assistant" if i % 2 else "user", "content": f"消息 {i} " + "说的话" * 20}
+        for i in range(first, first + count)
+    ]
+
+
+def begun(store: Store, messages: list[Message]) -> str:
+    """A session with these messages."""
+    session_id = store.create_session().id
+    store.append(session_id, messages)
+    return session_id
+
+
+def short(request: SummaryRequest) -> str:
+    """A summarizer."""
+    return "对话摘要：他们谈过"
+
+
+def contents(store: Store, session_id: str, policy: Policy = COUNT) -> list[Any]:
+    """What a view says."""
+    return [message["content"] for message in store.view(session_id, policy, now=NOW).messages]
+
+
+def query(store: Store, session_id: str, text: str) -> list[dict[str, Any]]:
+    """Rows of a session's tree."""
+    with store.database.reading() as connection:
+        rows = connection.exec_driver_sql(
+            f"SELECT * FROM {text} WHERE tree_id = (SELECT tree_id FROM session_ids WHERE id = '{session_id}')"
+        )
+        return [dict(row) for row in rows.mappings()]
+
+
+# --- the ready policies -----------------------------------------------------------------------------------------------
+
+
+def test_the_constants_of_the_specification() -> None:
+    """S2.3-S2.7, S2.17; S3.4-S3.10; S4.23, S4.32, S4.36."""
+    assert (COUNT.trigger_messages, COUNT.window_messages, COUNT.keep_messages) == (40, 30, 10)
+    assert (COUNT.summary_max_chars, COUNT.hard_limit, COUNT.transcript_max_chars) == (1500, 50, 12_000)
+    assert (COUNT.summary_heading, COUNT.prompt, COUNT.on_failure) == (HEADING, "summary_zh", "trim")
+    assert (RATIO.trigger_ratio, RATIO.overflow_ratio, RATIO.keep_messages) == (0.8, 0.9, 10)
+    assert (RATIO.summary_max_chars, RATIO.parts_to_keep, RATIO.max_iterations) == (500, ("text",), 3)
+    assert (RATIO.on_failure, RATIO.previous_summary) == ("skip", "fold")
+    assert (TURNS.trigger_usage, TURNS.context_window, TURNS.min_messages) == (0.8, 200_000, 3)
+    assert (TURNS.keep_turns, TURNS.summary_timeout, TURNS.prompt) == (10, 120.0, "archive")
+    assert (TURNS.on_failure, TURNS.previous_summary) == ("truncate", "append")
+
+
+# --- what a summarizer is asked ---------------------------------------------------------------------------------------
+
+
+def test_a_summarizer_is_given_all_of_what_is_removed(store: Store) -> None:
+    """The raw messages of the range in order, a transcript of each, and the prompt with both in it."""
+    session_id = begun(store, chat(40))
+    asked: list[SummaryRequest] = []
+    store.compact(session_id, COUNT, lambda request: str(asked.append(request)))
+    [request] = asked
+    assert request.messages == chat(30)
+    assert (request.first, request.last, request.max_chars, request.previous_summary) == (1, 30, 1500, None)
+    for message in chat(30):
+        label = "[用户]: " if message["role"] == "user" else "[助手]: "
+        assert f"{label}{message['content']}\n\n" in request.transcript
+    assert request.transcript.strip() in request.prompt
+    assert "1500" in request.prompt
+
+
+def test_a_summarizer_reads_raw_text(store: Store) -> None:
+    """X.7: never the placeholder that the view has in its place."""
+    call = {"id": "c", "type": "function", "function": {"name": "terminal-execute", "arguments": "{}"}}
+    old = {"role": "tool", "tool_call_id": "c", "content": '{"stdout":"the answer is 42"}', "timestamp": 0}
+    session_id = begun(store, [*chat(1), {"role": "assistant", "tool_calls": [call]}, old, *chat(39)])
+    policy = COUNT.model_copy(update={"terminal_keep": 0})
+    assert policy.terminal_placeholder in contents(store, session_id, policy)
+    asked: list[SummaryRequest] = []
+    store.compact(session_id, policy, lambda request: str(asked.append(request)), now=NOW)
+    assert asked[0].messages[2] == old
+    assert "the answer is 42" in asked[0].transcript
+
+
+def test_system_messages_are_not_summarised(store: Store) -> None:
+    """S2.22, S2.36: they are no part of the transcript, and stay in the view."""
+    session_id = begun(store, [{"role": "system", "content": "SECRET"}, *chat(40)])
+    asked: list[SummaryRequest] = []
+    store.compact(session_id, COUNT, lambda request: str(asked.append(request)))
+    assert "SECRET" not in asked[0].prompt
+    assert contents(store, session_id)[0] == "SECRET"
+    assert contents(store, session_id)[1].startswith(HEADING)
+
+
+def test_what_does_not_fit_into_a_transcript_is_not_hidden(store: Store) -> None:
+    """A2.7: the first twelve thousand characters of thirty long messages would leave the last ones unsummarised."""
+    long = [{**message, "content": f"{i}:" + "长" * 3000} for i, message in enumerate(chat(60))]
+    session_id = begun(store, long)
+    policy = COUNT.model_copy(update={"window_messages": None, "transcript_max_chars": 3000})
+    asked: list[SummaryRequest] = []
+    made = store.compact(session_id, policy, lambda request: str(asked.append(request)))
+    assert made.outcome == "applied"
+    assert made.hidden is not None
+    assert 10 < made.hidden[1] < 50
+    assert len(asked[0].transcript) <= 3000
+    assert [f"{i}:" in asked[0].transcript for i in range(made.hidden[1])] == [True] * made.hidden[1]
+    assert store.compact(session_id, policy, short).hidden[0] == made.hidden[1] + 1  # type: ignore[index]
+
+
+def test_messages_that_no_transcript_takes_stay(store: Store) -> None:
+    """Rather than to be removed unseen; the extractive summarizer reads the messages themselves and takes them all."""
+    calls = [{"id": f"{i}", "type": "function", "function": {"name": "shell", "arguments": "{}"}} for i in range(400)]
+    results = [{"role": "tool", "tool_call_id": f"{i}", "content": "output"} for i in range(400)]
+    session_id = begun(store, [{"role": "assistant", "tool_calls": calls}, *results, *chat(12)])
+    policy = Policy(transcript_max_chars=1000, keep_messages=12)
+    refused = store.compact(session_id, policy, short)
+    assert (refused.outcome, refused.id) == ("nothing", None)
+    assert "longer than a transcript" in str(refused.error)
+    assert store.compact(session_id, policy).hidden == (1, 401)
+
+
+def test_the_earlier_summary_is_carried(store: Store) -> None:
+    """A2.4: it is given to be carried into the new one, which then stands alone; nothing else is summarised twice."""
+    session_id = begun(store, chat(40))
+    first = store.compact(session_id, COUNT, lambda request: "alpha is the code")
+    store.append(session_id, chat(30, 40))
+    asked: list[SummaryRequest] = []
+
+    def second(request: SummaryRequest) -> str:
+        asked.append(request)
+        return f"{request.previous_summary}, and beta"
+
+    made = store.compact(session_id, COUNT, second)
+    assert asked[0].previous_summary == "alpha is the code"
+    assert "alpha is the code" in asked[0].prompt
+    assert asked[0].messages == chat(30, 30)
+    assert contents(store, session_id)[0] == f"{HEADING}\nalpha is the code, and beta"
+    assert [first.hidden, made.hidden] == [(1, 30), (31, 60)]
+    rows = query(store, session_id, "summaries")
+    assert [(row["first"], row["last"], row["supersedes"]) for row in rows] == [(1, 30, None), (1, 60, 1)]
+
+
+def test_archived_summaries_are_never_written_again(store: Store) -> None:
+    """S4.21, S4.28: each new one stands behind the earlier ones, as a system message."""
+    session_id = begun(store, chat(40))
+    store.compact(session_id, TURNS, lambda request: f"first {request.previous_summary}")
+    store.append(session_id, chat(20, 40))
+    store.compact(session_id, TURNS, lambda request: f"second {request.previous_summary}")
+    view = store.view(session_id, TURNS)
+    assert [message["content"] for message in view.messages[:2]] == ["first None", "second None"]
+    assert [message["role"] for message in view.messages[:3]] == ["system", "system", "user"]
+
+
+# --- what the view shows ----------------------------------------------------------------------------------------------
+
+
+def test_forty_messages_become_eleven(store: Store) -> None:
+    """S2.8, S2.11, S2.31, S2.33: one system message with the heading, then the last ten as they were."""
+    session_id = begun(store, chat(40))
+    made = store.compact_if_needed(session_id, COUNT, lambda request: "对话摘要：x")
+    view = store.view(session_id, COUNT)
+    assert made is not None
+    assert (made.messages_before, made.messages_after, len(view.messages)) == (40, 11, 11)
+    assert view.messages[0] == {"role": "system", "content": f"{HEADING}\n对话摘要：x"}
+    assert view.messages[1:] == chat(40)[-10:]
+
+
+def test_thirty_eight_messages_stay(store: Store) -> None:
+    """S2.30."""
+    session_id = begun(store, chat(38))
+    assert store.compact_if_needed(session_id, COUNT, short) is None
+    assert store.view(session_id, COUNT).messages == chat(38)
+
+
+def test_a_summary_stands_directly_before_what_is_kept(store: Store) -> None:
+    """S3.30: behind the system messages (S3.45), and explains itself."""
+    session_id = begun(store, [{"role": "system", "content": "rules"}, *chat(30)])
+    made = store.compact(session_id, RATIO, short)
+    view = store.view(session_id, RATIO)
+    assert [entry.rule for entry in view.entries[:3]] == [None, "summary", None]
+    assert [entry.seq for entry in view.entries[:3]] == [1, None, made.first_kept]
+    assert view.entries[1].reason == f"stands for positions 1 to 21, compaction {made.id}"
+
+
+@pytest.mark.parametrize("role", ["system", "user", "developer"])
+def test_the_role_of_a_summary_is_chosen_when_it_is_sent(store: Store, role: str) -> None:
+    """A2.11: a second system message is refused by several providers; nothing is stored anew for it."""
+    session_id = begun(store, [{"role": "system", "content": "rules"}, *chat(40)])
+    store.compact(session_id, COUNT, short)
+    view = store.view(session_id, COUNT.model_copy(update={"summary_role": role}))
+    assert [message["role"] for message in view.messages[:3]] == ["system", role, "user"]
+
+
+def test_a_summary_can_be_merged_into_the_first_system_message(store: Store) -> None:
+    """A2.11: then there is but one."""
+    session_id = begun(store, [{"role": "system", "content": "rules"}, *chat(40)])
+    store.compact(session_id, COUNT, lambda request: "they talked")
+    view = store.view(session_id, COUNT.model_copy(update={"summary_role": "merge"}))
+    assert [message["role"] for message in view.messages[:2]] == ["system", "user"]
+    assert view.messages[0]["content"] == f"rules\n\n{HEADING}\nthey talked"
+
+
+def test_a_summary_with_more_than_a_body_is_laid_out(store: Store) -> None:
+    """S3.13, S3.49; its parts are kept as rows too."""
+    summary = Summary(
+        "Done.",
+        title="Summary of conversation from 10:00 to 10:30",
+        key_actions=(KeyAction("readFile", "to read package.json"),),
+        file_changes=(FileChange("src/index.ts", "modified"),),
+        model="m-1",
+    )
+    session_id = begun(store, chat(30))
+    made = store.compact(session_id, RATIO, lambda request: summary)
+    assert contents(store, session_id, RATIO)[0] == (
+        "# Summary of conversation from 10:00 to 10:30\n\n**Key Actions:**\n- Used `readFile` to read package.json\n\n"
+        "**Files Changed:**\n- src/index.ts (modified)\n\n**Summary:**\nDone."
+    )
+    [row] = query(store, session_id, "summaries")
+    assert (made.title, row["title"], row["model"]) == (summary.title, summary.title, "m-1")
+    assert json.loads(row["key_actions"]) == [{"tool": "readFile", "result": "to read package.json"}]
+    assert json.loads(row["file_changes"]) == [{"path": "src/index.ts", "action": "modified"}]
+    assert row["prompt_version"].startswith("handoff@")
+
+
+def test_the_summarizer_without_a_model_writes_title_and_body(store: Store) -> None:
+    """S3.34, S3.48: from the times of the messages."""
+    messages = [{**each, "timestamp": 1_769_853_600_000 + i * 90_000} for i, each in enumerate(chat(21))]
+    session_id = begun(store, [*messages, *chat(11, 21)])
+    made = store.compact(session_id, RATIO)
+    assert made.hidden == (1, 22)
+    assert made.title == "Summary of conversation from 10:00 to 10:30"
+    assert str(made.summary).startswith("# Summary of conversation from 10:00 to 10:30\n")
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def tool(name: str, arguments: Message, content: str, call_id: str) -> list[Message]:
+    """A call and its result."""
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": content, "timestamp": NOW},
+    ]
+
+
+def work(number: int) -> list[Message]:
+    """A turn in which a file is read and changed, a command succeeds and another one fails."""
+    failed = {"stdout": "", "stderr": f"make: *** error {number}", "exitCode": 2}
+    return [
+        {"role": "user", "content": f"please do {number} " + "and take your time " * 30},
+        *tool("filesystem-read", {"filePath": f"src/file{number}.ts"}, "1→x", f"r{number}"),
+        *tool("filesystem-edit", {"filePath": f"src/file{number}.ts"}, "ok", f"e{number}"),
+        *tool("terminal-execute", {"command": f"npm test {number}"}, '{"stdout":"ok","exitCode":0}', f"t{number}"),
+        *tool("terminal-execute", {"command": f"make {number}"}, json.dumps(failed), f"m{number}"),
+        *tool("mystery", {"command": f"launch {number}"}, f"Error: no rocket {number}", f"x{number}"),
+    ]
+
+
+def facts(numbers: range) -> list[str]:
+    """What must be found of these turns."""
+    return [
+        line
+        for number in numbers
+        for line in (
+            f"- src/file{number}.ts (file_edit)\n",
+            f"- npm test {number} (exit 0)\n",
+            f"- make {number} (exit 2)\n",
+            f"make: *** error {number}",
+            f"- Error: no rocket {number} (mystery)",
+        )
+    ]
+
+
+@pytest.mark.parametrize("previous", ["fold", "append"])
+def test_files_commands_and_errors_outlast_every_compaction(store: Store, previous: str) -> None:
+    """All of what was ever hidden, whatever the model writes; the conversation goes on, and is compacted again."""
+    policy = Policy(keep_turns=1, previous_summary=previous, facts_chars=20_000)
+    session_id = store.create_session().id
+    for number in range(1, 7):
+        store.append(session_id, work(number))
+        made = store.compact(session_id, policy, lambda request: "we worked")
+        assert made.outcome == ("nothing" if number == 1 else "applied")
+        text = "\n".join(
+            content + "\n"
+            for content in contents(store, session_id, policy)[: number if previous == "append" else 1]
+            if content
+        )
+        assert [fact for fact in facts(range(1, number)) if fact not in text] == []
+    with_errors = [row["facts"] for row in query(store, session_id, "summaries")]
+    assert all("Errors met:" in each for each in with_errors)
+
+
+def test_a_kind_that_only_the_policy_knows_counts(store: Store) -> None:
+    """X.11: what it calls a terminal ran commands."""
+    session_id = begun(store, [*work(1), *work(2)])
+    policy = Policy(tool_kinds={"mystery": "terminal", "filesystem-edit": "other"})
+    store.compact(session_id, policy, lambda request: "we worked")
+    [text] = [row["facts"] for row in query(store, session_id, "summaries")]
+    assert "- launch 1\n" in text
+    assert "- src/file1.ts (file_read)\n" in text
+
+
+def test_many_short_errors_are_all_kept_within_the_budget(store: Store) -> None:
+    """The budget alone says how many; the same error again and again takes no other's place."""
+    errors = [each for i in range(80) for each in tool("search", {}, f"Error: e{i:03}", f"c{i}")]
+    again = [each for i in range(200) for each in tool("search", {}, "Error: again", f"a{i}")]
+    session_id = begun(store, [*chat(1), *errors, *again, *chat(2)])
+    store.compact(session_id, Policy(facts_chars=4000), lambda request: "errors all the way")
+    [text] = [row["facts"] for row in query(store, session_id, "summaries")]
+    assert [i for i in range(80) if f"- Error: e{i:03} (search)" not in text] == []
+    assert text.count("again") == 1
+    assert len(text) <= 4000
+
+
+def test_facts_can_be_left_out(store: Store) -> None:
+    """With a budget of nothing."""
+    session_id = begun(store, [*work(1), *work(2)])
+    store.compact(session_id, Policy(facts_chars=0), lambda request: "we worked")
+    assert contents(store, session_id, Policy())[0] == "we worked"
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_says_everything(url: str) -> None:
+    """S3.12, S3.31, S3.32; and still does after the store was opened anew (A3.16)."""
+    with Store(url, durability="normal") as store:
+        session_id = begun(store, chat(40))
+        made = store.compact(session_id, COUNT, short, reason="tool_execution", now=NOW)
+        assert (made.id, made.kind, made.outcome, made.reason, made.policy) == (
+            *(1, "summary", "applied", "tool_execution", "message_count"),
+        )
+        assert (made.hidden, made.first_kept, made.cleared, made.error) == ((1, 30), 31, (), None)
+        assert (made.messages_before, made.messages_after, made.head, made.created_at) == (40, 11, 40, NOW)
+        assert (made.summary, made.title) == ("对话摘要：他们谈过", None)
+        assert made.tokens_after < made.tokens_before  # type: ignore[operator]
+        assert made.tokens_after == store.view(session_id, COUNT, now=NOW).stats.tokens
+        view = store.view(session_id, COUNT, now=NOW)
+        [row] = query(store, session_id, "summaries")
+        assert (row["first"], row["last"], row["body"], row["tokens"]) == (1, 30, made.summary, view.entries[0].tokens)
+        assert len(row["digest"]) == 32
+    with Store(url, durability="normal") as store:
+        assert store.compactions(session_id) == [made]
+        assert store.view(session_id, COUNT, now=NOW) == view
+        hidden = store.hidden(session_id)
+        assert list(hidden) == list(range(1, 31))
+        assert {each.compacted_at for each in hidden.values()} == {NOW}
+        assert {each.compaction for each in hidden.values()} == {1}
+        assert store.hidden(session_id, at=39) == {}
+        assert [each.message for each in store.messages(session_id)] == chat(40)
+        assert store.verify() == []
+
+
+def test_the_digest_tells_the_source(store: Store) -> None:
+    """The same messages give the same, others another."""
+    digests = []
+    for messages in (chat(40), chat(40), chat(40, 2)):
+        session_id = begun(store, messages)
+        store.compact(session_id, COUNT, short)
+        digests += [row["digest"] for row in query(store, session_id, "summaries")]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_views_for_people_agree(store: Store) -> None:
+    """The SQL views show the same records and the same hidden positions as the store's own answers."""
+    messages = [{"role": "system", "content": "rules"}, *chat(60)]
+    session_id = begun(store, messages)
+    store.compact(session_id, COUNT, short)
+    store.append(session_id, chat(10))
+    second = store.compact(session_id, COUNT, short)
+    fork = store.fork(session_id).id
+    store.undo_compaction(fork, second.id)
+    for each in (session_id, fork):
+        with store.database.reading() as connection:
+            seen = connection.exec_driver_sql(
+                f"SELECT seq FROM hidden_messages WHERE session_id = '{each}' ORDER BY seq"
+            )
+            assert [row[0] for row in seen] == sorted(store.hidden(each))
+            log = connection.exec_driver_sql(
+                f"SELECT compaction, outcome FROM compaction_log WHERE session_id = '{each}' ORDER BY compaction"
+            )
+            assert [tuple(row) for row in log] == [(made.id, made.outcome) for made in store.compactions(each)]
+    assert 1 not in store.hidden(session_id)
+
+
+@pytest.mark.parametrize("reason", ["because", "", None])
+def test_an_unknown_reason_is_refused(store: Store, reason: Any) -> None:
+    """S3.12; nothing is left running."""
+    session_id = begun(store, chat(40))
+    with pytest.raises(InvalidValue, match="llm_call, tool_execution, manual"):
+        store.compact(session_id, COUNT, short, reason=reason)
+    assert store.compactions(session_id) == []
+
+
+def test_an_unknown_prompt_is_refused_before_anything_begins(store: Store) -> None:
+    """And the session is not left as if a compaction were running."""
+    session_id = begun(store, chat(40))
+    with pytest.raises(InvalidValue, match="no prompt is named"):
+        store.compact(session_id, COUNT.model_copy(update={"prompt": "nobody wrote it"}), short)
+    assert store.compactions(session_id) == []
+    assert store.compact(session_id, COUNT, short).outcome == "applied"
+
+
+def test_log_lines_are_those_of_the_specification(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """S2.13-S2.15, with their numbers as fields."""
+    session_id = begun(store, chat(40))
+    with caplog.at_level(logging.DEBUG, "store"):
+        store.compact(session_id, COUNT, lambda request: "对话摘要：十二三四五六七")
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert lines == [
+        ("INFO", "history 达到 40 条，触发压缩（窗口: 30 条）"),
+        ("DEBUG", "摘要生成成功（12字符）"),
+        ("INFO", "history 压缩完成: 40 条 → 11 条"),
+    ]
+    began, wrote, ended = (record.__dict__ for record in caplog.records)
+    assert (began["messages"], began["policy"], wrote["chars"]) == (40, "message_count", 12)
+    assert (ended["before"], ended["after"], ended["compaction"]) == (40, 11, 1)
+
+
+# --- undo -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_undo_brings_everything_back(store: Store) -> None:
+    """Byte for byte; the record stays and says so."""
+    session_id = begun(store, chat(40))
+    before = store.view(session_id, COUNT, now=NOW)
+    made = store.compact(session_id, COUNT, short, now=NOW)
+    undone = store.undo_compaction(session_id, made.id, now=NOW + 1)
+    assert undone == made._replace(outcome="undone")
+    assert store.compactions(session_id) == [undone]
+    assert store.view(session_id, COUNT, now=NOW) == before
+    assert store.hidden(session_id) == {}
+    assert store.compact(session_id, COUNT, short).hidden == (1, 30)
+
+
+def test_the_newest_is_undone_first(store: Store) -> None:
+    """Because it was made upon the others; undone again it is not in force."""
+    session_id = begun(store, chat(40))
+    first = store.compact(session_id, COUNT, lambda request: "first")
+    store.append(session_id, chat(30))
+    second = store.compact(session_id, COUNT, lambda request: "second")
+    with pytest.raises(CompactionError, match=f"undo {second.id} first"):
+        store.undo_compaction(session_id, first.id)
+    store.undo_compaction(session_id, second.id)
+    assert contents(store, session_id)[0] == f"{HEADING}\nfirst"
+    with pytest.raises(CompactionError, match="not in force"):
+        store.undo_compaction(session_id, second.id)
+    store.undo_compaction(session_id, first.id)
+    assert len(contents(store, session_id)) == 70
+    for unknown in (99, None, "1"):
+        with pytest.raises(CompactionError, match="not in force"):
+            store.undo_compaction(session_id, unknown)  # type: ignore[arg-type]
+
+
+# --- forks and rewinds ------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_has_the_compactions_of_its_past(store: Store) -> None:
+    """And copies no row for it; one of before has none, whatever its source does later."""
+    session_id = begun(store, chat(40))
+    before = store.fork(session_id).id
+    earlier = store.fork(session_id, at=39).id
+    store.compact(session_id, COUNT, short)
+    rows = {name: len(query(store, session_id, name)) for name in ("messages", "compaction_records", "summaries")}
+    after = store.fork(session_id).id
+    assert rows == {name: len(query(store, session_id, name)) for name in rows}
+    assert contents(store, after) == contents(store, session_id)
+    assert contents(store, before) == [message["content"] for message in chat(40)]
+    assert contents(store, earlier) == [message["content"] for message in chat(39)]
+    assert store.compactions(after) == store.compactions(session_id)
+    assert store.compactions(before) == store.compactions(earlier) == []
+    store.append(after, chat(1))
+    assert len(contents(store, after)) == 12
+
+
+def test_what_a_fork_undoes_stays_in_its_source(store: Store) -> None:
+    """And the other way round."""
+    session_id = begun(store, chat(40))
+    made = store.compact(session_id, COUNT, short)
+    fork, other = store.fork(session_id).id, store.fork(session_id).id
+    store.undo_compaction(fork, made.id)
+    assert [len(contents(store, each)) for each in (session_id, fork, other)] == [11, 40, 11]
+    store.undo_compaction(session_id, made.id)
+    assert [len(contents(store, each)) for each in (session_id, fork, other)] == [40, 40, 11]
+
+
+def test_siblings_compact_for_themselves(store: Store) -> None:
+    """At the same head, each over the same messages."""
+    session_id = begun(store, chat(40))
+    forks = [store.fork(session_id).id for _ in range(3)]
+    for fork in forks[:2]:
+        assert store.compact(fork, COUNT, lambda request, fork=fork: f"by {fork}").outcome == "applied"  # type: ignore[misc]
+    assert [contents(store, fork)[0] for fork in forks[:2]] == [f"{HEADING}\nby {fork}" for fork in forks[:2]]
+    assert [len(contents(store, each)) for each in (*forks, session_id)] == [11, 11, 40, 40]
+
+
+def test_a_fork_made_while_a_summary_is_written_stays_apart(store: Store) -> None:
+    """It was made before the compaction counted, at the same head."""
+    session_id = begun(store, chat(40))
+    made = store.compact(
+        session_id, COUNT, lambda request: f"x{store.fork(session_id, session_id=f'{session_id}-f').id}"
+    )
+    assert made.outcome == "applied"
+    assert len(contents(store, session_id)) == 11
+    assert len(contents(store, f"{session_id}-f")) == 40
+    assert store.compactions(session_id) == [made]
+    assert store.undo_compaction(session_id, made.id).outcome == "undone"
+
+
+def test_a_fork_of_a_fork_has_what_the_fork_compacted(store: Store) -> None:
+    """Though no message was appended between: the position is the grandparent's, the compaction is not."""
+    fork = store.fork(begun(store, chat(40))).id
+    store.compact(fork, COUNT, short)
+    assert len(contents(store, store.fork(fork).id)) == 11
+
+
+def test_a_fork_of_a_fork_has_not_what_its_grandparent_compacted_later(store: Store) -> None:
+    """The fork did not have it either."""
+    session_id = begun(store, chat(40))
+    fork = store.fork(session_id).id
+    store.compact(session_id, COUNT, short)
+    assert len(contents(store, store.fork(fork).id)) == 40
+
+
+def test_a_rewind_to_where_a_fork_began_has_what_it_compacted_there(store: Store) -> None:
+    """The compaction was recorded at this very head."""
+    fork = store.fork(begun(store, chat(40))).id
+    store.compact(fork, COUNT, short)
+    store.append(fork, chat(4))
+    store.rewind(fork, 40)
+    assert len(contents(store, fork)) == 11
+
+
+def test_a_rewind_to_where_a_fork_began_has_not_what_its_source_compacted_later(store: Store) -> None:
+    """A sibling is never affected."""
+    session_id = begun(store, chat(40))
+    fork = store.fork(session_id).id
+    store.compact(session_id, COUNT, short)
+    store.append(fork, chat(4))
+    store.rewind(fork, 40)
+    assert len(contents(store, fork)) == 40
+
+
+def test_a_rewind_to_before_it_brings_the_messages_back(store: Store) -> None:
+    """X.16: and undoing the rewind hides them again; a rewind to its own head keeps it."""
+    session_id = begun(store, chat(40))
+    store.compact(session_id, COUNT, short)
+    store.append(session_id, chat(6))
+    compacted = contents(store, session_id)
+    store.rewind(session_id, 40)
+    assert len(contents(store, session_id)) == 11
+    store.rewind(session_id, 39)
+    assert contents(store, session_id) == [message["content"] for message in chat(39)]
+    assert (store.hidden(session_id), store.compactions(session_id)) == ({}, [])
+    store.undo_rewind(session_id)
+    assert len(contents(store, session_id)) == 11
+    store.undo_rewind(session_id)
+    assert contents(store, session_id) == compacted
+
+
+def test_a_line_that_was_left_is_shown_with_its_compactions(store: Store) -> None:
+    """By the branch that the head left."""
+    session_id = begun(store, chat(44))
+    store.compact(session_id, COUNT, short, now=NOW)
+    compacted = store.view(session_id, COUNT, now=NOW)
+    store.rewind(session_id, 20)
+    assert store.view(session_id, COUNT, branch=compacted.branch, now=NOW) == compacted
+
+
+def test_a_view_of_before_a_compaction_is_that_of_then(store: Store) -> None:
+    """At each position; at its own head it is the compacted one."""
+    session_id = store.create_session().id
+    seen = {}
+    for place, message in enumerate(chat(70), 1):
+        store.append(session_id, message)
+        store.compact_if_needed(session_id, COUNT, short, now=NOW)
+        seen[place] = store.view(session_id, COUNT, now=NOW)
+    assert len(store.compactions(session_id)) == 2
+    for place, view in seen.items():
+        assert store.view(session_id, COUNT, at=place, now=NOW) == view
+
+
+# --- meanwhile --------------------------------------------------------------------------------------------------------
+
+
+def test_appends_go_on_while_a_summary_is_written(store: Store) -> None:
+    """A compaction is applied to the range that it was planned for; its record tells of the view that it changed."""
+    session_id = begun(store, chat(40))
+
+    def slow(request: SummaryRequest) -> str:
+        for message in chat(5, 40):
+            store.append(session_id, message)
+        return "slow"
+
+    made = store.compact(session_id, COUNT, slow, now=NOW)
+    assert (made.outcome, made.hidden, made.head) == ("applied", (1, 30), 45)
+    assert (made.messages_before, made.messages_after) == (45, 16)
+    assert contents(store, session_id)[1:] == [message["content"] for message in chat(45)[30:]]
+    assert made.tokens_after == store.check(session_id, COUNT, now=NOW).tokens
+    assert store.hidden(session_id, at=44) == {}
+
+
+@pytest.mark.parametrize("to", [0, 15, 30])
+def test_a_rewind_into_the_range_meanwhile_rejects_it(store: Store, to: int) -> None:
+    """The messages are gone from the line, or its latest user message would be hidden."""
+    session_id = begun(store, chat(40))
+
+    def rewinding(request: SummaryRequest) -> str:
+        store.rewind(session_id, to)
+        return "of what is gone"
+
+    made = store.compact(session_id, COUNT, rewinding)
+    assert (made.outcome, made.hidden) == ("rejected", None)
+    assert "rewound" in str(made.error)
+    assert contents(store, session_id) == [message["content"] for message in chat(to)]
+    store.undo_rewind(session_id)
+    assert len(contents(store, session_id)) == 40
+
+
+def test_a_rewind_and_other_messages_meanwhile_reject_it(store: Store) -> None:
+    """The positions are there again, the messages are others."""
+    session_id = begun(store, chat(40))
+
+    def rewinding(request: SummaryRequest) -> str:
+        store.rewind(session_id, 10)
+        store.append(session_id, chat(40, 100))
+        return "of what is gone"
+
+    assert store.compact(session_id, COUNT, rewinding).outcome == "rejected"
+    assert len(contents(store, session_id)) == 50
+
+
+def test_a_rewind_behind_the_range_meanwhile_does_no_harm(store: Store) -> None:
+    """Nor does one that is undone."""
+    session_id = begun(store, chat(44))
+
+    def rewinding(request: SummaryRequest) -> str:
+        store.rewind(session_id, 5)
+        store.undo_rewind(session_id)
+        store.rewind(session_id, 33)
+        return "still right"
+
+    made = store.compact(session_id, COUNT, rewinding)
+    assert (made.outcome, made.head) == ("applied", 33)
+    assert len(contents(store, session_id)) == 4
+    store.undo_rewind(session_id)
+    assert len(contents(store, session_id)) == 44
+
+
+def test_an_undo_meanwhile_rejects_it(store: Store) -> None:
+    """It was planned upon what is no longer hidden."""
+    session_id = begun(store, chat(40))
+    first = store.compact(session_id, COUNT, short)
+    store.append(session_id, chat(30))
+
+    def undoing(request: SummaryRequest) -> str:
+        store.undo_compaction(session_id, first.id)
+        return "upon nothing"
+
+    made = store.compact(session_id, COUNT, undoing)
+    assert (made.outcome, made.error) == (
+        "rejected",
+        "the range begins elsewhere by now: a compaction was undone or made meanwhile",
+    )
+    assert len(contents(store, session_id)) == 70
+
+
+def test_an_erased_session_meanwhile_is_said(store: Store) -> None:
+    """There is nothing left to record."""
+    session_id = begun(store, chat(40))
+
+    def erasing(request: SummaryRequest) -> str:
+        store.delete_session(session_id)
+        return "of nothing"
+
+    with pytest.raises(LookupError):
+        store.compact(session_id, COUNT, erasing)
+
+
+# --- one at a time ----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_compaction_of_a_session_is_told(store: Store) -> None:
+    """A3.21: while another session of the tree may be compacted."""
+    session_id = begun(store, chat(40))
+    fork = store.fork(session_id).id
+    told = []
+
+    def another(request: SummaryRequest) -> str:
+        told.append(store.compact(session_id, COUNT, short, reason="llm_call"))
+        assert [made.outcome for made in store.compactions(session_id)] == ["running"]
+        assert store.compact(fork, COUNT, short).outcome == "applied"
+        return "first"
+
+    made = store.compact(session_id, COUNT, another)
+    assert made.outcome == "applied"
+    assert (told[0].id, told[0].outcome, told[0].reason) == (None, "rejected", "llm_call")
+    assert "is still running" in str(told[0].error)
+    assert store.compactions(session_id) == [made]
+
+
+def test_the_database_itself_refuses_a_second_running_record(tmp_path: Any) -> None:
+    """Whoever writes it."""
+    with Store(tmp_path / "chat.db", durability="normal") as store:
+        session_id = begun(store, chat(40))
+
+        def writing(request: SummaryRequest) -> str:
+            raw = sqlite3.connect(tmp_path / "chat.db", timeout=5)
+            copied = "tree_id, branch, head, reason, outcome, created_at, session_id, kind"
+            statement = (
+                f"INSERT INTO compaction_records (compaction, {copied}) SELECT 7, {copied} FROM compaction_records"
+            )
+            with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+                raw.execute(statement)
+            raw.rollback()
+            raw.execute("UPDATE compaction_records SET created_at = created_at")
+            raw.rollback()
+            raw.close()
+            return "refused"
+
+        assert store.compact(session_id, COUNT, writing).outcome == "applied"
+
+
+def test_an_abandoned_compaction_is_taken_over(store: Store) -> None:
+    """When its time is long over; what comes of it then is rejected."""
+    session_id = begun(store, chat(40))
+    later = []
+
+    def abandoned(request: SummaryRequest) -> str:
+        told = store.compact(session_id, COUNT, short, now=NOW + 180_000 - 1)
+        assert told.outcome == "rejected"
+        later.append(store.compact(session_id, COUNT, lambda request: "took over", now=NOW + 180_000))
+        return "too late"
+
+    late = store.compact(session_id, COUNT, abandoned, now=NOW)
+    assert later[0].outcome == "applied"
+    assert (late.id, late.outcome) == (None, "rejected")
+    assert contents(store, session_id)[0] == f"{HEADING}\ntook over"
+    first, second = store.compactions(session_id)
+    assert (first.outcome, first.error, second.outcome) == ("failed", "it never ended", "applied")
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_compacted_view_is_sent_without_repair(store: Store) -> None:
+    """With tools in what is hidden and in what is kept."""
+    session_id = begun(store, [each for number in range(8) for each in work(number)])
+    for policy in (COUNT, RATIO, TURNS.model_copy(update={"keep_turns": 3})):
+        fork = store.fork(session_id).id
+        assert store.compact(fork, policy, short).outcome == "applied"
+        view = store.view(fork, policy)
+        assert refusals(view.messages) == []
+        assert "repair" not in view.stats.replaced
+        assert view.stats.left_out == ()
+
+
+def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
+    """How many steps of SQLite's machine an operation takes: a count of rows read, and no clock."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    with store.database.reading() as connection:
+        operation(connection, *arguments, **options)
+        driver: Any = connection.connection.driver_connection
+        driver.set_progress_handler(step, 1)
+        operation(connection, *arguments, **options)
+        driver.set_progress_handler(None, 0)
+    return count
+
+
+def test_hidden_messages_are_not_read(store: Store) -> None:
+    """The contents of a view are those of what is kept, however many messages are hidden."""
+    from store.compactions import active
+    from store.view import VISIBLE, lines, records, shown
+
+    def read(connection: Any, session_id: str) -> None:
+        pointer = lines.find(connection, session_id)
+        visible = shown(active(records(connection, pointer, pointer.head)))
+        for run in lines.segments(connection, pointer, visible.first_kept, pointer.head):
+            VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]")
+
+    costs = []
+    for turns in (6, 300):
+        session_id = begun(store, [each for number in range(turns) for each in work(number)])
+        assert store.compact(session_id, Policy(keep_turns=3, facts_chars=0), short).outcome == "applied"
+        costs.append(steps(store, read, session_id))
+    assert costs[1] <= costs[0] * 1.02
+
+
+@pytest.mark.parametrize("operation", ["view", "check", "plan"])
+def test_the_cost_of_a_view_is_that_of_what_is_kept(store: Store, operation: str) -> None:
+    """Promise 8: the rules and the budget read nothing of what is hidden either."""
+    from store import budget, compaction, view
+
+    policy = Policy(keep_turns=3, facts_chars=0, trigger_messages=1)
+    ask = {"view": view.view, "check": budget.check, "plan": compaction.planned}[operation]
+    costs = []
+    for turns in (6, 300):
+        session_id = begun(store, [each for number in range(turns) for each in work(number)])
+        assert store.compact(session_id, policy, short).outcome == "applied"
+        costs.append(steps(store, ask, session_id, policy, now=NOW))
+    assert costs[1] <= costs[0] * 1.05
+
+
+def test_everything_is_awaited_too() -> None:
+    """The two faces have the same names."""
+    names = {name for name in dir(Store) if not name.startswith("_")} - {"database", "pages"}
+    assert names - set(dir(AsyncStore)) == set()
+
+
+def test_no_policy_of_impossible_values() -> None:
+    """Each says what is wrong."""
+    for wrong in ({"keep_turns": 0}, {"trigger_ratio": 1.1}, {"trigger_ratio": 0.0}, {"boundary": "message"}):
+        with pytest.raises(InvalidPolicy, match=next(iter(wrong))):
+            Policy(**wrong)

@@ -1,0 +1,285 @@
+"""What happens when no summary comes: nothing is lost, nothing escapes, every attempt is a record."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from store import Policy, Store
+from store.summaries import TIMED_OUT_NOTICE, Summary, SummaryRequest
+
+Message = dict[str, Any]
+FAILED = "No summary could be made, keeping recent history only."
+LOG_LINE = "摘要生成失败，回退到硬截断: "
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A store for all tests: each begins sessions, and so trees, of its own."""
+    with Store(":memory:", durability="normal") as opened:
+        yield opened
+
+
+def chat(count: int, first: int = 0) -> list[Message]:
+    """Users and assistants in turn."""
+    return [
+        {"role": "assistant" if i % 2 else "user", "content": f"消息 {i} " + "说的话" * 20}
+        for i in range(first, first + count)
+    ]
+
+
+def begun(store: Store, messages: list[Message]) -> str:
+    """A session with these messages."""
+    session_id = store.create_session().id
+    store.append(session_id, messages)
+    return session_id
+
+
+def policy(on_failure: str, **fields: Any) -> Policy:
+    """The same limits, another ladder."""
+    given = {"summary_timeout": 0.2, "keep_messages": 10, "hard_limit": 50, "on_failure": on_failure, **fields}
+    return Policy(name=on_failure, **given)
+
+
+class Panic(BaseException):
+    """What no ``except Exception`` catches."""
+
+
+def raising(request: SummaryRequest) -> str:
+    """The network is down."""
+    raise ConnectionError("no route to host")
+
+
+def panicking(request: SummaryRequest) -> str:
+    """As a library written in Rust may."""
+    raise Panic("worse")
+
+
+def hanging(request: SummaryRequest) -> str:
+    """For longer than it may."""
+    threading.Event().wait(1.5)
+    return "too late"
+
+
+async def awaiting(request: SummaryRequest) -> str:
+    """Given where a plain function is wanted."""
+    return "never awaited"
+
+
+FAILING: dict[str, Callable[[SummaryRequest], Any]] = {
+    "raising": raising,
+    "panicking": panicking,
+    "hanging": hanging,
+    "awaiting": awaiting,
+    "empty": lambda request: "",
+    "whitespace": lambda request: " \n\t\u200b　",
+    "bare label": lambda request: "对话摘要：",
+    "none": lambda request: None,
+    "number": lambda request: 42,
+    "bytes": lambda request: b"summary",
+    "no text": lambda request: Summary(None),  # type: ignore[arg-type]
+    "no pairs": lambda request: Summary("body", key_actions=("used",)),  # type: ignore[arg-type]
+}
+every_failure = pytest.mark.parametrize("summarizer", FAILING.values(), ids=FAILING.keys())
+
+
+# --- the ladder -------------------------------------------------------------------------------------------------------
+
+
+@every_failure
+def test_abort_changes_nothing(store: Store, summarizer: Callable[[SummaryRequest], Any]) -> None:
+    """S3.38: rolled back, recorded, and said in the answer; the next attempt may succeed."""
+    session_id = begun(store, chat(60))
+    made = store.compact(session_id, policy("abort"), summarizer)
+    assert (made.id, made.outcome, made.hidden, made.summary) == (1, "failed", None, None)
+    assert made.error
+    assert store.compactions(session_id) == [made]
+    assert store.view(session_id).messages == chat(60)
+    assert store.hidden(session_id) == {}
+    assert store.compact(session_id, policy("abort"), lambda request: "at last").outcome == "applied"
+
+
+@every_failure
+def test_trim_keeps_to_the_hard_limit(store: Store, summarizer: Callable[[SummaryRequest], Any]) -> None:
+    """S2.27, S2.32: the oldest turns go, without a summary; within the limit nothing goes (A2.8)."""
+    session_id = begun(store, chat(61))
+    made = store.compact(session_id, policy("trim"), summarizer)
+    assert (made.outcome, made.hidden, made.summary) == ("applied", (1, 12), None)
+    assert made.error
+    assert store.view(session_id).messages == chat(61)[12:]
+    within = begun(store, chat(50))
+    assert store.compact(within, policy("trim"), summarizer).outcome == "failed"
+    assert store.view(within).messages == chat(50)
+
+
+@every_failure
+@pytest.mark.parametrize("on_failure", ["skip", "truncate"])
+def test_skip_and_truncate_hide_with_a_notice(
+    store: Store, on_failure: str, summarizer: Callable[[SummaryRequest], Any]
+) -> None:
+    """S3.39, S4.33: not a silent gap (A3.12); the notice of S4.34 is for time alone (A4.19)."""
+    session_id = begun(store, chat(60))
+    made = store.compact(session_id, policy(on_failure), summarizer)
+    assert (made.outcome, made.hidden) == ("applied", (1, 50))
+    notice = TIMED_OUT_NOTICE if summarizer is hanging else FAILED
+    assert made.summary == notice
+    assert made.error
+    view = store.view(session_id)
+    assert view.messages == [{"role": "system", "content": notice}, *chat(60)[50:]]
+    store.undo_compaction(session_id, made.id)
+    assert store.view(session_id).messages == chat(60)
+
+
+def test_the_words_of_the_specification(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """S2.16, S2.20, S4.34."""
+    assert TIMED_OUT_NOTICE == "Summary generation timed out, keeping recent history only."
+    session_id = begun(store, chat(40))
+    with caplog.at_level(logging.DEBUG, "store"):
+        empty = store.compact(session_id, Policy.named("message_count"), lambda request: " ")
+    assert "LLM 返回空摘要" in str(empty.error)
+    levels = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert levels == [("INFO", "history 达到 40 条，触发压缩（窗口: 30 条）"), ("WARNING", f"{LOG_LINE}LLM 返回空摘要")]
+    assert caplog.records[1].__dict__["error"] == "LLM 返回空摘要"
+    timed_out = store.compact(session_id, policy("abort"), hanging)
+    assert timed_out.error == "SummaryTimedOut: no summary within 0.2 s"
+
+
+def test_too_long_a_summary_is_cut(store: Store) -> None:
+    """S2.21: to code points, the ellipsis included (A2.6)."""
+    session_id = begun(store, [{**message, "content": message["content"] * 5} for message in chat(40)])
+    made = store.compact(session_id, Policy.named("message_count"), lambda request: "长" * 100_000)
+    assert (made.outcome, made.summary) == ("applied", "长" * 1497 + "...")
+
+
+@pytest.mark.parametrize("on_failure", ["abort", "trim", "skip", "truncate"])
+def test_what_does_not_make_the_view_smaller_is_rejected(store: Store, on_failure: str) -> None:
+    """And recorded; whatever the policy does with failures."""
+    session_id = begun(store, [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}] * 6)
+    made = store.compact(session_id, policy(on_failure, keep_messages=2), lambda request: "long " * 100)
+    assert (made.outcome, made.hidden, made.summary) == ("rejected", None, None)
+    assert "would not get smaller" in str(made.error)
+    assert len(store.view(session_id).messages) == 12
+    assert store.compactions(session_id) == [made]
+
+
+def test_a_notice_longer_than_what_it_stands_for_is_rejected(store: Store) -> None:
+    """Nothing goes because something failed."""
+    session_id = begun(store, [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}])
+    assert store.compact(session_id, policy("skip", keep_messages=1), raising).outcome == "rejected"
+    assert len(store.view(session_id).messages) == 2
+
+
+# --- what must not go -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("on_failure", "summarizer"), [("skip", raising), ("truncate", hanging), ("trim", raising)])
+def test_a_failure_loses_no_earlier_summary(
+    store: Store, on_failure: str, summarizer: Callable[[SummaryRequest], Any]
+) -> None:
+    """A2.9: hard limits drop turns, never summaries; failing again and again neither grows nor loses it."""
+    session_id = begun(store, chat(60))
+    store.compact(session_id, policy(on_failure), lambda request: "alpha is the code")
+    for first in (60, 110):
+        store.append(session_id, chat(50, first))
+        made = store.compact(session_id, policy(on_failure), summarizer)
+        assert made.outcome == "applied"
+        texts = [str(message["content"]) for message in store.view(session_id).messages]
+        assert sum("alpha is the code" in text for text in texts) == 1
+        assert sum(text.count("keeping recent history only.") for text in texts) == int(on_failure != "trim")
+    asked: list[SummaryRequest] = []
+    store.append(session_id, chat(20, 160))
+    store.compact(session_id, policy(on_failure), lambda request: str(asked.append(request)))
+    assert "alpha is the code" in str(asked[0].previous_summary)
+
+
+@pytest.mark.parametrize("systems", [1, 3])
+def test_the_hard_limit_holds_with_system_messages(store: Store, systems: int) -> None:
+    """They stay, so more of the others go."""
+    rules = [{"role": "system", "content": f"rule {number}"} for number in range(systems)]
+    session_id = begun(store, [*rules, *chat(54)])
+    made = store.compact(session_id, policy("trim"), raising)
+    assert made.outcome == "applied"
+    view = store.view(session_id)
+    assert view.messages[:systems] == rules
+    assert 49 <= len(view.messages) <= 50
+    assert view.messages[systems:] == chat(54)[54 - len(view.messages) + systems :]
+
+
+def test_the_hard_limit_drops_turns_until_the_current_one(store: Store) -> None:
+    """Which stays whole, however long it is."""
+    long = [{"role": "user", "content": "now"}, *[{"role": "assistant", "content": f"step {i}"} for i in range(70)]]
+    session_id = begun(store, [*chat(10), *long])
+    made = store.compact(session_id, policy("trim"), raising)
+    assert (made.outcome, made.hidden) == ("applied", (1, 10))
+    assert store.view(session_id).messages == long
+
+
+def test_the_hard_limit_parts_no_call_from_its_result(store: Store) -> None:
+    """Where a result came after the next user message, the cut moves back before both turns."""
+    call = {"id": "slow", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    waits = [
+        {"role": "user", "content": "run"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "hurry"},
+        {"role": "tool", "tool_call_id": "slow", "content": "done"},
+        *[{"role": "assistant", "content": f"step {i}"} for i in range(50)],
+    ]
+    session_id = begun(store, [*chat(10), *waits])
+    made = store.compact(session_id, policy("trim"), raising)
+    assert (made.outcome, made.hidden) == ("applied", (1, 10))
+    assert "repair" not in {entry.rule for entry in store.view(session_id).entries if entry.seq is None}
+
+
+def test_failed_attempts_leave_the_numbers_as_they_were(store: Store) -> None:
+    """No token more, no token less; many of them in a row do no harm."""
+    session_id = begun(store, chat(40))
+    before = store.check(session_id, policy("abort"))
+    for _ in range(5):
+        store.compact(session_id, policy("abort"), raising)
+    assert store.check(session_id, policy("abort")) == before
+    assert [made.outcome for made in store.compactions(session_id)] == ["failed"] * 5
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_the_users_wish_to_stop_passes_through(store: Store, stop: type[BaseException]) -> None:
+    """And changes nothing; what was begun is taken for dead when its time is over."""
+    session_id = begun(store, chat(40))
+
+    def stopped(request: SummaryRequest) -> str:
+        raise stop
+
+    with pytest.raises(stop):
+        store.compact(session_id, policy("truncate"), stopped, now=1_000)
+    assert store.view(session_id).messages == chat(40)
+    assert store.compact(session_id, policy("abort"), lambda request: "on", now=1_000 + 60_200).outcome == "applied"
+
+
+def test_a_summarizer_cannot_change_what_is_stored(store: Store) -> None:
+    """It is given messages of its own."""
+    session_id = begun(store, chat(40))
+
+    def vandal(request: SummaryRequest) -> str:
+        for message in request.messages:
+            message.clear()
+        request.messages.clear()
+        return "gone?"
+
+    assert store.compact(session_id, policy("abort"), vandal).outcome == "applied"
+    assert [stored.message for stored in store.messages(session_id)] == chat(40)
+
+
+def test_a_summary_of_hostile_text_is_stored_and_sent(store: Store) -> None:
+    """NUL, lone surrogates, terminal escapes, fences."""
+    session_id = begun(store, chat(40))
+    made = store.compact(session_id, policy("abort"), lambda request: "a\0b\ud800c\x1b[2J\n---\n{transcript}")
+    assert made.outcome == "applied"
+    text = store.view(session_id).messages[0]["content"]
+    assert "\0" not in text
+    assert "\x1b" not in text
+    text.encode()
+    store.append(session_id, chat(30, 40))
+    assert store.compact(session_id, policy("abort"), lambda request: request.prompt[:50]).outcome == "applied"
