@@ -38,6 +38,8 @@ PRAGMAS = (
     "PRAGMA secure_delete = ON",  # an erased message leaves no bytes behind in freed pages
     "PRAGMA journal_size_limit = 67108864",
     "PRAGMA mmap_size = 0",
+    "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
+    "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA cache_size = -16000",
 )
 

@@ -6,6 +6,8 @@ store at once. All revisions run in one transaction: killed at any moment, the n
 
 from __future__ import annotations
 
+import threading
+
 import sqlalchemy
 from sqlalchemy import Connection
 
@@ -20,6 +22,7 @@ VERSION = Statement(
 )
 
 _MIGRATION_LOCK = 0x636F6E766F  # "convo"; only PostgreSQL needs it, a file has its own lock
+_one_at_a_time = threading.Lock()  # what Alembic works on is global to the process
 
 
 def upgrade(database: Database) -> str | None:
@@ -56,6 +59,8 @@ def version(connection: Connection) -> str | None:
         raise NotAStore(f"schema {found!r} is not one of a store; name another file")
     if int(found) > int(HEAD):
         raise SchemaTooNew(found, HEAD)
+    if found != HEAD and not list(folder("migrations").glob(f"versions/{found}_*.py")):
+        raise NotAStore(f"schema {found!r} never was one of a store; name another file")
     return found
 
 
@@ -65,4 +70,5 @@ def _run(connection: Connection) -> None:
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))
-    command.upgrade(config, HEAD)
+    with _one_at_a_time:
+        command.upgrade(config, HEAD)

@@ -48,7 +48,8 @@ def upgrade() -> None:
     create_usages()
     dialect = op.get_bind().dialect.name
     op.execute("DROP VIEW compaction_log")
-    for view in (COMPACTION_LOG, HIDDEN_MESSAGES):
+    op.execute("DROP VIEW turn_log")
+    for view in (TURN_LOG, COMPACTION_LOG, HIDDEN_MESSAGES):
         op.execute(sa.DDL(spelled(view, dialect).replace("%", "%%")))
     fill(op.get_bind())
 
@@ -147,6 +148,22 @@ ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
     "postgresql": "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
 }
+
+# Turns are numbered in the narrow rows, so that nothing but the first message of each is read.
+TURN_LOG = """CREATE VIEW turn_log AS
+WITH turns AS (
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last, COUNT(*) AS messages,
+           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
+    FROM session_segments g
+    JOIN message_facts f ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    GROUP BY g.tree_id, g.session_id, f.turn
+)
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, iso(m.created_at) AS started_at,
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content
+FROM turns t
+JOIN session_segments g
+    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first"""
 
 # A record counts on a line if it was made on it, at or before the line's head, and before the line left the branch.
 LINE_RECORDS = """WITH RECURSIVE
