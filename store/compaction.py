@@ -67,9 +67,9 @@ def prepare(
     if todo.nothing:
         return _answer(pointer, policy, "nothing", todo.nothing, moment)
     messages = _hidden(connection, session_id, todo)
-    fitted = _fitted(messages, policy)
+    fitted = Fitted("", len(messages)) if whole else _fitted(messages, policy)
     for boundary in (policy.boundary, "group"):
-        if whole or fitted.messages_shown == len(messages):
+        if fitted.messages_shown == len(messages):
             break
         reach = messages[fitted.messages_shown].seq - todo.first if fitted.messages_shown else 0
         less = policy.model_copy(update={"window_messages": reach, "boundary": boundary})
@@ -77,7 +77,7 @@ def prepare(
         if not smaller.nothing:
             todo, messages = smaller, _hidden(connection, session_id, smaller)
             fitted = _fitted(messages, policy)
-    if not whole and fitted.messages_shown < len(messages):
+    if fitted.messages_shown < len(messages):
         return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)
     fold = policy.previous_summary == "fold" and cost.shown.summaries
     return Job(
