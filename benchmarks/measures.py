@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from . import apart, reading, writing
+from . import apart, compacting, reading, writing
 from .reading import Found
 from .stage import Stage
 from .timing import Pair
@@ -56,6 +56,17 @@ MEASURES: dict[str, Measure] = {
     ),
     "newest": Measure(reading.newest, {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)}),
     "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
+    "check": Measure(compacting.check, {"check": Target("ours", 10)}),
+    "compact": Measure(
+        compacting.compact,
+        {
+            "compact, extractive summary included": Target("ours", 600),
+            "compact: without the summary": Target("ours", 100),
+            "extractive summary": Target("ours", 500),
+        },
+        largest=10_000,
+    ),
+    "compacted": Measure(compacting.view, {"view behind a compaction": Target("cpu", 1.2)}, smallest=1_000),
     "depth": Measure(
         reading.depth,
         {f"depth 100 against 1: {name}": Target("cpu", 1.3) for name in ("load", "newest 20", "view")},
