@@ -160,10 +160,11 @@ class World:
                 assert set(self.store.hidden(line.session_id, at=at)) == set(range(1, at + 1)) - shown
 
     def _place(self, line: Line, chance: Random) -> int | None:
-        places = [at for at in range(1, len(line.messages) + 1) if at not in line.starts]
-        if places and chance.random() < 0.3:
-            places = places[-1:]
-        return chance.choice(places) if places else None
+        """A position, often one where a branch begins or the head is: there records are told apart by their order."""
+        places = [*range(1, len(line.messages) + 1), *line.starts, len(line.messages)]
+        if chance.random() < 0.4:
+            places = [*line.starts, len(line.messages)]
+        return chance.choice([at for at in places if at] or [None])
 
 
 SYSTEM = ("system", "developer")
