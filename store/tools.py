@@ -84,7 +84,7 @@ def result_facts(message: Mapping[str, Any]) -> Facts:
     return Facts(
         _milliseconds(message.get("timestamp")),
         status if _is_text(status) else None,
-        _exit_code_field(fields) if fields else _exit_code_said(bare),
+        exit_code_field(fields) if fields else exit_code_of(exit_said(bare)),
         int(isinstance(stderr, str | list) and bool(stderr)),
         int(bare.startswith("Error:")),
         int(_has_terminal_mark(text)),
@@ -167,19 +167,26 @@ def _integer(value: object) -> int | None:
     return value if type(value) is int and -_INTEGER_LIMIT <= value < _INTEGER_LIMIT else None
 
 
-def _exit_code_field(fields: dict[str, Any]) -> int | None:
+def exit_code_field(fields: Mapping[str, Any]) -> int | None:
+    """Return the exit code that a JSON result has in a field of its own."""
     sources = (source for source in (fields, fields.get("metadata")) if isinstance(source, dict))
     codes = (_integer(source.get(key)) for source in sources for key in EXIT_KEYS)
     return next((code for code in codes if code is not None), None)
 
 
-def _exit_code_said(text: str) -> int | None:
+def exit_said(text: str) -> re.Match[str] | None:
+    """Return where a text, without space at its ends, says the exit code in the words of the programs in use."""
     # Every wording but one has "exit" in it, in some spelling: most results say nothing and are done here.
     head, last = text[:_NEAR], max(0, len(text) - _NEAR)
     match = EXIT_SAID_FIRST.search(head) if "xit" in head or head[:1] == "<" else None
     if match is None and text.find("xit", last) >= 0:
         *_, match = None, *EXIT_SAID_LAST.finditer(text, last)
-    return int(match[match.lastindex or 0]) if match else None
+    return match
+
+
+def exit_code_of(said: re.Match[str] | None) -> int | None:
+    """Return the exit code that was said, None where none was."""
+    return int(said[said.lastindex or 0]) if said else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:

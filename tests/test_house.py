@@ -18,7 +18,19 @@ PACKAGE = ROOT / "store"
 
 FLOORS = [
     ["errors", "clock", "messages", "records", "resources"],
-    ["schema", "tokens", "tool_kinds", "tools", "policy", "prompts", "summaries", "repair", "formats", "transcripts"],
+    [
+        "schema",
+        "tokens",
+        "tool_kinds",
+        "tools",
+        "policy",
+        "prompts",
+        "excerpts",
+        "summaries",
+        "repair",
+        "formats",
+        "transcripts",
+    ],
     ["statements", "places", "writer_queue", "engine", "migrate"],
     ["lines", "facts", "sessions", "heads", "history", "tokenizing", "compactions", "rules", "verdicts"],
     ["planning", "budget", "prefix", "view", "summarizers", "ledger", "recording", "compaction", "compacting"],
