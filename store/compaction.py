@@ -27,7 +27,7 @@ from .recording import RUNNING, Job, Result, end_record, insert_record, keep_sum
 from .records import Compaction, StoredMessage
 from .summaries import Fitted, fit, ledger, rendered
 from .tokens import estimate, message_tokens
-from .verdicts import saving, verdicts
+from .verdicts import savings, verdicts
 
 REASONS = ("llm_call", "tool_execution", "manual")
 """Why a compaction is made (S3.12)."""
@@ -185,8 +185,9 @@ def clear(
     cost = budget(connection, pointer, policy, moment)
     always = policy.model_copy(update={"clearing": "always"})
     found = verdicts(connection, pointer, always, cost.shown, last=pointer.head, now=moment)
-    fresh = [verdict for verdict in found.values() if verdict.rule and verdict.seq not in cost.shown.cleared]
-    freed = sum(saving(verdict, policy) for verdict in fresh)
+    saved = savings(connection, pointer, policy, found)
+    fresh = [found[seq] for seq in sorted(saved) if seq not in cost.shown.cleared]
+    freed = sum(saved[verdict.seq] for verdict in fresh)
     usage = last_usage(connection, pointer, pointer.head)
     cold = usage is not None and moment - usage.at >= policy.clear_cold_after
     if not fresh or (freed < policy.clear_min_freed and not cold):

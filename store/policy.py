@@ -46,6 +46,9 @@ class Policy(BaseModel):
     """How many newest successful reads of each file stay (S1.8)."""
     file_read_placeholder: str = FILE_READ_PLACEHOLDER
 
+    tool_output: bool = False
+    """Show the tool results of finished turns in their short form (S4.8); the running turn stays whole (A4.2)."""
+
     tool_kinds: Mapping[str, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds`` (X.11)."""
     identity: Literal["call", "sniff"] = "call"
@@ -65,7 +68,7 @@ class Policy(BaseModel):
     protect_current_turn: bool = False
     """Replace nothing from the latest user message on (A0.15)."""
     min_saving: Count = 0
-    """Code points a replacement must save; 0 replaces always (A0.16)."""
+    """Code points a replacement must save; 0 replaces always (A0.16), but a short form only where it is shorter."""
 
     unanswered: Literal["synthetic", "drop", "keep"] = "synthetic"
     """Give a call without result a made-up one, leave the call out, or keep it as it is in the open turn (X.9)."""
@@ -190,6 +193,7 @@ POLICIES: dict[str, dict[str, Any]] = {
         "on_failure": "skip",
     },
     "turns": {
+        "tool_output": True,
         "trigger_usage": 0.8,
         "context_window": 200_000,
         "min_messages": 3,
@@ -204,3 +208,4 @@ POLICIES: dict[str, dict[str, Any]] = {
 """The ready policies: what each changes of the defaults."""
 
 DEFAULT = Policy()
+TURNS = Policy.named("turns")

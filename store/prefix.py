@@ -34,8 +34,14 @@ def unchanged_tokens(
         else:
             was = judged.get(entry.seq)
             shown_then = entry.seq in then.pinned or then.first_kept <= entry.seq <= usage.seq
-            same = shown_then and (was.rule if was else None) == (entry.rule if entry.rule != "repair" else None)
+            same = shown_then and _same(was.rule if was else None, entry.rule)
         if not same:
             break
         total += entry.tokens
     return total
+
+
+def _same(was: str | None, rule: str | None) -> bool:
+    """Tell whether a rule leaves a result as it was; one whose turn was finished and that is whole is short already."""
+    rule = None if rule == "repair" else rule
+    return was == rule or (was == "tool_output" and rule is None)

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, cast, func,
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.sql.selectable import CTE
 
 from .lines import segments_cte
 from .schema import BIG, tool_kinds, tool_result_paths, tool_results
@@ -70,12 +71,15 @@ _one: ColumnElement[int] = literal_column("1")
 _segments = segments_cte()
 _r = tool_results
 
-_overrides = func.pairs(bindparam("kinds")).table_valued("key", "value", name="overrides")
-_named = (
-    select(_overrides.c.key.label("name"), _overrides.c.value.label("kind"))
-    .union_all(select(tool_kinds.c.name, tool_kinds.c.kind).where(tool_kinds.c.name.not_in(select(_overrides.c.key))))
-    .cte("kinds")
-)
+
+def kinds_cte() -> CTE:
+    """Build the kinds of tools by name: those of a bound JSON object ``kinds``, then those of the table."""
+    overrides = func.pairs(bindparam("kinds")).table_valued("key", "value", name="overrides")
+    others = select(tool_kinds.c.name, tool_kinds.c.kind).where(tool_kinds.c.name.not_in(select(overrides.c.key)))
+    return select(overrides.c.key.label("name"), overrides.c.value.label("kind")).union_all(others).cte("kinds")
+
+
+_named = kinds_cte()
 
 _nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
 _is_terminal = case(
@@ -98,6 +102,7 @@ _results = (
         _r.c.length,
         _r.c.size,
         _r.c.paths_complete,
+        _named.c.kind,
         _is_terminal.label("is_terminal"),
         case((_named.c.kind == literal_column("'file_read'"), _one), else_=_zero).label("is_read"),
     )
@@ -206,9 +211,12 @@ _stale_read = or_(
     and_(_is("batch_any"), _files.c.any_stale == _one),
 )
 _output = and_(_is("terminal"), _ranked.c.is_terminal == _one)
+_finished = and_(_is("tool_output"), _ranked.c.seq < _number("running_from"))
+_spared = and_(_ranked.c.is_error == _one, _is("errors_stay"))
 _says = {
     "terminal": and_(_output, _ripe, ~_kept, _old, _ranked.c.length > _zero, _saves("terminal_placeholder")),
     "file_read": and_(_is("file_read"), _ranked.c.is_read == _one, _ripe, _stale_read, _saves("file_read_placeholder")),
+    "tool_output": and_(_finished, ~_spared, _ranked.c.is_pending == _zero),
     "error": _ranked.c.is_error == _one,
     "pending": _ranked.c.is_pending == _one,
     "undated": _ranked.c.at.is_(None),
@@ -229,6 +237,7 @@ VERDICTS = Statement(
         _ranked.c.length,
         _ranked.c.size,
         _ranked.c.tool_name,
+        _ranked.c.kind,
     )
     .select_from(_ranked)
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)

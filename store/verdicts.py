@@ -11,8 +11,9 @@ from sqlalchemy import Connection
 from .compactions import NEVER, Visible
 from .facts import turn_start
 from .lines import Pointer
-from .policy import Policy
+from .policy import Kind, Policy
 from .rules import READS, SAVED, VERDICTS
+from .shortening import Result, short_savings
 from .statements import Row
 from .tokens import estimate, estimate_size
 
@@ -28,11 +29,24 @@ class Verdict(NamedTuple):
     length: int
     size: int
     tool_name: str | None
+    kind: Kind | None
 
+    @property
+    def result(self) -> Result:
+        """What the narrow rows know of the result."""
+        return Result(self.seq, self.tool_name, self.kind, self.length, self.size)
+
+
+WHOLE = ("terminal", "file_read")
+"""The rules that replace a result as a whole, so that it need not be read."""
+RULES = (*WHOLE, "tool_output")
+"""The rules, in the order in which they judge (X.7): the first that says something is the one."""
 
 REASONS = {
     "terminal": "output of a command, not one of the newest {slots} tool results, over {minutes} minutes old",
     "file_read": "{keep} newer reads of the same file are kept",
+    "tool_output": "its turn is finished, so its short form is enough",
+    "short": "its turn is finished, and it is short already",
     "error": "errors always stay",
     "pending": "the tool is still running",
     "undated": "no timestamp, so no age and no rank",
@@ -51,10 +65,20 @@ REASONS = {
 
 
 def verdicts(
-    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, last: int, now: int
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    visible: Visible,
+    *,
+    last: int,
+    now: int,
+    turn_over: bool = False,
 ) -> dict[int, Verdict]:
-    """Return what the rules say of each visible tool result up to position ``last``, by position."""
-    values = _values(connection, pointer, policy, visible, last, now)
+    """Return what the rules say of each visible tool result up to position ``last``, by position.
+
+    ``turn_over``: a new turn begins behind that position, so the one that it is in is finished.
+    """
+    values = _values(connection, pointer, policy, visible, last, now, turn_over)
     found = {seq: _verdict(seq, *row) for seq, *row in VERDICTS.rows(connection, **values)}
     if policy.range_aware:
         _keep_uncovered(found, READS.rows(connection, **values))
@@ -65,22 +89,28 @@ def verdicts(
 
 def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, now: int) -> int:
     """Return about how many tokens the rules save on a line."""
-    if not (policy.terminal or policy.file_read) or (policy.clearing == "batched" and not visible.cleared):
+    if not any(getattr(policy, rule) for rule in RULES) or (policy.clearing == "batched" and not visible.cleared):
         return 0
-    if policy.range_aware or policy.clearing == "batched":
+    if policy.range_aware or policy.tool_output or policy.clearing == "batched":
         found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now)
-        return sum(saving(verdict, policy) for verdict in found.values() if verdict.rule)
+        return sum(savings(connection, pointer, policy, found).values())
     row = SAVED.row(connection, **_values(connection, pointer, policy, visible, pointer.head, now))
     return int(row[0]) if row else 0
 
 
-def saving(verdict: Verdict, policy: Policy) -> int:
-    """Return about how many tokens replacing a tool result saves."""
-    return estimate_size(verdict.length, verdict.size) - estimate(placeholder(verdict, policy))
+def savings(connection: Connection, pointer: Pointer, policy: Policy, found: dict[int, Verdict]) -> dict[int, int]:
+    """Return about how many tokens each replacement saves, by position; what has no shorter form is not replaced."""
+    shortened = [verdict.result for verdict in found.values() if verdict.rule == "tool_output"]
+    placed = {
+        seq: estimate_size(verdict.length, verdict.size) - estimate(placeholder(verdict, policy))
+        for seq, verdict in found.items()
+        if verdict.rule in WHOLE
+    }
+    return placed | short_savings(connection, pointer, policy, shortened)
 
 
 def placeholder(verdict: Verdict, policy: Policy) -> str:
-    """Return what stands for a tool result that is replaced."""
+    """Return what stands for a tool result that is replaced as a whole."""
     return policy.terminal_placeholder if verdict.rule == "terminal" else policy.file_read_placeholder
 
 
@@ -92,16 +122,26 @@ def explanations(policy: Policy) -> dict[str, str]:
 
 
 def _values(
-    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, last: int, now: int
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    visible: Visible,
+    last: int,
+    now: int,
+    turn_over: bool = False,
 ) -> dict[str, Any]:
     """Return everything that the rules' statements are given."""
+    running = NEVER
+    if policy.protect_current_turn or policy.tool_output:
+        running = last + 1 if turn_over else turn_start(connection, pointer, last)
     return {
         "tree_id": pointer.tree_id,
         "branch": pointer.branch,
         "start": visible.first_kept,
         "last": last,
         **_switches(policy),
-        "protected_from": turn_start(connection, pointer, last) if policy.protect_current_turn else NEVER,
+        "running_from": running,
+        "protected_from": running if policy.protect_current_turn else NEVER,
         "old_before": now - policy.terminal_max_age,
     }
 
@@ -115,7 +155,7 @@ def _as_recorded(verdict: Verdict, rule: str | None) -> Verdict:
 
 def _verdict(seq: int, call_seq: int | None, call_position: int | None, why: str, *rest: Any) -> Verdict:
     call = None if call_seq is None or call_position is None else (call_seq, call_position)
-    return Verdict(seq, call, why if why in ("terminal", "file_read") else None, why, *rest)
+    return Verdict(seq, call, why if why in RULES else None, why, *rest)
 
 
 def _switches(policy: Policy) -> dict[str, Any]:
@@ -140,6 +180,8 @@ def _switches(policy: Policy) -> dict[str, Any]:
         "terminal_tokens": estimate(policy.terminal_placeholder),
         "file_read_tokens": estimate(policy.file_read_placeholder),
         "min_saving": policy.min_saving,
+        "tool_output": int(policy.tool_output),
+        "errors_stay": int(policy.terminal or policy.file_read),
     }
 
 

@@ -26,13 +26,18 @@ from .prefix import unchanged_tokens
 from .records import Entry, View, ViewStats
 from .repair import Item, Placed, arrange, merged
 from .schema import message_facts, messages, token_counts
+from .shortening import short_form
 from .statements import Row, Statement
 from .tokens import ESTIMATE, estimate, message_tokens
-from .verdicts import Verdict, explanations, placeholder, verdicts
+from .verdicts import WHOLE, Verdict, explanations, placeholder, verdicts
 
 log = logging.getLogger(__name__)
 
-LOGGED = {"terminal": "精简了 %d 个过时命令返回内容", "file_read": "精简了 %d 个历史文件读取内容"}
+LOGGED = {
+    "terminal": "精简了 %d 个过时命令返回内容",
+    "file_read": "精简了 %d 个历史文件读取内容",
+    "tool_output": "压缩了 %d 个已完成轮次的工具返回内容",
+}
 """One line per rule and view, where it replaced anything (S0.29, S1.41)."""
 
 _m = messages
@@ -88,13 +93,33 @@ def view(
     a rewind, so that its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and
     InvalidValue for an unknown format.
     """
-    if format not in FORMATS:
-        raise InvalidValue(f"no format is named {format!r}; there are {', '.join(FORMATS)}")
+    known_format(format)
     pointer, policy = lines.find(connection, session_id, branch), checked(policy)
     last = lines.position(pointer, at)
+    return built(connection, pointer, policy, last=last, now=given(now), format=format)
+
+
+def known_format(name: str) -> str:
+    """Return a format's name. Raises InvalidValue for one that does not exist."""
+    if name not in FORMATS:
+        raise InvalidValue(f"no format is named {name!r}; there are {', '.join(FORMATS)}")
+    return name
+
+
+def built(
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    *,
+    last: int,
+    now: int,
+    format: str = "openai",  # noqa: A002 - the public name
+    turn_over: bool = False,
+) -> View:
+    """Return the view of a line up to a position; ``turn_over``: a new turn begins behind it."""
     known = records(connection, pointer, last)
     visible = shown(active(known))
-    judged = verdicts(connection, pointer, policy, visible, last=last, now=given(now))
+    judged = verdicts(connection, pointer, policy, visible, last=last, now=now, turn_over=turn_over)
     runs = _runs(connection, pointer, visible, last)
     items = _read(connection, pointer, policy, judged, runs)
     placed = list(arrange(items, policy))
@@ -106,8 +131,8 @@ def view(
     left_out = _left_out(items, entries)
     unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
     stats = explain.stats(entries, left_out, raw=last)._replace(unchanged_tokens=unchanged)
-    _log(session_id, stats)
-    return View([FORMATS[format](each) for each in placed], entries, stats, session_id, pointer.branch, last)
+    _log(pointer.session_id, stats)
+    return View([FORMATS[format](each) for each in placed], entries, stats, pointer.session_id, pointer.branch, last)
 
 
 def _runs(connection: Connection, pointer: Pointer, visible: Visible, last: int) -> list[Segment]:
@@ -121,13 +146,13 @@ def _runs(connection: Connection, pointer: Pointer, visible: Visible, last: int)
 def _read(
     connection: Connection, pointer: Pointer, policy: Policy, judged: dict[int, Verdict], runs: list[Segment]
 ) -> list[Item]:
-    """Return the visible messages, replaced where the rules say so."""
-    replaced = json.dumps([verdict.seq for verdict in judged.values() if verdict.rule])
+    """Return the visible messages, replaced where the rules say so; ``judged`` learns what is short already."""
+    replaced = json.dumps([verdict.seq for verdict in judged.values() if verdict.rule in WHOLE])
     items: list[Item] = []
     for run in runs:
         calls = stored_calls(connection, pointer.tree_id, run)
         rows = VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced=replaced)
-        items += [_item(row, calls.get(row[0]), judged.get(row[0]), policy) for row in rows]
+        items += [_item(row, calls.get(row[0]), judged, policy) for row in rows]
     return items
 
 
@@ -157,12 +182,19 @@ def _log(session_id: str, stats: ViewStats) -> None:
             log.info(text, stats.replaced[rule], extra={"session_id": session_id, "rule": rule})
 
 
-def _item(row: Row, calls: list[Any] | None, verdict: Verdict | None, policy: Policy) -> Item:
-    message = assemble(row[1:], calls)
+def _item(row: Row, calls: list[Any] | None, judged: dict[int, Verdict], policy: Policy) -> Item:
+    message, verdict = assemble(row[1:], calls), judged.get(row[0])
     if verdict is None:
         return Item(row[0], message)
-    if verdict.rule:
+    if verdict.rule in WHOLE:
         message["content"] = placeholder(verdict, policy)
+    elif verdict.rule:
+        content = message.get("content")
+        short = short_form(content, verdict.tool_name, verdict.kind, min_saving=policy.min_saving)
+        if short is None:
+            judged[verdict.seq] = verdict._replace(rule=None, why="short")
+        else:
+            message["content"] = short
     return Item(row[0], message, verdict.call, verdict.tool_name)
 
 

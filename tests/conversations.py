@@ -163,6 +163,8 @@ CONTENTS: list[Any] = [
     *(None, 5, {"stdout": "an object"}, ["a list"], []),
     [{"type": "image_url", "image_url": {"url": "data:\ud800"}}, {"type": "text", "text": "\ud800"}],
     [{"type": "image_url"}, {"type": "text"}, {"type": "odd", "x": 1}, "plain", None],
+    *("\n".join(f"{number}: found" for number in range(300)), [{"type": "text", "text": "long line " * 400}]),
+    json.dumps({"status": "success", "data": {"recap": "[1/2] so"}, "text": "t" * 90, "stats": {}, "context": {}}),
 ]
 BORDERS = [NOW - 15 * MINUTE, NOW - 15 * MINUTE - 1, NOW - 15 * MINUTE + 1, NOW + MINUTE, 0, -5]
 ODD_MOMENTS = [NOW - 20 * MINUTE + 0.5, True, None, "yesterday", 2**64]
@@ -306,6 +308,7 @@ SWITCHES: dict[str, list[Any]] = {
     "dedupe": [True, False],
     "range_aware": [False, True],
     "protect_current_turn": [False, False, True],
+    "tool_output": [False, True],
     "min_saving": [0, 0, 1, 10, 25],
     "unanswered": ["synthetic", "synthetic", "drop", "keep"],
     "orphans": ["adopt", "adopt", "drop"],

@@ -17,34 +17,25 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "store"
 
 FLOORS = [
-    ["errors", "clock", "messages", "records", "resources"],
-    [
-        "schema",
-        "tokens",
-        "tool_kinds",
-        "tools",
-        "policy",
-        "prompts",
-        "excerpts",
-        "summaries",
-        "repair",
-        "formats",
-        "transcripts",
-    ],
-    ["statements", "places", "writer_queue", "engine", "migrate"],
-    ["lines", "facts", "sessions", "heads", "history", "tokenizing", "compactions", "rules", "verdicts"],
-    ["planning", "budget", "prefix", "view", "summarizers", "ledger", "recording", "compaction", "compacting"],
-    ["context", "statistics", "console", "inspection", "erasure", "invariants", "verifying"],
-    ["store"],
-    ["importing", "simulation"],
-    ["cli", "integrations"],
+    floor.split()
+    for floor in (
+        "errors clock messages records resources mentions todos code_law freshness",
+        "schema tokens tool_kinds tools excerpts tool_shapes tool_output policy prompts summaries repair formats",
+        "transcripts statements places writer_queue engine migrate",
+        "lines facts sessions heads history tokenizing compactions rules shortening verdicts",
+        "planning budget prefix view summarizers ledger recording compaction compacting",
+        "context statistics console inspection erasure invariants verifying",
+        "store",
+        "importing simulation",
+        "cli integrations",
+    )
 ]
 """Where each module (or folder of modules) stands: it may import what stands before it, on its own floor too."""
 
 ORDER = [module for floor in FLOORS for module in floor]
 ENTRANCES = ("__init__", "__main__")  # they stand above all floors
 
-SQL_FREE = {*FLOORS[0], *FLOORS[1], "cli"} - {"schema"}
+SQL_FREE = {*FLOORS[0], *FLOORS[1], "transcripts", "cli"} - {"schema"}
 ONLY_IN = {"tiktoken": {"tokens"}, "alembic": {"migrate"}, "typer": {"cli"}, "rich": {"cli"}}
 ON_FIRST_USE = ("alembic", "tiktoken")
 

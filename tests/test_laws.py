@@ -39,6 +39,8 @@ from store import Policy, Store
 from store.errors import InvalidMessage
 from store.formats.openai import clean
 from store.repair import Placed
+from store.shortening import short_form
+from store.verdicts import RULES
 
 law = partial(
     settings,
@@ -143,7 +145,7 @@ class Result(NamedTuple):
 
 
 def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
-    """Which positions S0 and S1 replace, and by which rule, computed from the raw line alone."""
+    """Which positions are not sent whole, and by which rule, computed from the raw line alone (X.7)."""
     results = linked(line, adopt=policy.orphans == "adopt")
     protected = max((i for i, m in enumerate(line, 1) if m["role"] == "user"), default=1)
     ripe = {
@@ -156,7 +158,18 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
     if policy.file_read:
         stale = dict.fromkeys(old_reads(results, policy, ripe, set(found)), "file_read")
         found = {**stale, **found}
+    if policy.tool_output:
+        finished = [r for r in results if r.seq < protected and r.status != "pending" and r.seq not in found]
+        found |= {r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)}
     return found
+
+
+def has_short_form(message: Message, result: Result, policy: Policy) -> bool:
+    """A4.2, X.6: errors stay whole where S0 or S1 are in force."""
+    if is_error(result, policy) and (policy.terminal or policy.file_read):
+        return False
+    short = short_form(message.get("content"), result.name, kind(result, policy), min_saving=policy.min_saving)
+    return short is not None
 
 
 def linked(line: list[Message], *, adopt: bool) -> list[Result]:
@@ -318,7 +331,7 @@ def old_reads(results: list[Result], policy: Policy, ripe: set[int], gone: set[i
 def replaced(store: Store, session_id: str, policy: Policy, **options: Any) -> dict[int, str]:
     """Which positions a view replaces, and by which rule."""
     entries = store.view(session_id, policy, now=NOW, **options).entries
-    return {e.seq: e.rule for e in entries if e.rule in ("terminal", "file_read") and e.seq is not None}
+    return {e.seq: e.rule for e in entries if e.rule in RULES and e.seq is not None}
 
 
 @law(max_examples=250)
