@@ -14,6 +14,7 @@ Read the modules in this order and nothing is used before it is met: ``errors``,
 
 from __future__ import annotations
 
+from .context import Context
 from .errors import (
     CompactionError,
     HeadMoved,
@@ -59,6 +60,7 @@ __all__ = [
     "Check",
     "Compaction",
     "CompactionError",
+    "Context",
     "Entry",
     "Erasure",
     "Finding",

@@ -18,14 +18,17 @@ from sqlalchemy import URL, Connection
 
 from . import budget, compaction, erasure, heads, history, tokenizing, verifying
 from . import compactions as line_records
+from . import context as contexts
 from . import sessions as known_sessions
 from . import view as views
 from .clock import Now, milliseconds
+from .code_law import code_law
 from .compacting import announce, reads_messages, summarised
+from .context import Context, Tools
 from .engine import Database
 from .errors import StoreClosed
 from .migrate import upgrade
-from .policy import Policy
+from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
 from .summaries import Summarizer
 from .tokens import ESTIMATE, counter, message_tokens
@@ -90,6 +93,7 @@ class Store:
 
     def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0) -> None:
         self.database = Database(target, durability=durability, timeout=timeout)
+        self._requests = contexts.Requests()
         try:
             upgrade(self.database)
         except BaseException:
@@ -125,6 +129,7 @@ class Store:
     _begin = writes(compaction.begin)
     _finish = writes(compaction.finish)
     _clear = writes(compaction.clear)
+    _gather = reads(contexts.gather)
 
     def pages(
         self, session_id: str, start: int = 1, stop: int | None = None, at: int | None = None, *, size: int = 500
@@ -188,6 +193,32 @@ class Store:
             compacted = self.compact(session_id, policy, summarizer, reason=reason, now=now)
             done = compacted if compacted.id is not None else done
         return done
+
+    def context(
+        self,
+        session_id: str,
+        system: str | None = None,
+        tools: Tools | None = None,
+        user_input: str | None = None,
+        todo_recap: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+        policy: Policy = TURNS,
+        format: str = "openai",  # noqa: A002 - the public name
+        now: Now = None,
+        *,
+        at: int | None = None,
+    ) -> Context:
+        """Return a whole request: prompts, the project's rules, the view, the input and what is left to do (S4.4).
+
+        ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what is not stored yet
+        (None: the last user message is the current input); ``todo_recap`` what is left to do (None: what the last todo
+        list says, "": nothing); ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md`` is read
+        anew. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        """
+        asked = contexts.asked(system, tools, user_input, todo_recap)
+        gathered = self._gather(session_id, policy, user_input, recap=todo_recap is None, at=at, now=now, format=format)
+        law = code_law(gathered.project_root if root is None else root)
+        return self._requests.compared(session_id, contexts.assemble(asked, gathered, law, policy))
 
     def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
         """Erase a session for good: its messages and all that was derived from them, down to the freed bytes.
@@ -254,6 +285,7 @@ class AsyncStore:
     undo_compaction = awaits(Store.undo_compaction)
     compact = awaits(Store.compact)
     compact_if_needed = awaits(Store.compact_if_needed)
+    context = awaits(Store.context)
     delete_session = awaits(Store.delete_session)
     count_tokens = awaits(Store.count_tokens)
 
