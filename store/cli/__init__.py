@@ -16,13 +16,13 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from . import asking, compacting, counting, demo, looking, moving, policies, render, simulating, transfer
+from . import asking, assembling, compacting, counting, demo, looking, moving, policies, render, simulating, transfer
 
 __all__ = ["main"]
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Begin": (demo.demo, transfer.import_, looking.sessions),
-    "Look": (looking.show, looking.view, counting.stats, counting.tokens, moving.moves, asking.sql),
+    "Look": (looking.show, looking.view, assembling.context, counting.stats, counting.tokens, moving.moves, asking.sql),
     "Compact": (compacting.compact, compacting.compactions, compacting.check, compacting.usage, simulating.simulate),
     "Change": (moving.fork, moving.rewind, moving.undo, moving.delete),
     "Keep": (transfer.export, asking.verify, asking.migrate),

@@ -34,6 +34,7 @@ BAR = 24
 STYLES = {
     "terminal": "yellow",
     "file_read": "cyan",
+    "tool_output": "green",
     "summary": "magenta",
     "repair": "red",
     "user": "green",
@@ -119,8 +120,10 @@ def say(*texts: str | Text) -> None:
             console().print(text, soft_wrap=True)
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, width: int | None = None) -> None:
-    """Print a table; numbers get thousands separators."""
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, width: int | None = None, error: bool = False
+) -> None:
+    """Print a table, on standard error if asked; numbers get thousands separators."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
         drawn.add_column(
@@ -131,7 +134,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, width: i
         )
     for row in rows:
         drawn.add_row(*map(_cell, row))
-    console(width=width).print(drawn)
+    console(width=width, error=error).print(drawn)
 
 
 def bars(rows: Sequence[tuple[str, int, str]], *, width: int | None = None) -> None:
