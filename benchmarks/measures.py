@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from . import apart, compacting, reading, writing
+from . import apart, assembling, compacting, reading, writing
 from .reading import Found
 from .stage import Stage
 from .timing import Pair
@@ -67,6 +67,15 @@ MEASURES: dict[str, Measure] = {
         largest=10_000,
     ),
     "compacted": Measure(compacting.view, {"view behind a compaction": Target("cpu", 1.2)}, smallest=1_000),
+    "request": Measure(
+        assembling.request,
+        {
+            "request: against its view": Target("cpu", 1.5),
+            "check with short forms: against without": Target("ours", 10),
+        },
+        smallest=1_000,
+        largest=10_000,
+    ),
     "depth": Measure(
         reading.depth,
         {f"depth 100 against 1: {name}": Target("cpu", 1.3) for name in ("load", "newest 20", "view")},
