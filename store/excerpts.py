@@ -46,9 +46,9 @@ def clipped(text: str, points: int, before_marker: str = "") -> str:
 
 def narrowed(text: str, width: int) -> str:
     """Return a text with its longer lines clipped."""
-    if len(text) <= width:
+    if len(text) <= width or len(max(lines := text.split("\n"), key=len)) <= width:
         return text
-    return "\n".join(clipped(line, width) if len(line) > width else line for line in text.split("\n"))
+    return "\n".join([clipped(line, width) for line in lines])
 
 
 def count_lines(text: str) -> int:
@@ -58,11 +58,11 @@ def count_lines(text: str) -> int:
 
 def first(text: str, lines: int, width: int) -> tuple[str, str]:
     """Return the first lines, none wider than ``width``, and the rest of the text ("" where that is all)."""
+    if len(text) < lines or text.count("\n") < lines:
+        return narrowed(text, width), ""
     end = -1
     for _ in range(lines):
         end = text.find("\n", end + 1)
-        if end < 0:
-            return narrowed(text, width), ""
     if end == len(text) - 1:
         return narrowed(text, width), ""
     return narrowed(text[:end], width), text[end + 1 :]
@@ -96,13 +96,18 @@ def lines_with(pattern: re.Pattern[str], text: str, place: int, most: int) -> It
         yield start, text[start : place - 1]
 
 
+def beginning(text: str, points: int) -> int:
+    """Return where the first code points end: with a line where that is possible."""
+    return max(text.rfind("\n", 0, points + 1), 0) or points
+
+
 def both_ends(text: str, points: int, lines: int, width: int, telling: Iterable[tuple[int, str]] = ()) -> str:
     """Return the first code points, the marker, what is telling of the lines left out, and the last lines.
 
-    The beginning ends with a line where it can. Telling lines are given with the places where they start in the text.
+    Telling lines are given with the places where they start in the text.
     """
     tail, before = last(text, lines, width)
-    end = max(before.rfind("\n", 0, points + 1), 0) or points
+    end = beginning(text, points)
     if end >= len(before):
         return narrowed(text, width)
     kept = [clipped(line, width) for start, line in telling if end <= start < len(before)]

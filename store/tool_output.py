@@ -30,6 +30,7 @@ from .tool_shapes import (
     listed,
     output_text,
     ran,
+    recap,
     recapped,
     squeezed,
     whole,
@@ -115,6 +116,8 @@ def _of_json(rule: Rule, content: str, value: Any) -> str:
         return encoded(_enveloped(rule, value))
     if rule.plain(content, value):
         return _of_text(rule, content)
+    if rule.shape is recapped and (said := recap(value.get("todos") if isinstance(value, dict) else value)):
+        return encoded({"recap": said})
     if len(content) <= rule.points:
         return content
     cut = partial(output_text, failed=True) if rule.text is output_text and _failed(value) else rule.text
@@ -157,7 +160,7 @@ def _data(rule: Rule, data: Any, result: Fields) -> Any:
     if rule.reads and data and not any(name in data for name in rule.reads):
         return digested(data, {})
     facts = {name: found for name, places in rule.facts.items() if (found := _found(result, places)) is not None}
-    if rule.subject and result["status"] != "error":
+    if rule.subject and data and result["status"] != "error":
         facts = {rule.subject: "", **facts}
     short = rule.shape(data, facts)
     marks = {name: value for name, value in data.items() if name in rule.marks and name not in short}
@@ -276,8 +279,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             *(partial(changed, lines=50), _first_of(50), _CHANGED, _facts(**_CHANGES), "path"),
         ),
         "Bash": Rule(
-            "the exit code, the command, the first 200 code points of stdout, the last 20 lines of stderr; of one text for "
-            "both also the last 3 lines, or if the command failed the last 20 and those that say an error",
+            "the exit code, the command, the first 200 code points of stdout, the last 20 lines of stderr; where both "
+            "are one text, its last 3 lines too; if the command failed, the last 20 and 50 more that say an error",
             *(ran, output_text, (*EXIT_KEYS, "stdout", "stderr", "stdout_summary", "stderr_tail")),
             _facts(
                 exit_code=" ".join(f"data.{key}" for key in EXIT_KEYS),

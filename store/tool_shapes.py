@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .excerpts import ERROR_WORDS, STEPS, both_ends, clipped, digest, first, last, lines_with, size, trimmed
+from .excerpts import ERROR_WORDS, STEPS, beginning, both_ends, clipped, digest, first, last, lines_with, size, trimmed
 from .tools import exit_code_of, exit_said
 
 Fields = dict[str, Any]
@@ -29,7 +29,7 @@ STDOUT_POINTS = 200
 STDERR_LINES = 20
 LAST_LINES = 3
 """Lines kept of the end of what a successful command said: there it sums up."""
-TELLING_LINES = 20
+TELLING_LINES = 50
 """Lines kept of the middle of what a failed command said, because they say an error."""
 OUTPUT_MOST = STDOUT_POINTS + 100 + (TELLING_LINES + STDERR_LINES + 1) * (WIDTH + 40)
 """No output of a command is longer than this."""
@@ -125,10 +125,11 @@ def recapped(data: Fields, facts: Fields) -> Fields:
 
 
 def recap(todos: object) -> str:
-    """Return how far a list of things to do is, and what is being done: ``[1/3] write the tests``."""
+    """Return how far a list of things to do is, and what is being done, or is next: ``[1/3] write the tests``."""
     items = [item for item in todos if isinstance(item, dict)] if isinstance(todos, list) else []
     done = sum(item.get("status") in ("completed", "done", "cancelled") for item in items)
     doing = [str(item.get("content", "")) for item in items if item.get("status") == "in_progress"]
+    doing = doing or [str(item.get("content", "")) for item in items if item.get("status") == "pending"][:1]
     return clipped(f"[{done}/{len(items)}] {'; '.join(doing)}".rstrip(), WIDTH) if items else ""
 
 
@@ -162,7 +163,7 @@ def output_text(text: str, *, failed: bool = False) -> str:
     bare = text.strip()
     said = exit_said(bare)
     failed = failed or bool(exit_code_of(said) or ERROR.match(bare))
-    telling = dict(lines_with(ERROR_WORDS, text, STDOUT_POINTS, TELLING_LINES) if failed else ())
+    telling = dict(lines_with(ERROR_WORDS, text, beginning(text, STDOUT_POINTS), TELLING_LINES) if failed else ())
     if said:
         telling.update(lines_with(_ANYTHING, text, text.find(bare) + said.start(said.lastindex or 0), 1))
     return both_ends(text, STDOUT_POINTS, STDERR_LINES if failed else LAST_LINES, WIDTH, sorted(telling.items()))

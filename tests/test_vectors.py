@@ -1,4 +1,4 @@
-"""The worked examples of the specification (S0, S1), as data in ``vectors/``; positions there are counted from 0."""
+"""The worked examples of the specification (S0, S1, S4), as data in ``vectors/``; positions in it count from 0."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
+from store.tool_output import compress
 from store.tools import looks_terminal, normalise_path, result_facts
 
-CASES = json.loads((Path(__file__).parent / "vectors" / "replacement.json").read_text(encoding="utf-8"))["cases"]
+FILES = sorted((Path(__file__).parent / "vectors").glob("*.json"))
+CASES = [case for file in FILES for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
 
 
 def cases(kind: str) -> pytest.MarkDecorator:
     """Run a test for each example of a kind."""
-    chosen = [pytest.param(case, id=f"{case['id']}: {case['note']}") for case in CASES if case["kind"] == kind]
+    found = (case for case in CASES if case["kind"] == kind)
+    chosen = [pytest.param(case, id=f"{case['id']}: {case.get('note') or case['tool']}") for case in found]
     assert chosen
     return pytest.mark.parametrize("case", chosen)
 
@@ -72,3 +75,10 @@ def test_errors_are_recognised(store: Store, case: dict[str, Any]) -> None:
 def test_paths_have_one_spelling(case: dict[str, Any]) -> None:
     """One file is one key."""
     assert normalise_path(case["path"], case["project_root"]) == case["key"]
+
+
+@cases("compress")
+def test_results_are_cut(case: dict[str, Any]) -> None:
+    """A tool's result keeps exactly these fields of its data."""
+    short = compress(case["tool"], case["raw"])
+    assert (short if isinstance(case["expect"], str) else json.loads(short)) == case["expect"]
