@@ -121,7 +121,8 @@ def _said(data: Fields, *names: str) -> str:
 
 def recapped(data: Fields, facts: Fields) -> Fields:
     """Keep the recap; where there is none, make one of the list (S4.16)."""
-    return {"recap": facts.get("recap") or recap(data.get("todos"))}
+    said = facts.get("recap") or recap(data.get("todos"))
+    return {"recap": said} if said or data else {}
 
 
 def recap(todos: object) -> str:
