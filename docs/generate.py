@@ -35,6 +35,7 @@ from store import (  # noqa: E402
     summarizers,
     tokens,
     tool_kinds,
+    tool_output,
     transcripts,
     verdicts,
 )
@@ -264,6 +265,20 @@ def _names(text: str) -> str:
     return " ".join(f"`{name}`" for name in text.split())
 
 
+def tool_rules() -> str:
+    """Return each rule of tool output: the tools that it is about, what it keeps."""
+    by_kind = {rule: kind for kind, rule in tool_output.KIND_RULES.items()}
+    rows = (
+        (f"`{name}`", _names(" ".join(_named(name))), f"`{by_kind[name]}`" if name in by_kind else "", rule.keeps)
+        for name, rule in tool_output.RULES.items()
+    )
+    return _table(["rule", "tools", "and others of kind", "keeps"], rows)
+
+
+def _named(rule: str) -> Iterator[str]:
+    return (name for name, named in tool_output.NAMES.items() if named == rule)
+
+
 def tables() -> str:
     """Return each table: its key, its other columns, what it refers to."""
     parts = []
@@ -344,6 +359,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "policies": policies,
     "reasons": reasons,
     "kinds": kinds,
+    "tool_rules": tool_rules,
     "tables": tables,
     "triggers": triggers,
     "views": views,

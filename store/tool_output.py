@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .excerpts import clipped, decoded, encoded, first_lines, trimmed
+from .todos import LISTS, recap
 from .tool_kinds import EXIT_KEYS, TOOL_KINDS, Kind
 from .tool_shapes import (
     ERROR,
@@ -30,7 +31,6 @@ from .tool_shapes import (
     listed,
     output_text,
     ran,
-    recap,
     recapped,
     squeezed,
     whole,
@@ -116,7 +116,7 @@ def _of_json(rule: Rule, content: str, value: Any) -> str:
         return encoded(_enveloped(rule, value))
     if rule.plain(content, value):
         return _of_text(rule, content)
-    if rule.shape is recapped and (said := recap(value.get("todos") if isinstance(value, dict) else value)):
+    if rule.shape is recapped and (said := recap({"todos": value} if isinstance(value, list) else value)):
         return encoded({"recap": said})
     if len(content) <= rule.points:
         return content
@@ -292,7 +292,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         ),
         "TodoWrite": Rule(
             "the recap",
-            *(recapped, _digest_of(OUTPUT_POINTS), ("recap", "todos"), _facts(recap="data.recap")),
+            *(recapped, _digest_of(OUTPUT_POINTS), ("recap", *LISTS), _facts(recap="data.recap")),
             marks=frozenset(),
         ),
         "Skill": Rule("everything: instructions, plans and answers hold on", whole, str, plain=lambda *_: True),

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .excerpts import ERROR_WORDS, STEPS, beginning, both_ends, clipped, digest, first, last, lines_with, size, trimmed
-from .tools import exit_code_of, exit_said
+from .excerpts import ERROR_WORDS, STEPS, beginning, both_ends, digest, first, last, lines_with, size, trimmed
+from .todos import recap
+from .tools import exit_said
 
 Fields = dict[str, Any]
 Shape = Callable[[Fields, Fields], Fields]
@@ -121,17 +122,8 @@ def _said(data: Fields, *names: str) -> str:
 
 def recapped(data: Fields, facts: Fields) -> Fields:
     """Keep the recap; where there is none, make one of the list (S4.16)."""
-    said = facts.get("recap") or recap(data.get("todos"))
-    return {"recap": said} if said or data else {}
-
-
-def recap(todos: object) -> str:
-    """Return how far a list of things to do is, and what is being done, or is next: ``[1/3] write the tests``."""
-    items = [item for item in todos if isinstance(item, dict)] if isinstance(todos, list) else []
-    done = sum(item.get("status") in ("completed", "done", "cancelled") for item in items)
-    doing = [str(item.get("content", "")) for item in items if item.get("status") == "in_progress"]
-    doing = doing or [str(item.get("content", "")) for item in items if item.get("status") == "pending"][:1]
-    return clipped(f"[{done}/{len(items)}] {'; '.join(doing)}".rstrip(), WIDTH) if items else ""
+    said = facts.get("recap") or recap(data)
+    return {"recap": said or ""} if said or data else {}
 
 
 def whole(data: Fields, _facts: Fields) -> Fields:
@@ -162,9 +154,9 @@ def output_text(text: str, *, failed: bool = False) -> str:
     if len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and _CUT.search(text)):
         return text
     bare = text.strip()
-    said = exit_said(bare)
-    failed = failed or bool(exit_code_of(said) or ERROR.match(bare))
+    code, place = exit_said(bare)
+    failed = failed or bool(code or ERROR.match(bare))
     telling = dict(lines_with(ERROR_WORDS, text, beginning(text, STDOUT_POINTS), TELLING_LINES) if failed else ())
-    if said:
-        telling.update(lines_with(_ANYTHING, text, text.find(bare) + said.start(said.lastindex or 0), 1))
+    if code is not None:
+        telling.update(lines_with(_ANYTHING, text, text.find(bare) + place, 1))
     return both_ends(text, STDOUT_POINTS, STDERR_LINES if failed else LAST_LINES, WIDTH, sorted(telling.items()))

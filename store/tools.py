@@ -76,15 +76,14 @@ def result_facts(message: Mapping[str, Any]) -> Facts:
     The time is any finite number that 63 bits hold, floored. The exit code comes from the fields of JSON content, else
     from the words of the programs in use, near either end of the text. Broken JSON is text like any other.
     """
-    content = message.get("content")
-    text = _text(content)
+    text = _text(content := message.get("content"))
     bare = text.strip()
     fields = content if isinstance(content, dict) else _json_object(bare)
     stderr, status = fields.get("stderr"), message.get("messageStatus")
     return Facts(
         _milliseconds(message.get("timestamp")),
         status if _is_text(status) else None,
-        exit_code_field(fields) if fields else exit_code_of(exit_said(bare)),
+        exit_code_field(fields) if fields else exit_said(bare)[0],
         int(isinstance(stderr, str | list) and bool(stderr)),
         int(bare.startswith("Error:")),
         int(_has_terminal_mark(text)),
@@ -174,19 +173,14 @@ def exit_code_field(fields: Mapping[str, Any]) -> int | None:
     return next((code for code in codes if code is not None), None)
 
 
-def exit_said(text: str) -> re.Match[str] | None:
-    """Return where a text, without space at its ends, says the exit code in the words of the programs in use."""
+def exit_said(bare: str) -> tuple[int | None, int]:
+    """Return the exit code that a text says in the words of the programs in use, and where; None and 0 if none."""
     # Every wording but one has "exit" in it, in some spelling: most results say nothing and are done here.
-    head, last = text[:_NEAR], max(0, len(text) - _NEAR)
+    head, last = bare[:_NEAR], max(0, len(bare) - _NEAR)
     match = EXIT_SAID_FIRST.search(head) if "xit" in head or head[:1] == "<" else None
-    if match is None and text.find("xit", last) >= 0:
-        *_, match = None, *EXIT_SAID_LAST.finditer(text, last)
-    return match
-
-
-def exit_code_of(said: re.Match[str] | None) -> int | None:
-    """Return the exit code that was said, None where none was."""
-    return int(said[said.lastindex or 0]) if said else None
+    if match is None and bare.find("xit", last) >= 0:
+        *_, match = None, *EXIT_SAID_LAST.finditer(bare, last)
+    return (int(match[match.lastindex or 0]), match.start(match.lastindex or 0)) if match else (None, 0)
 
 
 def _is_text(value: object) -> TypeGuard[str]:
