@@ -46,9 +46,18 @@ def clipped(text: str, points: int, before_marker: str = "") -> str:
 
 def narrowed(text: str, width: int) -> str:
     """Return a text with its longer lines clipped."""
-    if len(text) <= width or len(max(lines := text.split("\n"), key=len)) <= width:
+    if not _has_longer(text, width):
         return text
-    return "\n".join([clipped(line, width) for line in lines])
+    return "\n".join([clipped(line, width) for line in text.split("\n")])
+
+
+def _has_longer(text: str, width: int) -> bool:
+    place = 0
+    while len(text) - place > width:
+        place = text.rfind("\n", place, place + width + 1) + 1
+        if not place:
+            return True
+    return False
 
 
 def count_lines(text: str) -> int:
@@ -84,6 +93,11 @@ def last(text: str, lines: int, width: int) -> tuple[str, str]:
         if start < 0:
             return narrowed(text, width), ""
     return narrowed(text[start + 1 :], width), text[:start]
+
+
+def is_cut(text: str) -> bool:
+    """Tell a text in which one line is the marker."""
+    return " more lines)" in text and any(MARKER.fullmatch(line) for line in text.split("\n"))
 
 
 def lines_with(pattern: re.Pattern[str], text: str, place: int, most: int) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .excerpts import ERROR_WORDS, STEPS, beginning, both_ends, digest, first, last, lines_with, size, trimmed
+from .excerpts import ERROR_WORDS, STEPS, beginning, both_ends, digest, first, is_cut, last, lines_with, size, trimmed
 from .todos import recap
 from .tools import exit_said
 
@@ -39,7 +39,6 @@ ERROR = re.compile(r"\s*(?:<tool_use_error>|Error\b|Traceback \(most)")
 """How a text begins that is an error as a whole."""
 
 _HUNK = re.compile(r"^@@ -\S+ \+([0-9]+)(?:,([0-9]+))? @@", re.MULTILINE)
-_CUT = re.compile(r"^… \([0-9]+ more lines\)$", re.MULTILINE)
 _ANYTHING = re.compile("")
 _DIFFS = (("diff_preview", "diff"), ("diff", "diff"), ("diff_summary", "diff"))
 _TEXTS = (*_DIFFS, ("content", "content"), ("content_summary", "content"))
@@ -151,7 +150,7 @@ def output_text(text: str, *, failed: bool = False) -> str:
 
     It failed if it is said to, or if the text says so itself. Then lines that say an error stay too.
     """
-    if len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and _CUT.search(text)):
+    if len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and is_cut(text)):
         return text
     bare = text.strip()
     code, place = exit_said(bare)
