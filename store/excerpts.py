@@ -18,9 +18,13 @@ MARKER = re.compile(r"… \([0-9]+ more (?:lines|characters|items|keys)\)")
 ERROR_WORDS = re.compile("error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found", re.IGNORECASE)
 """What a line says that tells why a command failed."""
 
-STEPS = ((10_000, 100), (1000, 20), (500, 20), (200, 10), (100, 5), (50, 3), (20, 1))
-"""Code points of a text and items of a list, tried in turn until a JSON value is small enough."""
+STEPS = (
+    *((10_000, 100, 100), (1000, 20, 50), (500, 20, 50), (200, 10, 20), (100, 5, 20)),
+    *((50, 3, 20), (50, 2, 10), (20, 1, 10), (20, 1, 2)),
+)
+"""Code points of a text, items of a list and keys of an object, tried in turn until a JSON value is small enough."""
 
+KEYS = 20
 _DEPTH = 8
 _OMITTED = "…"
 
@@ -129,8 +133,8 @@ def both_ends(text: str, points: int, lines: int, width: int, telling: Iterable[
     return "\n".join([before[:end], *([_marker(left, "lines")] if left else []), *kept, tail])
 
 
-def trimmed(value: Any, points: int, items: int, depth: int = _DEPTH) -> Any:
-    """Return a JSON value with its texts clipped, its lists and objects cut to the first items, nothing too deep."""
+def trimmed(value: Any, points: int, items: int, keys: int = KEYS, depth: int = _DEPTH) -> Any:
+    """Return a JSON value with its texts clipped, its lists and objects cut short, nothing too deep."""
     if isinstance(value, str):
         return clipped(value, points)
     if not isinstance(value, list | dict) or not value:
@@ -139,13 +143,13 @@ def trimmed(value: Any, points: int, items: int, depth: int = _DEPTH) -> Any:
         return _marker(len(value), "items" if isinstance(value, list) else "keys")
     if isinstance(value, list):
         whole = len(value) <= items or (len(value) == items + 1 and is_marker(value[-1]))
-        shown = [trimmed(each, points, items, depth - 1) for each in (value if whole else value[:items])]
+        shown = [trimmed(each, points, items, keys, depth - 1) for each in (value if whole else value[:items])]
         return shown if whole else [*shown, _marker(len(value) - items, "items")]
-    whole = len(value) <= items or (len(value) == items + 1 and is_marker(value.get(_OMITTED)))
+    whole = len(value) <= keys or (len(value) == keys + 1 and is_marker(value.get(_OMITTED)))
     fields = {
-        key: trimmed(value[key], points, items, depth - 1) for key in islice(value, len(value) if whole else items)
+        key: trimmed(value[key], points, items, keys, depth - 1) for key in islice(value, len(value) if whole else keys)
     }
-    return fields if whole else {**fields, _OMITTED: _marker(len(value) - items, "keys")}
+    return fields if whole else {**fields, _OMITTED: _marker(len(value) - keys, "keys")}
 
 
 def is_marker(value: object) -> bool:
