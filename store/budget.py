@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import takewhile
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, literal_column, select
@@ -131,7 +132,7 @@ def check(
     why = triggered(policy, messages=cost.messages, tokens=used, window=window)
     if why is None:
         return Check(overflow, False, total, 0, "below every trigger of the policy")
-    held = holds_back(connection, pointer, policy, cost.known)
+    held = holds_back(connection, pointer, policy, cost.known, window=window, added=s4_tokens(user_input))
     if held:
         return Check(overflow, False, total, 0, f"{why}; {held}")
     planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
@@ -151,7 +152,7 @@ def triggered(policy: Policy, *, messages: int, tokens: int, window: int) -> str
         return None
     for fires, why in (
         (policy.trigger_messages is not None and messages >= policy.trigger_messages, f"{messages} messages"),
-        (policy.trigger_tokens is not None and tokens >= policy.trigger_tokens, f"{tokens} tokens"),
+        (policy.trigger_tokens is not None and tokens >= policy.trigger_tokens, f"{tokens} tokens, the limit is {policy.trigger_tokens}"),
         (reaches(tokens, policy.trigger_ratio, window), f"{tokens} of {window} tokens"),
         (reaches(tokens, policy.trigger_usage, window), f"{tokens} of {window} tokens"),
     ):
@@ -165,21 +166,24 @@ def reaches(tokens: int, ratio: float | None, window: int) -> bool:
     return ratio is not None and window > 0 and tokens >= Fraction(str(ratio)) * window
 
 
-def holds_back(connection: Connection, pointer: Pointer, policy: Policy, known: list[Record]) -> str | None:
-    """Return why nothing is tried now though a trigger fires: too many failures or attempts in this turn."""
+def holds_back(
+    connection: Connection, pointer: Pointer, policy: Policy, known: list[Record], *, window: int, added: int
+) -> str | None:
+    """Return why nothing is tried now though a trigger fires: too many failures or too little success in this turn.
+
+    Of those applied the last ones in a row count that did not get below the trigger, with the ``added`` tokens of what
+    is to come (A3.4); one that did begins anew.
+    """
     tries = [record for record in known if record.kind == "summary" and record.outcome != "running"]
     began = turn_start(connection, pointer, pointer.head) if tries else 0
     since = [record for record in tries if record.head >= began]
-    made = sum(record.outcome == "applied" for record in since)
-    failures = 0
-    for record in reversed(since):
-        if record.outcome == "applied":
-            break
-        failures += 1
+    failures = len(list(takewhile(lambda record: record.outcome != "applied", reversed(since))))
     if failures >= policy.back_off_after:
         return f"{failures} attempts failed in this turn, waiting for the next one"
-    if made >= policy.max_iterations:
-        return f"compacted {made} times in this turn already, which is the limit"
+    applied = [record for record in since if record.outcome == "applied"]
+    vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, added), reversed(applied))))
+    if vain >= policy.max_iterations:
+        return f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
     return None
 
 
@@ -187,6 +191,11 @@ def savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save (A3.14)."""
     longest = policy.summary_max_chars + policy.facts_chars
     return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
+
+
+def _stayed_above(record: Record, policy: Policy, window: int, added: int) -> bool:
+    messages, tokens = record.messages_after or 0, record.tokens_after or 0
+    return triggered(policy, messages=messages, tokens=tokens + added, window=window) is not None
 
 
 def _checked(name: str, tokens: int | None) -> int | None:

@@ -288,6 +288,43 @@ def test_no_more_than_so_many_compactions_in_a_turn(store: Store) -> None:
     assert store.compact_if_needed(session_id, policy, lambda request: "short")
 
 
+def test_a_compaction_that_got_below_the_trigger_does_not_count(store: Store) -> None:
+    """A3.4: in a long turn each may be needed; only those in a row that stayed above it make a floor."""
+    session_id = begun(store, chat(60))
+    policy = Policy(trigger_messages=58, window_messages=4, max_iterations=2, facts_chars=0)
+    for _ in range(5):
+        made = store.compact_if_needed(session_id, policy, lambda request: "short")
+        assert made is not None
+        assert (made.outcome, made.messages_after) == ("applied", 57)
+        store.append(session_id, [{"role": "assistant", "content": "and on"}] * 4)
+    low = policy.model_copy(update={"trigger_messages": 30})
+    made = [store.compact_if_needed(session_id, low, lambda request: "short") for _ in range(3)]
+    assert [each and each.outcome for each in made] == [None, None, None]
+    assert "2 times in this turn" not in store.check(session_id, policy).reason
+
+
+def test_one_that_got_below_the_trigger_begins_anew(store: Store) -> None:
+    """In a row means since the last success; what is to be added is part of what the trigger sees."""
+    session_id = begun(store, chat(40))
+    policy = Policy(trigger_messages=38, window_messages=2, max_iterations=2, facts_chars=0)
+    outcomes = []
+    for added in (0, 0, 5, 0, 0):
+        store.append(session_id, [{"role": "assistant", "content": "and on"}] * added)
+        made = store.compact_if_needed(session_id, policy, lambda request: "short")
+        outcomes.append(made and made.messages_after)
+    assert outcomes == [39, 37, 40, 38, None]
+
+
+def test_what_is_to_be_added_is_above_the_trigger_too(store: Store) -> None:
+    """A view that is below it alone, and not with the user's input, is compacted no more often than others."""
+    session_id = begun(store, chat(40))
+    tokens = store.check(session_id, Policy()).tokens
+    policy = Policy(trigger_tokens=tokens, max_iterations=1, window_messages=2, facts_chars=0)
+    assert store.compact_if_needed(session_id, policy, lambda request: "short", user_input="x" * 3000)
+    assert not store.check(session_id, policy).should_compact
+    assert "1 times in this turn" in store.check(session_id, policy, user_input="x" * 3000).reason
+
+
 # --- the same numbers -------------------------------------------------------------------------------------------------
 
 
