@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, budget, last_usage, view_tokens
+from .budget import Budget, as_viewed, budget, last_usage, triggered, view_tokens
 from .clock import Now, given
 from .compactions import active, history, records, sent
 from .errors import CompactionError, InvalidValue
@@ -125,9 +125,20 @@ def begin(
 
 
 def finish(
-    connection: Connection, session_id: str, policy: Policy, job: Job, number: int, result: Result, *, now: Now = None
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    job: Job,
+    number: int,
+    result: Result,
+    *,
+    added: int = 0,
+    now: Now = None,
 ) -> Compaction:
-    """End a compaction: apply its summary if the line still runs through its range and the view gets smaller."""
+    """End a compaction: apply its summary if the line still runs through its range and the view gets small enough.
+
+    That is smaller, and below the policy's trigger, with the ``added`` tokens of what is to come, where it could be.
+    """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
@@ -140,7 +151,7 @@ def finish(
     elif result.summary is None:
         ended = _fail(connection, pointer, policy, number, result, cost, moment)
     else:
-        ended = _apply(connection, pointer, policy, job, number, result, cost, moment)
+        ended = _apply(connection, pointer, policy, job, number, result, cost, moment, added)
     return recorded(connection, pointer, ended)
 
 
@@ -241,16 +252,19 @@ def _apply(
     result: Result,
     cost: Budget,
     moment: int,
+    added: int,
 ) -> int:
-    """Apply a summary, unless the view would not get smaller by it; return the record's number."""
+    """Apply a summary, unless the view would not get small enough by it; return the record's number."""
     assert result.summary is not None
     text = rendered(result.summary)
     tokens = message_tokens(sent(text, job.facts, policy), estimate)
     left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
     left = left._replace(summaries=tuple(each for each in left.summaries if each != job.previous))
     after = view_tokens(connection, pointer, policy, left, moment) + tokens
-    if after >= cost.tokens:
-        problem = f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
+    messages = cost.messages - job.plan.messages + (0 if job.previous else 1)
+    bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
+    problem = _too_much(policy, cost, result, messages=messages, after=after, bare=bare, added=added)
+    if problem:
         return end_record(connection, pointer, number, outcome="rejected", error=problem)
     summary = keep_summary(connection, pointer, job, result.summary, text, tokens, moment)
     return end_record(
@@ -261,9 +275,27 @@ def _apply(
         error=result.error,
         **_change(job.plan, cost, moment),
         summary=summary,
-        messages_after=cost.messages - job.plan.messages + (0 if job.previous else 1),
+        messages_after=messages,
         tokens_after=after,
     )
+
+
+def _too_much(
+    policy: Policy, cost: Budget, result: Result, *, messages: int, after: int, bare: int, added: int
+) -> str | None:
+    """Say why a view of ``after`` tokens is not small enough; ``bare`` are those without the summary's text.
+
+    It must be smaller than it was, and below the policy's trigger where an empty summary would bring it there; what
+    stands in the place of a summary that failed cannot be shorter than it is.
+    """
+    if after >= cost.tokens:
+        return f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
+    window = policy.context_window or 0
+    above = triggered(policy, messages=messages, tokens=after + added, window=window)
+    least = triggered(policy, messages=messages, tokens=bare + added, window=window)
+    if result.error or not above or least:
+        return None
+    return f"the summary is too long: the view would still trigger ({above}), without its text it would have {bare}"
 
 
 def _fail(

@@ -31,7 +31,7 @@ from .migrate import upgrade
 from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
 from .summaries import Summarizer
-from .tokens import ESTIMATE, counter, message_tokens
+from .tokens import ESTIMATE, counter, message_tokens, s4_tokens
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -158,6 +158,18 @@ class Store:
         transaction is open while it works, for at most the policy's ``summary_timeout``. Whatever it does, nothing is
         lost and nothing is raised: the outcome says so. Raises SessionNotFound, InvalidValue for an unknown reason.
         """
+        return self._compact(session_id, policy, summarizer, reason, now=now)
+
+    def _compact(
+        self,
+        session_id: str,
+        policy: Policy,
+        summarizer: Summarizer | None,
+        reason: str,
+        *,
+        added: int = 0,
+        now: Now = None,
+    ) -> Compaction:
         moment = milliseconds(now)
         compaction.check_reason(reason)
         job = self._prepare(session_id, policy, whole=reads_messages(summarizer), now=moment)
@@ -166,7 +178,8 @@ class Store:
         number = self._begin(session_id, policy, job, reason=reason, now=moment)
         if isinstance(number, Compaction):
             return number._replace(reason=reason)
-        ended = self._finish(session_id, policy, job, number, summarised(job, policy, summarizer), now=now)
+        result = summarised(job, policy, summarizer)
+        ended = self._finish(session_id, policy, job, number, result, added=added, now=now)
         announce(ended)
         return ended
 
@@ -190,7 +203,9 @@ class Store:
         compaction.check_reason(reason)
         done = self._clear(session_id, policy, reason=reason, now=moment) if policy.clearing == "batched" else None
         if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
-            compacted = self.compact(session_id, policy, summarizer, reason=reason, now=now)
+            if max_tokens is not None:
+                policy = policy.model_copy(update={"context_window": max_tokens})
+            compacted = self._compact(session_id, policy, summarizer, reason, added=s4_tokens(user_input), now=now)
             done = compacted if compacted.id is not None else done
         return done
 

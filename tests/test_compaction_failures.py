@@ -11,6 +11,7 @@ import pytest
 
 from store import Policy, Store
 from store.summaries import TIMED_OUT_NOTICE, Summary, SummaryRequest
+from store.tokens import FRAMING_TOKENS
 
 Message = dict[str, Any]
 FAILED = "No summary could be made, keeping recent history only."
@@ -164,6 +165,90 @@ def test_what_does_not_make_the_view_smaller_is_rejected(store: Store, on_failur
     assert "would not get smaller" in str(made.error)
     assert len(store.view(session_id).messages) == 12
     assert store.compactions(session_id) == [made]
+
+
+def worded(tokens: int) -> Callable[[SummaryRequest], str]:
+    """A summarizer whose text has so many tokens by the estimate."""
+    return lambda request: "word" * tokens
+
+
+def half(store: Store, session_id: str) -> tuple[int, int]:
+    """What a view has, and what it keeps of it when all but the newest ten messages are hidden."""
+    tokens = store.check(session_id, Policy()).tokens
+    return tokens, tokens - store.plan_compaction(session_id, policy("abort")).tokens_hidden
+
+
+@pytest.mark.parametrize("on_failure", ["abort", "trim", "skip", "truncate"])
+def test_what_stays_above_the_trigger_and_need_not_is_rejected(store: Store, on_failure: str) -> None:
+    """Smaller is not enough where a shorter summary gets the view below the trigger: exactly from there on it counts."""
+    session_id = begun(store, chat(60))
+    tokens, kept = half(store, session_id)
+    limit = kept + 100
+    chosen = policy(on_failure, trigger_tokens=limit, facts_chars=0)
+    made = store.compact_if_needed(session_id, chosen, worded(100 - FRAMING_TOKENS))
+    assert made is not None
+    assert (made.outcome, made.hidden, made.summary) == ("rejected", None, None)
+    assert str(made.error).startswith("the summary is too long")
+    for number in (limit, kept + FRAMING_TOKENS):
+        assert str(number) in str(made.error)
+    assert store.view(session_id).messages == chat(60)
+    assert store.check(session_id, chosen).tokens == tokens
+    made = store.compact_if_needed(session_id, chosen, worded(99 - FRAMING_TOKENS))
+    assert made is not None
+    assert (made.outcome, made.tokens_after) == ("applied", limit - 1)
+
+
+def test_what_no_summary_brings_below_the_trigger_is_progress(store: Store) -> None:
+    """Not even an empty one: by its tokens, by its messages, or by the facts that the store adds itself."""
+    for fields in ({"trigger_tokens": 1}, {"trigger_messages": 11}):
+        session_id = begun(store, chat(60))
+        made = store.compact_if_needed(session_id, policy("abort", **fields), worded(200))
+        assert made is not None
+        assert (made.outcome, made.error) == ("applied", None)
+    session_id = begun(store, chat(60))
+    _, kept = half(store, session_id)
+    heading = policy("abort", trigger_tokens=kept + 50, summary_heading="word" * 50)
+    assert store.compact(session_id, heading, worded(50)).outcome == "applied"
+
+
+def test_the_trigger_is_that_of_the_window_and_the_input_it_was_checked_with(store: Store) -> None:
+    """Not of the policy's own window where the check named another; a compaction by hand knows the policy's alone."""
+    window = {"trigger_ratio": 0.5, "context_window": 1_000_000, "facts_chars": 0}
+    session_id = begun(store, chat(60))
+    _, kept = half(store, session_id)
+    asked = {"max_tokens": 2 * kept + 200, "user_input": "x" * 90}
+    for tokens, outcome in ((70 - FRAMING_TOKENS, "rejected"), (69 - FRAMING_TOKENS, "applied")):
+        made = store.compact_if_needed(session_id, policy("abort", **window), worded(tokens), **asked)
+        assert made is not None
+        assert made.outcome == outcome
+    session_id = begun(store, chat(60))
+    assert store.compact(session_id, policy("abort", **window), worded(100)).outcome == "applied"
+    session_id = begun(store, chat(60))
+    window["context_window"] = 2 * kept + 200
+    assert store.compact(session_id, policy("abort", **window), worded(100)).outcome == "rejected"
+
+
+def test_a_notice_is_never_too_long_for_the_trigger(store: Store) -> None:
+    """What stands in the place of a summary cannot be made shorter: it carries the earlier one and one line."""
+    session_id = begun(store, chat(60))
+    _, kept = half(store, session_id)
+    chosen = policy("skip", trigger_tokens=kept + 10, facts_chars=0)
+    made = store.compact_if_needed(session_id, chosen, raising)
+    assert made is not None
+    assert made.outcome == "applied"
+    assert made.tokens_after >= kept + 10  # type: ignore[operator]
+
+
+def test_summaries_too_long_count_as_failures(store: Store) -> None:
+    """Nobody is asked again and again in one turn."""
+    session_id = begun(store, chat(61))
+    _, kept = half(store, session_id)
+    chosen = policy("abort", trigger_tokens=kept + 100, facts_chars=0)
+    made = [store.compact_if_needed(session_id, chosen, worded(200)) for _ in range(5)]
+    assert [each and each.outcome for each in made] == ["rejected", "rejected", "rejected", None, None]
+    store.append(session_id, {"role": "user", "content": "and now?"})
+    made = [store.compact_if_needed(session_id, chosen, worded(1))]
+    assert [each and each.outcome for each in made] == ["applied"]
 
 
 def test_a_notice_longer_than_what_it_stands_for_is_rejected(store: Store) -> None:
