@@ -155,6 +155,14 @@ def finish(
     return recorded(connection, pointer, ended)
 
 
+def abandon(connection: Connection, session_id: str, number: int, stopped_by: BaseException) -> None:
+    """End a compaction as failed that nobody will finish, if it still runs. Raises SessionNotFound."""
+    pointer = lines.lock_tree(connection, session_id)
+    running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
+    if running and running[0] == number:
+        end_record(connection, pointer, number, outcome="failed", error=f"stopped by {type(stopped_by).__name__}")
+
+
 def undo_compaction(connection: Connection, session_id: str, compaction_id: int, *, now: Now = None) -> Compaction:
     """Bring back what a compaction hid or cleared, by a record of the undoing; return the compaction.
 

@@ -11,6 +11,7 @@ import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -128,6 +129,7 @@ class Store:
     _prepare = reads(compaction.prepare)
     _begin = writes(compaction.begin)
     _finish = writes(compaction.finish)
+    _abandon = writes(compaction.abandon)
     _clear = writes(compaction.clear)
     _gather = reads(contexts.gather)
 
@@ -156,7 +158,8 @@ class Store:
 
         ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in extractive one); no
         transaction is open while it works, for at most the policy's ``summary_timeout``. Whatever it does, nothing is
-        lost and nothing is raised: the outcome says so. Raises SessionNotFound, InvalidValue for an unknown reason.
+        lost and nothing is raised: the outcome says so. Only KeyboardInterrupt and SystemExit pass, which end the
+        compaction as failed. Raises SessionNotFound, InvalidValue for an unknown reason.
         """
         return self._compact(session_id, policy, summarizer, reason, now=now)
 
@@ -178,8 +181,13 @@ class Store:
         number = self._begin(session_id, policy, job, reason=reason, now=moment)
         if isinstance(number, Compaction):
             return number._replace(reason=reason)
-        result = summarised(job, policy, summarizer)
-        ended = self._finish(session_id, policy, job, number, result, added=added, now=now)
+        try:
+            result = summarised(job, policy, summarizer)
+            ended = self._finish(session_id, policy, job, number, result, added=added, now=now)
+        except BaseException as error:
+            with suppress(Exception):  # what stopped it is told, whatever else goes wrong
+                self._abandon(session_id, number, error)
+            raise
         announce(ended)
         return ended
 

@@ -331,7 +331,7 @@ def test_failed_attempts_leave_the_numbers_as_they_were(store: Store) -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_the_users_wish_to_stop_passes_through(store: Store, stop: type[BaseException]) -> None:
-    """And changes nothing; what was begun is taken for dead when its time is over."""
+    """And changes nothing; what was begun has failed, so that the next one need not wait until its time is over."""
     session_id = begun(store, chat(40))
 
     def stopped(request: SummaryRequest) -> str:
@@ -339,8 +339,49 @@ def test_the_users_wish_to_stop_passes_through(store: Store, stop: type[BaseExce
 
     with pytest.raises(stop):
         store.compact(session_id, policy("truncate"), stopped, now=1_000)
+    [record] = store.compactions(session_id)
+    assert (record.outcome, record.hidden, record.error) == ("failed", None, f"stopped by {stop.__name__}")
     assert store.view(session_id).messages == chat(40)
-    assert store.compact(session_id, policy("abort"), lambda request: "on", now=1_000 + 60_200).outcome == "applied"
+    assert store.compact(session_id, policy("abort"), lambda request: "on", now=1_001).outcome == "applied"
+
+
+def test_a_wish_to_stop_is_told_even_where_its_record_cannot_be_ended(store: Store) -> None:
+    """The session was erased meanwhile, or somebody else has taken the compaction over."""
+    session_id = begun(store, chat(40))
+
+    def erasing(request: SummaryRequest) -> str:
+        store.delete_session(session_id)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.compact(session_id, policy("abort"), erasing)
+    session_id = begun(store, chat(40))
+
+    def overtaken(request: SummaryRequest) -> str:
+        assert store.compact(session_id, policy("abort"), lambda request: "on", now=99_000).outcome == "applied"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.compact(session_id, policy("abort"), overtaken, now=1_000)
+    outcomes = [(made.outcome, made.error) for made in store.compactions(session_id)]
+    assert outcomes == [("failed", "it never ended"), ("applied", None)]
+
+
+def test_a_compaction_that_cannot_be_finished_does_not_stay_running(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong between the summary and its record."""
+    session_id = begun(store, chat(40))
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("store.compaction.keep_summary", full)
+    with pytest.raises(OSError, match="no space"):
+        store.compact(session_id, policy("abort"), lambda request: "lost")
+    [record] = store.compactions(session_id)
+    assert (record.outcome, record.error) == ("failed", "stopped by OSError")
+    assert [row.seq for row in store.messages(session_id)] == [*range(1, 41)]
 
 
 def test_a_summarizer_cannot_change_what_is_stored(store: Store) -> None:
