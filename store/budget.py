@@ -150,9 +150,10 @@ def triggered(policy: Policy, *, messages: int, tokens: int, window: int) -> str
     """
     if messages < policy.min_messages:
         return None
+    limit = policy.trigger_tokens
     for fires, why in (
         (policy.trigger_messages is not None and messages >= policy.trigger_messages, f"{messages} messages"),
-        (policy.trigger_tokens is not None and tokens >= policy.trigger_tokens, f"{tokens} tokens, the limit is {policy.trigger_tokens}"),
+        (limit is not None and tokens >= limit, f"{tokens} tokens, the limit is {limit}"),
         (reaches(tokens, policy.trigger_ratio, window), f"{tokens} of {window} tokens"),
         (reaches(tokens, policy.trigger_usage, window), f"{tokens} of {window} tokens"),
     ):

@@ -12,6 +12,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -32,6 +33,7 @@ from .migrate import upgrade
 from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
 from .summaries import Summarizer
+from .summarizers import PATIENCE, Patience
 from .tokens import ESTIMATE, counter, message_tokens, s4_tokens
 
 P = ParamSpec("P")
@@ -70,7 +72,8 @@ def writes(operation: Callable[Concatenate[Connection, P], R]) -> Callable[Conca
 def awaits(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[AsyncStore, P], Awaitable[R]]:
     """Bind a method of `Store` to `AsyncStore`: one thread hop for the whole operation.
 
-    A cancelled task leaves its operation to end by itself: it is committed whole or not at all, never half.
+    A cancelled task leaves its operation to end by itself: it is committed whole or not at all, never half. Only a
+    summary that is being written is not waited for: its compaction ends as failed.
     """
 
     @wraps(method)
@@ -325,15 +328,21 @@ class AsyncStore:
             yield page
 
     async def _run(self, work: Callable[[], R]) -> R:
-        """Run work in a thread of the store's pool; a cancelled task ends when its work has, or will never begin."""
+        """Run work in a thread of the store's pool; a cancelled task ends when its work has, or will never begin.
+
+        Only for a summary the work waits no longer then.
+        """
+        patience, context = Patience(), copy_context()
+        context.run(PATIENCE.set, patience)
         try:
-            submitted = self._threads.submit(work)
+            submitted = self._threads.submit(context.run, work)
         except RuntimeError as error:
             raise StoreClosed("the store is closed; open it anew") from error
         future = asyncio.wrap_future(submitted)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
+            patience.end()
             if not submitted.cancel():
                 await asyncio.wait([future])
             raise

@@ -48,11 +48,11 @@ def call(summarizer: Summarizer, request: SummaryRequest, timeout: float | None 
 
     It runs in a thread of its own, which is left behind if it takes longer than ``timeout`` seconds (None: no limit).
     Raises SummaryTimedOut then, and SummaryGenerationError for whatever else goes wrong, with the cause's text.
-    KeyboardInterrupt and SystemExit pass through, from either thread.
+    KeyboardInterrupt and SystemExit pass through, from either thread, and so does Cancelled.
     """
     try:
         return _within(timeout, lambda: normalised(summarizer(request), request))
-    except (SummaryGenerationError, KeyboardInterrupt, SystemExit):
+    except (SummaryGenerationError, KeyboardInterrupt, SystemExit, Cancelled):
         raise
     except BaseException as error:
         raise SummaryGenerationError(_cause(error)) from error
@@ -107,17 +107,51 @@ def chat_model(
 # Running a stranger.
 
 
+class Cancelled(BaseException):
+    """Nobody waits for the summary any more; no failure of a summarizer."""
+
+
+class Patience:
+    """Whether somebody still waits for what `call` makes; once ended, all who wait on their behalf give up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended = False
+        self._woken: list[threading.Event] = []
+
+    def wake(self, event: threading.Event) -> None:
+        """Set an event when nobody waits any more, at once if that is so already."""
+        with self._lock:
+            self._woken.append(event)
+            if self._ended:
+                event.set()
+
+    def end(self) -> None:
+        """Let nobody wait any longer."""
+        with self._lock:
+            self._ended = True
+            for event in self._woken:
+                event.set()
+
+
+PATIENCE: contextvars.ContextVar[Patience | None] = contextvars.ContextVar("convostore_patience", default=None)
+"""Whose patience those who wait in a context depend on; None: nobody's."""
+
 Result = TypeVar("Result")
 
 
 def _within(timeout: float | None, work: Callable[[], Result]) -> Result:
     """Return what work returns, or raise what it raises; SummaryTimedOut where it is not done in time.
 
-    A thread that hangs cannot be ended, only left: it is a daemon, so that it does not keep the process either.
+    A thread that hangs cannot be ended, only left: it is a daemon, so that it does not keep the process either. So it
+    is, by Cancelled, when the context's `PATIENCE` ends.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
     done = threading.Event()
+    patience = PATIENCE.get()
+    if patience:
+        patience.wake(done)
 
     def run() -> None:
         try:
@@ -132,6 +166,8 @@ def _within(timeout: float | None, work: Callable[[], Result]) -> Result:
         raise SummaryTimedOut(f"no summary within {timeout:g} s")
     if errors:
         raise errors[0]
+    if not results:
+        raise Cancelled
     return results[0]
 
 

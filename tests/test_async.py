@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from store import AsyncStore, Store
+from store import AsyncStore, Policy, Store
 from store.errors import HeadMoved, InvalidMessage, NotAStore, SessionNotFound, StoreClosed, StoreError
+from store.summaries import SummaryRequest
 
 
 def said(content: object, **keys: object) -> dict[str, Any]:
@@ -162,6 +165,48 @@ def test_a_cancelled_append_is_whole_or_not_there(url: str, delay: float) -> Non
     stored = [1000 * name + number for (name, number, _), *_ in batches]
     assert len(set(stored)) == len(stored)
     assert {*acknowledged} <= {*stored}
+
+
+def test_a_cancelled_compaction_waits_for_no_summary(url: str) -> None:
+    """It ends as failed, at once, so that the next one need not wait; what comes of the summarizer is nobody's."""
+    begun, release = threading.Event(), threading.Event()
+
+    def hanging(request: SummaryRequest) -> str:
+        begun.set()
+        release.wait(60)
+        return "too late"
+
+    async def work() -> None:
+        async with AsyncStore(url, threads=1) as store:
+            await store.create_session("s")
+            await store.append("s", [said("word " * 50), said("b")])
+            task = asyncio.create_task(store.compact("s", Policy(summary_timeout=60), hanging))
+            await asyncio.to_thread(begun.wait)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert not release.is_set()
+            [record] = await store.compactions("s")
+            assert (record.outcome, record.error) == ("failed", "stopped by Cancelled")
+            release.set()
+            made = await store.compact("s", Policy(), lambda request: "in time")
+            assert (made.outcome, made.summary) == ("applied", "in time")
+
+    run(work)
+
+
+def test_operations_see_the_context_of_their_task(url: str) -> None:
+    """Context variables, such as tracing uses, reach a summarizer."""
+    variable = contextvars.ContextVar("variable", default="unset")
+
+    async def work() -> None:
+        variable.set("set")
+        async with AsyncStore(url) as store:
+            await store.create_session("s")
+            await store.append("s", [said("word " * 50), said("b")])
+            assert (await store.compact("s", Policy(), lambda request: variable.get())).summary == "set"
+
+    run(work)
 
 
 def test_errors_pass_through(url: str) -> None:

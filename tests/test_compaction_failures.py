@@ -180,7 +180,7 @@ def half(store: Store, session_id: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("on_failure", ["abort", "trim", "skip", "truncate"])
 def test_what_stays_above_the_trigger_and_need_not_is_rejected(store: Store, on_failure: str) -> None:
-    """Smaller is not enough where a shorter summary gets the view below the trigger: exactly from there on it counts."""
+    """Smaller is not enough where a shorter summary gets the view below the trigger."""
     session_id = begun(store, chat(60))
     tokens, kept = half(store, session_id)
     limit = kept + 100

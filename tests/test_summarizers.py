@@ -17,7 +17,8 @@ import pytest
 
 from store.errors import CompactionError, InvalidValue, StoreError
 from store.summaries import EMPTY, FileChange, KeyAction, Summary, SummaryRequest, extractive
-from store.summarizers import SummaryGenerationError, SummaryTimedOut, call, chat_model, named
+from store.summarizers import PATIENCE as WHOSE
+from store.summarizers import Cancelled, Patience, SummaryGenerationError, SummaryTimedOut, call, chat_model, named
 
 PATIENCE = 10.0
 """Seconds after which a deadline of half a second counts as not kept, on however busy a machine."""
@@ -420,6 +421,32 @@ def test_a_hanging_summarizer_is_left_behind() -> None:
         call(hanging, request(), timeout=0.2)
     assert time.monotonic() - before < PATIENCE / 2
     release.set()
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_nobody_waits_when_patience_has_ended(when: str) -> None:
+    """Neither who called, nor who waits within the summarizer; a summary that is there is still taken."""
+    patience, inner = Patience(), threading.Event()
+
+    def summarizer(_: SummaryRequest) -> str:
+        if when == "meanwhile":
+            patience.end()
+        try:
+            call(lambda _: "x" if inner.wait(PATIENCE) else "y", request(), timeout=None)
+        except Cancelled:
+            inner.set()
+            raise
+        return "too late"
+
+    def cancelled() -> None:
+        WHOSE.set(patience)
+        if when == "before":
+            patience.end()
+        with pytest.raises(Cancelled):
+            call(summarizer, request(), timeout=None)
+
+    contextvars.copy_context().run(cancelled)
+    assert inner.wait(PATIENCE)
 
 
 def test_no_time_limit_means_to_wait() -> None:
