@@ -123,7 +123,7 @@ class Policy(BaseModel):
     previous_summary: Literal["fold", "append"] = "fold"
     """Give the earlier summary to be carried into the new one, or let it stand beside it (S4.21, A2.4)."""
     summary_role: Literal["system", "user", "developer", "merge"] = "system"
-    """The role a summary is sent with; ``merge`` adds it to the first system message (A2.11)."""
+    """The role a summary is sent with; ``merge`` makes one system message of the first and all summaries (A2.11)."""
     summary_heading: str = ""
     """A line before each summary."""
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0

@@ -129,16 +129,21 @@ def _text(value: object) -> str | None:
 
 
 def merged(placed: list[Placed]) -> list[Placed]:
-    """Return the messages with the summaries in the first system message, for providers that take only one (A2.11)."""
+    """Return the messages with the summaries in the first system message, for providers that take only one (A2.11).
+
+    Where the view has none, the first summary is it.
+    """
     summaries = [each for each in placed if each.rule == "summary"]
-    first = next((each for each in placed if each.message.get("role") == "system" and each.rule is None), None)
-    if first is None or not summaries:
+    if not summaries:
         return placed
-    texts = [content_text(each.message.get("content")) for each in (first, *summaries)]
+    systems = (each for each in placed if each.message.get("role") == "system" and each.rule is None)
+    first = next(systems, summaries[0])
+    parts = [first, *(each for each in summaries if each is not first)]
+    texts = [content_text(each.message.get("content")) for each in parts]
     message = {**first.message, "content": "\n\n".join(texts)}
     why = "; ".join(each.repair or "" for each in summaries)
     return [
         each._replace(message=message, repair=why, rule="summary") if each is first else each
         for each in placed
-        if each.rule != "summary"
+        if each is first or each.rule != "summary"
     ]

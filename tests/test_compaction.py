@@ -228,6 +228,23 @@ def test_a_summary_can_be_merged_into_the_first_system_message(store: Store) -> 
     assert view.messages[0]["content"] == f"rules\n\n{HEADING}\nthey talked"
 
 
+@pytest.mark.parametrize("system", [True, False])
+def test_several_summaries_are_merged_into_one_system_message(store: Store, system: bool) -> None:
+    """A2.11: also where there is no other for them; what each stands for is said of the one."""
+    session_id = begun(store, [{"role": "system", "content": "rules"}] * system + chat(40))
+    policy = TURNS.model_copy(update={"summary_role": "merge", "facts_chars": 0})
+    for first in (40, 60):
+        store.compact(session_id, policy, lambda request, first=first: f"said before {first}")  # type: ignore[misc]
+        store.append(session_id, chat(20, first))
+    view = store.view(session_id, policy)
+    assert [message["role"] for message in view.messages] == ["system", *["user", "assistant"] * 20]
+    assert view.messages[0]["content"] == "rules\n\n" * system + "said before 40\n\nsaid before 60"
+    assert (view.entries[0].seq, view.entries[0].rule) == (1 if system else None, "summary")
+    ranges = [f"stands for positions {made.hidden[0]} to {made.hidden[1]}, compaction {made.id}"  # type: ignore[index]
+              for made in store.compactions(session_id)]  # fmt: skip
+    assert view.entries[0].reason == "; ".join(ranges)
+
+
 def test_a_summary_with_more_than_a_body_is_laid_out(store: Store) -> None:
     """S3.13, S3.49; its parts are kept as rows too."""
     summary = Summary(
