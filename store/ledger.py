@@ -1,11 +1,14 @@
-"""The exact facts of what a compaction hides: files touched, commands with their exit codes, errors.
+"""The exact facts of what a compaction hides: files touched, commands with their exit codes (or no result), errors.
 
 Models' summaries lose nearly all of them, so they are read from the tables and added to every summary.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, and_, bindparam, func, literal_column, select
+from collections.abc import Iterator
+from operator import itemgetter
+
+from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, select
 
 from .lines import Pointer, segments_cte
 from .messages import content_text, decode
@@ -50,6 +53,23 @@ RESULTS = Statement(
     )
     .order_by(_r.c.seq)
 )
+_answers = select(_r.c.call_seq, _r.c.call_position).select_from(_walk).join(_r, _on_line).cte("answers")
+UNANSWERED = Statement(
+    select(_c.c.branch, _c.c.seq, _c.c.name, _kind, _c.c.arguments_form, _c.c.arguments)
+    .select_from(_walk)
+    .join(
+        _c,
+        and_(
+            _c.c.tree_id == bindparam("tree_id"),
+            _c.c.branch == _walk.c.branch,
+            _c.c.seq.between(_walk.c.first, _walk.c.last),
+        ),
+    )
+    .outerjoin(_k, _k.c.name == _c.c.name)
+    .outerjoin(_answers, and_(_answers.c.call_seq == _c.c.seq, _answers.c.call_position == _c.c.position))
+    .where(_answers.c.call_seq.is_(null()))
+    .order_by(_c.c.seq, _c.c.position)
+)
 PATHS = Statement(
     select(_p.c.path, _r.c.tool_name, _kind)
     .select_from(_walk)
@@ -66,6 +86,8 @@ CONTENT = Statement(
 
 FIRST_LINES = 200
 """Code points of an error that are kept."""
+NO_RESULT = "no result"
+"""What is said of a command whose call was never answered: it may have run, or not."""
 CHANGES = ("file_edit", "file_read")
 """What is said of a file that several tools touched: that it was changed, else that it was read, else the last."""
 
@@ -77,11 +99,12 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last:
     """
     line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
     results = [_kinded(row, policy) for row in RESULTS.rows(connection, **line)]
+    unanswered = [_kinded(row, policy) for row in UNANSWERED.rows(connection, **line)]
     files: dict[str, str] = {}
     for path, tool_name, kind in PATHS.rows(connection, **line):
         kinds = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
         files[path] = next((each for each in CHANGES if each in kinds), kinds[1])
-    commands = (fact for row in results if (fact := _command(row)))
+    commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
     return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]
 
@@ -96,12 +119,16 @@ def _is_error(row: Row) -> bool:
     return bool(error_prefix) or status == "error" or (kind == "terminal" and exit_code not in (None, 0))
 
 
-def _command(row: Row) -> HiddenFact | None:
-    _, _, _, kind, exit_code, _, _, form, arguments = row
-    if kind != "terminal" or arguments is None:
-        return None
-    command = command_of(decode(arguments) if form == "json" else arguments)
-    return HiddenFact("command", command, None if exit_code is None else f"exit {exit_code}") if command else None
+def _commands(results: list[Row], unanswered: list[Row]) -> Iterator[HiddenFact]:
+    """Yield what was run, in the order of the results; a call without any stands where it was made."""
+    called = [(row[1], *row[3:], NO_RESULT) for row in unanswered]
+    for _, seq, _, kind, exit_code, _, _, form, arguments in results:
+        called.append((seq, kind, form, arguments, None if exit_code is None else f"exit {exit_code}"))
+    for _, kind, form, arguments, detail in sorted(called, key=itemgetter(0)):
+        if kind == "terminal" and arguments is not None:
+            command = command_of(decode(arguments) if form == "json" else arguments)
+            if command:
+                yield HiddenFact("command", command, detail)
 
 
 def _errors(connection: Connection, pointer: Pointer, failed: list[Row], room: int) -> list[HiddenFact]:

@@ -336,6 +336,39 @@ def test_files_commands_and_errors_outlast_every_compaction(store: Store, previo
     assert all("Errors met:" in each for each in with_errors)
 
 
+def test_a_command_without_a_result_is_told(store: Store) -> None:
+    """It may have run: nothing came back; each in its place, and of a command run again what came of it last."""
+    started, stopped = (tool("terminal-execute", {"command": f"npm {word}"}, "", word)[0] for word in ("start", "stop"))
+    edit = tool("filesystem-edit", {"filePath": "a.ts"}, "", "e")[0]
+    session_id = begun(store, [*work(1), started, stopped, edit, *work(2)])
+    store.append(session_id, [*tool("terminal-execute", {"command": "npm stop"}, "{}", "again"), *work(3)])
+    store.compact(session_id, Policy(), lambda request: "we worked")
+    [text] = [row["facts"] for row in query(store, session_id, "summaries")]
+    commands = text.split("Commands run:\n")[1].split("Errors met:")[0].splitlines()
+    ran = [
+        f"- {command} {number} (exit {code})" for number in (1, 2) for command, code in (("npm test", 0), ("make", 2))
+    ]
+    assert commands == [*ran[:2], "- npm start (no result)", *ran[2:], "- npm stop"]
+    assert "a.ts" not in text
+
+
+def test_a_result_on_another_line_is_no_result(store: Store) -> None:
+    """What a fork got is the fork's; what came after the call was hidden counts from then on."""
+    started = tool("terminal-execute", {"command": "npm start"}, "", "c")[0]
+    session_id = begun(store, [*chat(1), started])
+    fork = store.fork(session_id).id
+    store.append(fork, [tool("", {}, '{"stdout":"","exitCode":0}', "c")[1], *chat(1)])
+    store.append(session_id, chat(1))
+    told = []
+    for each in (fork, session_id):
+        store.compact(each, Policy(facts_chars=100), lambda request: "s")
+        told.append(str(contents(store, each, Policy())[0]).splitlines()[-1])
+    assert told == ["- npm start (exit 0)", "- npm start (no result)"]
+    store.append(session_id, [tool("", {}, '{"stdout":"","exitCode":0}', "c")[1], *chat(1)])
+    store.compact(session_id, Policy(), lambda request: "s")
+    assert str(contents(store, session_id, Policy())[0]).endswith("- npm start (exit 0)")
+
+
 def test_a_kind_that_only_the_policy_knows_counts(store: Store) -> None:
     """X.11: what it calls a terminal ran commands."""
     session_id = begun(store, [*work(1), *work(2)])
