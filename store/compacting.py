@@ -20,7 +20,7 @@ FAILED = "No summary could be made, keeping recent history only."
 def request(job: Job, policy: Policy) -> SummaryRequest:
     """Return what a summarizer is asked: the raw messages of the range, never placeholders, and the earlier summary."""
     previous = job.previous.body if job.previous else None
-    times = [m.message["timestamp"] for m in job.messages if isinstance(m.message.get("timestamp"), int)]
+    started_at, ended_at = job.times or (None, None)
     filled = load(policy.prompt).fill(
         transcript=job.transcript, previous_summary=previous, max_chars=policy.summary_max_chars
     )
@@ -33,8 +33,8 @@ def request(job: Job, policy: Policy) -> SummaryRequest:
         first=job.plan.first,
         last=job.plan.last,
         parts_to_keep=policy.parts_to_keep,
-        started_at=min(times, default=None),
-        ended_at=max(times, default=None),
+        started_at=started_at,
+        ended_at=ended_at,
     )
 
 

@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 from . import lines
 from .budget import Budget, as_viewed, budget, last_usage, triggered, view_tokens
 from .clock import Now, given
-from .compactions import active, history, records, sent
+from .compactions import Standing, active, history, records, sent
 from .errors import CompactionError, InvalidValue
 from .facts import turn_start
 from .history import read
-from .ledger import hidden_facts
+from .ledger import began, hidden_facts
 from .lines import Pointer
 from .messages import encode
 from .planning import Plan, plan, trim
@@ -80,13 +80,15 @@ def prepare(
     if fitted.messages_shown < len(messages):
         return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)
     fold = policy.previous_summary == "fold" and cost.shown.summaries
+    previous = cost.shown.summaries[-1] if fold else None
     return Job(
         plan=todo,
         holder=_holder(connection, pointer, todo.last),
         messages=messages,
         transcript=fitted.transcript,
-        previous=cost.shown.summaries[-1] if fold else None,
+        previous=previous,
         facts=ledger(hidden_facts(connection, pointer, policy, todo.last), policy.facts_chars),
+        times=_times(connection, pointer, messages, previous),
     )
 
 
@@ -234,6 +236,17 @@ def _hidden(connection: Connection, session_id: str, todo: Plan) -> list[StoredM
 
 def _fitted(messages: list[StoredMessage], policy: Policy) -> Fitted:
     return fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
+
+
+def _times(
+    connection: Connection, pointer: Pointer, messages: list[StoredMessage], previous: Standing | None
+) -> tuple[int, int] | None:
+    """Return the first and last moment that a summary of messages and an earlier summary stands for."""
+    times = [m.message["timestamp"] for m in messages if type(m.message.get("timestamp")) is int]
+    if not times:
+        return None
+    earlier = began(connection, pointer, previous.first, previous.last) if previous else None
+    return min(times if earlier is None else [earlier, *times]), max(times)
 
 
 def _holder(connection: Connection, pointer: Pointer, position: int) -> int:

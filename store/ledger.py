@@ -1,4 +1,4 @@
-"""The exact facts of what a compaction hides: files touched, commands with their exit codes (or no result), errors.
+"""The exact facts of what a compaction hides: files touched, commands with their exit codes, errors, and since when.
 
 Models' summaries lose nearly all of them, so they are read from the tables and added to every summary.
 """
@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, select
 
+from . import lines
 from .lines import Pointer, segments_cte
 from .messages import content_text, decode
 from .policy import Policy
@@ -84,6 +85,18 @@ CONTENT = Statement(
     )
 )
 
+FIRST_TIME = Statement(
+    select(_m.c.created_at)
+    .where(
+        _m.c.tree_id == bindparam("tree_id"),
+        _m.c.branch == bindparam("branch"),
+        _m.c.seq.between(bindparam("first"), bindparam("last")),
+        _m.c.created_at.is_not(null()),
+    )
+    .order_by(_m.c.seq)
+    .limit(literal_column("1"))
+)
+
 FIRST_LINES = 200
 """Code points of an error that are kept."""
 NO_RESULT = "no result"
@@ -107,6 +120,15 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last:
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
     return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]
+
+
+def began(connection: Connection, pointer: Pointer, first: int, last: int) -> int | None:
+    """Return the first time (ms) that a message of a range has; None where none has one."""
+    for run in lines.segments(connection, pointer, first, last):
+        row = FIRST_TIME.row(connection, tree_id=pointer.tree_id, **run._asdict())
+        if row:
+            return int(row[0])
+    return None
 
 
 def _kinded(row: Row, policy: Policy) -> Row:

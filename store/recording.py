@@ -65,7 +65,10 @@ NEWEST_SUMMARY = Statement(
 
 
 class Job(NamedTuple):
-    """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position."""
+    """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position.
+
+    ``times`` are the first and last moment (ms) of what the summary will stand for, the earlier summary's included.
+    """
 
     plan: Plan
     holder: int
@@ -73,6 +76,7 @@ class Job(NamedTuple):
     transcript: str
     previous: Standing | None
     facts: str
+    times: tuple[int, int] | None
 
 
 class Result(NamedTuple):

@@ -277,6 +277,36 @@ def test_the_summarizer_without_a_model_writes_title_and_body(store: Store) -> N
     assert str(made.summary).startswith("# Summary of conversation from 10:00 to 10:30\n")
 
 
+@pytest.mark.parametrize(
+    ("previous", "first", "second", "title"),
+    [
+        ("fold", 0, 600, "from 10:00 to 10:21"),
+        ("append", 0, 600, "from 10:10 to 10:21"),
+        ("fold", None, 600, "from 10:10 to 10:21"),
+        ("fold", 0, None, ""),
+    ],
+)
+def test_the_title_of_a_folded_summary_begins_where_the_earlier_one_did(
+    store: Store, previous: str, first: int | None, second: int | None, title: str
+) -> None:
+    """It stands for both; through any number of them, and through a fork. No time is made up for what has none."""
+
+    def timed(start: int | None, number: int) -> list[Message]:
+        since = 1_769_853_600_000 + (start or 0) * 1000
+        times = [{} if start is None else {"timestamp": since + i * 60_000} for i in range(number)]
+        return [{**message, **time} for message, time in zip(chat(number), times, strict=True)]
+
+    policy = Policy(keep_turns=1, previous_summary=previous)
+    session_id = begun(store, timed(first, 10))
+    for after in (second, second):
+        assert store.compact(session_id, policy).outcome == "applied"
+        session_id = store.fork(session_id).id
+        store.append(session_id, timed(after, 12))
+    store.append(session_id, chat(2))
+    made = store.compact(session_id, policy)
+    assert made.title == f"Summary of conversation {title}".strip()
+
+
 # --- facts ------------------------------------------------------------------------------------------------------------
 
 
