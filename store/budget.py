@@ -139,6 +139,9 @@ def check(
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
     viewed = as_viewed(connection, pointer, policy, cost, planned, given(now))
+    if viewed.tokens_hidden <= message_tokens(sent("", None, policy), estimate):
+        few = f"{viewed.tokens_hidden} tokens do not pay for a summary"
+        return Check(overflow, False, total, 0, f"{why}; nothing to compact: {few}")
     return Check(overflow, True, total, savings(policy, viewed), why)
 
 

@@ -72,8 +72,8 @@ def prepare(
         if fitted.messages_shown == len(messages):
             break
         reach = messages[fitted.messages_shown].seq - todo.first if fitted.messages_shown else 0
-        less = policy.model_copy(update={"window_messages": reach, "boundary": boundary})
-        smaller = plan(connection, pointer, less, cost.shown, tokens=cost.tokens)
+        less = policy.model_copy(update={"boundary": boundary})
+        smaller = plan(connection, pointer, less, cost.shown, tokens=cost.tokens, reach=reach)
         if not smaller.nothing:
             todo, messages = smaller, _hidden(connection, session_id, smaller)
             fitted = _fitted(messages, policy)

@@ -108,14 +108,30 @@ TOKENS_OF = Statement(
 )
 
 
-def plan(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
-    """Return what a compaction of a line would hide; ``tokens`` are those of its view now."""
+def plan(
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    shown: Visible,
+    *,
+    tokens: int,
+    reach: int | None = None,
+) -> Plan:
+    """Return what a compaction of a line would hide; ``tokens`` are those of its view now.
+
+    ``reach`` is how many positions it may hide at most where a legal cut allows it, whatever the policy's window.
+    """
     start = shown.first_kept
     kept = _first_kept(connection, pointer, policy, start)
     if kept <= start:
         return _nothing(pointer, shown, tokens, "there is nothing before what the policy keeps")
-    ideal = kept if policy.window_messages is None else start + policy.window_messages
-    last, first = _cuts(connection, pointer, start, kept, ideal=ideal, turns_only=policy.boundary == "turn")
+    window = policy.window_messages if reach is None else reach
+    ideal = kept if window is None else start + window
+    half = 1 if window is None or reach is not None else max(1, window // 2)
+    turns_only = policy.boundary == "turn"
+    last, first = _cuts(connection, pointer, start, kept, ideal=ideal, least=half, turns_only=turns_only)
+    if first is None and half > 1:
+        last, first = _cuts(connection, pointer, start, kept, ideal=ideal, turns_only=turns_only)
     return _up_to(connection, pointer, shown, tokens, last or first)
 
 

@@ -104,7 +104,8 @@ class Policy(BaseModel):
     keep_turns: Annotated[int, Field(ge=1, le=2**62)] = 1
     """Newest turns that stay whole, the current one included (S4.23); the current turn always stays."""
     window_messages: Count | None = None
-    """Hide at most so many messages at a time, the oldest ones (S2.4)."""
+    """Hide at most so many messages at a time, the oldest ones (S2.4); where a turn that is longer leaves no place to
+    cut in their second half, all up to the end of that turn (A2.2)."""
     boundary: Literal["turn", "group"] = "turn"
     """Cut before a user message only, or between any two groups of calls and results (A2.5)."""
     hard_limit: Count | None = None

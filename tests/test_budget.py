@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from store import Policy, Store
 from store.budget import reaches
 from store.errors import InvalidValue, SessionNotFound
-from store.tokens import PLAIN_KEYS, estimate, message_tokens
+from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, message_tokens
 from store.verdicts import RULES
 
 Message = dict[str, Any]
@@ -229,6 +229,18 @@ def test_a_suggestion_says_what_would_be_saved(store: Store) -> None:
     few = store.check(begun(store, chat(8)), Policy.named("token_ratio"), 100)
     assert (few.overflow, few.should_compact, few.estimated_savings) == (True, False, 0)
     assert "nothing to compact" in few.reason
+
+
+def test_what_pays_for_no_summary_is_not_suggested(store: Store) -> None:
+    """Not even an empty one, with its heading: a model would be asked for nothing, and fail three times a turn."""
+    session_id = begun(store, [*chat(2, "x"), {"role": "user", "content": "work"}])
+    tokens = store.plan_compaction(session_id, Policy()).tokens_hidden
+    for words, suggested in ((tokens - FRAMING_TOKENS - 1, True), (tokens - FRAMING_TOKENS, False)):
+        policy = Policy(trigger_messages=1, summary_heading="word" * words)
+        check = store.check(session_id, policy)
+        assert check.should_compact is suggested
+        assert suggested or check.reason == f"3 messages; nothing to compact: {tokens} tokens do not pay for a summary"
+        assert (store.compact_if_needed(session_id, policy, lambda request: "") is not None) is suggested
 
 
 def test_savings_are_those_of_the_view(store: Store) -> None:

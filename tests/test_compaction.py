@@ -689,6 +689,18 @@ def test_a_view_of_before_a_compaction_is_that_of_then(store: Store) -> None:
         assert store.view(session_id, COUNT, at=place, now=NOW) == view
 
 
+def test_a_greeting_before_a_long_turn_holds_nothing_up(store: Store) -> None:
+    """By messages, as if live: the turn is hidden with it as soon as it is over; the window alone would never pay."""
+    session_id = begun(store, [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+    made = []
+    for turn in range(3):
+        store.append(session_id, {"role": "user", "content": f"do the work {turn}"})
+        for step in range(30):
+            store.append(session_id, tool("terminal-execute", {"command": "make x"}, "out " * 100, f"c{turn}-{step}"))
+            made += [store.compact_if_needed(session_id, COUNT, short, now=NOW)]
+    assert [each.hidden for each in made if each and each.outcome == "applied"] == [(1, 63), (64, 124)]
+
+
 # --- meanwhile --------------------------------------------------------------------------------------------------------
 
 

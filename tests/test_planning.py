@@ -151,6 +151,22 @@ def test_a_turn_longer_than_the_window_is_hidden_whole(store: Store) -> None:
     assert cut(store, [*messages, *work], Policy.named("message_count", boundary="group")) == 30
 
 
+@pytest.mark.parametrize(("before", "last"), [(2, 64), (14, 76), (16, 16), (30, 30), (32, 30)])
+def test_a_few_messages_before_such_a_turn_are_hidden_with_it(store: Store, before: int, last: int) -> None:
+    """Alone they would not pay for their summary, and nothing would ever be compacted; half a window of them do."""
+    work = [user(), says(), *[each for i in range(30) for each in (calls(f"c{i}"), result(f"c{i}"))]]
+    policy = Policy.named("message_count")
+    assert cut(store, [*chat(before), *work, *chat(12)], policy) == last
+    assert cut(store, [*chat(before), *work], policy) == min(before, 30)  # the turn still goes on
+
+
+def test_system_messages_do_not_fill_a_window(store: Store) -> None:
+    """They are not hidden, so what is hidden beside them has to be worth it."""
+    system = [{"role": "system", "content": "rules"}] * 20
+    work = [user(), *[each for i in range(30) for each in (calls(f"c{i}"), result(f"c{i}"))]]
+    assert cut(store, [*system, *chat(6), *work, *chat(12)], Policy.named("message_count")) == 87
+
+
 def test_more_than_forty_leave_more_than_ten(store: Store) -> None:
     """A2.1: the window is the first thirty, so at forty-five fifteen remain."""
     assert cut(store, chat(45), Policy.named("message_count")) == 30
