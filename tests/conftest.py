@@ -8,11 +8,14 @@ import traceback
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy
+
+from store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -25,12 +28,12 @@ needs_transcripts = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def database(folder: Path) -> Iterator[str]:
     """Give the URL of a new, empty database: an SQLite file, or one on the server that CONVOSTORE_TEST_URL names."""
     server = os.environ.get("CONVOSTORE_TEST_URL")
     if not server:
-        yield f"sqlite:///{tmp_path / 'chat.db'}"
+        yield f"sqlite:///{folder / 'chat.db'}"
         return
     name = f"convostore_test_{uuid.uuid4().hex}"
     engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
@@ -39,6 +42,20 @@ def url(tmp_path: Path) -> Iterator[str]:
     yield engine.url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a new, empty database for one test."""
+    with database(tmp_path) as given:
+        yield given
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store for all tests of a file: each begins sessions, and so trees, of its own."""
+    with database(tmp_path_factory.mktemp("module")) as given, Store(given, durability="normal") as opened:
+        yield opened
 
 
 class Child:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,6 @@ from store.verdicts import RULES
 
 Message = dict[str, Any]
 WORDS = "some words to count " * 20
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """A store for all tests: each begins sessions, and so trees, of its own."""
-    with Store(":memory:", durability="normal") as opened:
-        yield opened
 
 
 def chat(count: int, text: str = WORDS) -> list[Message]:

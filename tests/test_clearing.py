@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from conversations import NOW, conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,13 +15,6 @@ Message = dict[str, Any]
 MINUTE = 60_000
 ALWAYS = Policy(terminal_keep=2)
 BATCHED = Policy(terminal_keep=2, clearing="batched", clear_min_freed=2_000)
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """A store for all tests: each begins sessions, and so trees, of its own."""
-    with Store(":memory:", durability="normal") as opened:
-        yield opened
 
 
 def command(number: int, size: int = 2_000) -> list[Message]:

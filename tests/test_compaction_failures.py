@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,13 +16,6 @@ from store.tokens import FRAMING_TOKENS
 Message = dict[str, Any]
 FAILED = "No summary could be made, keeping recent history only."
 LOG_LINE = "摘要生成失败，回退到硬截断: "
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """A store for all tests: each begins sessions, and so trees, of its own."""
-    with Store(":memory:", durability="normal") as opened:
-        yield opened
 
 
 def chat(count: int, first: int = 0) -> list[Message]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -14,17 +14,11 @@ from hypothesis import strategies as st
 from store import Compaction, Policy, Store, View
 from store.errors import NothingToUndo
 from store.summaries import SummaryRequest
+from store.tokens import estimate
 
 Message = dict[str, Any]
 PROBE = Policy(terminal_keep=1, terminal_max_age=0, file_read_keep=1, clearing="batched", clear_min_freed=0)
 """The policy of the views that are compared: it shows summaries and clearings alike."""
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """A store for all tests: each begins sessions, and so trees, of its own."""
-    with Store(":memory:", durability="normal") as opened:
-        yield opened
 
 
 class Line:
@@ -76,6 +70,7 @@ class World:
             on_failure=chance.choice(["abort", "trim", "skip", "truncate"]),
             transcript_max_chars=chance.choice([1000, 400_000]),
             facts_chars=chance.choice([0, 200]),
+            trigger_tokens=chance.choice([None, 1 + self.store.check(line.session_id, Policy()).tokens * 9 // 10]),
         )
         before = list(line.messages)
 
@@ -85,13 +80,15 @@ class World:
                 chance.choice([self.append, self.append, self.fork, self.rewind, self.undo_compaction])(line, chance)
             if chance.random() < 0.3:
                 raise RuntimeError("no model")
-            return chance.choice(["a summary", "", "long " * 500, None, "x"])
+            return chance.choice(["a summary", "", "long " * 500, "long " * 50, None, "x"])
 
         chosen = None if chance.random() < 0.2 else summarizer
         made = self.store.compact(line.session_id, policy, chosen, now=self.clock)
         assert (made.outcome == "applied") == (made.hidden is not None)
         if made.outcome == "applied":
             assert made.tokens_after < made.tokens_before  # type: ignore[operator]
+            if policy.trigger_tokens and not made.error and made.tokens_after >= policy.trigger_tokens:  # type: ignore[operator]
+                assert made.tokens_after - estimate(str(made.summary)) + ROUNDED >= policy.trigger_tokens  # type: ignore[operator]
 
     def clear(self, line: Line, chance: Random) -> None:
         """Replace what the rules say by now."""
@@ -168,6 +165,8 @@ class World:
 
 
 SYSTEM = ("system", "developer")
+ROUNDED = 2
+"""Tokens by which the parts of a text may differ from the whole."""
 
 
 @settings(max_examples=30, deadline=None)

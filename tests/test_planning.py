@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from store.planning import Plan
 Message = dict[str, Any]
 GROUPS = Policy(boundary="group")
 TURNS = Policy()
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """A store for all tests: each begins sessions, and so trees, of its own."""
-    with Store(":memory:", durability="normal") as opened:
-        yield opened
 
 
 def user(text: str = "question") -> Message:
