@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -22,7 +22,9 @@ sys.path.insert(0, str(ROOT))
 
 import store  # noqa: E402
 from store import (  # noqa: E402
+    context,
     errors,
+    freshness,
     importing,
     inspection,
     planning,
@@ -44,13 +46,16 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FUNCTIONS = (
     *(policy.load, summarizers.named, summarizers.chat_model, summaries.extractive, prompts.load, simulation.simulate),
     *(importing.import_file, transcripts.read, transcripts.sniff, inspection.query, tokens.counter, tokens.fetch),
+    *(context.mentions, context.remind, tool_output.compress, freshness.Freshness),
 )
 """What a program may call beside the two faces."""
+PUBLISHED = {"store.mentions": "store.context", "store.summaries.values": "store.summaries"}
+"""The modules whose names are imported from another one."""
 VALUES = (
     *(summaries.SummaryRequest, summaries.Summary, summaries.KeyAction, summaries.FileChange, planning.Plan),
-    *(simulation.Prices, simulation.Simulated),
+    *(simulation.Prices, simulation.Simulated, context.Context, context.Piece),
 )
-"""What such functions, and summarizers, are given and give back."""
+"""What operations, such functions and summarizers are given and give back."""
 
 MARK = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -116,6 +121,8 @@ def _written(parameter: Any) -> str:
 
 POLICY_RULES: tuple[tool_kinds.Kind, ...] = ("terminal", "file_read")
 """The rules of a policy, by the kind of tool that each is about."""
+REPLACED = {**dict.fromkeys(POLICY_RULES, "replaced"), "cleared": "replaced", "tool_output": "in short"}
+"""What the rules do with a result."""
 
 
 SOURCES = re.compile(r" \([A-Z]\d*\.\d+[a-z]?(?:[-, ]+[A-Z]\d*\.\d+[a-z]?)*\)| \([A-Z]\d\)")
@@ -141,7 +148,7 @@ def signature(method: Callable[..., Any], first: int = 1) -> str:
     """Return a method's parameters without ``self`` (or the connection that stands for it) and its result."""
     whole = inspect.signature(method)
     text = str(whole.replace(parameters=list(whole.parameters.values())[first:]))
-    text = text.replace(repr(policy.DEFAULT), "Policy()")
+    text = text.replace(repr(policy.DEFAULT), "Policy()").replace(repr(policy.TURNS), 'Policy.named("turns")')
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
 
 
@@ -178,14 +185,20 @@ def record_list() -> str:
 
 def values() -> str:
     """Return each value that summarizers and functions are given or give back."""
-    places = ((each, each.__module__.removesuffix(".values")) for each in VALUES)
-    return "\n\n".join(
-        f"### {place}.{each.__name__}\n\n{_paragraphs(each.__doc__)}\n\n{_fields(each)}" for each, place in places
-    )
+    return "\n\n".join(f"### {_place(each)}\n\n{_paragraphs(each.__doc__)}\n\n{_fields(each)}" for each in VALUES)
+
+
+def _place(each: Any) -> str:
+    """Return the full name by which something is imported."""
+    return f"{PUBLISHED.get(each.__module__, each.__module__)}.{each.__name__}"
 
 
 def _fields(record: Any) -> str:
-    return "\n".join(f"- `{name}`: `{type_.__forward_arg__}`" for name, type_ in record.__annotations__.items())
+    """Return the fields of a record with their types, then its properties."""
+    lines = [f"- `{name}`: `{type_.__forward_arg__}`" for name, type_ in record.__annotations__.items()]
+    properties = {name: each for name, each in vars(record).items() if isinstance(each, property)}
+    lines += [f"- `{name}`, a property: {_plain(each.__doc__)}" for name, each in properties.items()]
+    return "\n".join(lines)
 
 
 def error_list() -> str:
@@ -248,9 +261,7 @@ def _changes(fields: dict[str, Any]) -> str:
 
 def reasons() -> str:
     """Return each reason an entry of a view may give."""
-    rows = (
-        (f"`{key}`", "replaced" if key in POLICY_RULES else "stays", text) for key, text in verdicts.REASONS.items()
-    )
+    rows = ((f"`{key}`", REPLACED.get(key, "stays"), text) for key, text in verdicts.REASONS.items())
     return _table(["why", "the result", "reason of the entry"], rows)
 
 
@@ -343,10 +354,27 @@ def _meaning(parameter: Any) -> str:
 def functions() -> str:
     """Return the functions beside the faces: where they are, how they are called, what they do."""
     return "\n\n".join(
-        f"### {each.__module__}.{each.__name__}\n\n```text\n{each.__name__}{signature(each, first=0)}\n```\n\n"
-        f"{_paragraphs(each.__doc__)}"
-        for each in FUNCTIONS
+        f"### {_place(each)}\n\n```text\n{_called(each)}\n```\n\n{_paragraphs(each.__doc__)}" for each in FUNCTIONS
     )
+
+
+def _called(each: Any) -> str:
+    """Return how a function is called, or a class and its methods."""
+    if not inspect.isclass(each):
+        return f"{each.__name__}{signature(each, first=0)}"
+    methods = (f"    .{name}{signature(method)}" for name, method in public_methods(each).items())
+    return "\n".join([f"{each.__name__}{signature(each, first=0)}", *methods])
+
+
+def layers() -> str:
+    """Return the layers of a request, as the module that assembles it tells them."""
+    rows = re.findall(r"^    (\w+) {2,}(?:L\d +)?(\S.*?) +[SA]\d\.\d+$", context.__doc__ or "", re.MULTILINE)
+    assert tuple(layer for layer, _ in rows) == context.LAYERS
+    return _table(["layer", "what it is"], ((f"`{layer}`", _plain(meaning)) for layer, meaning in rows))
+
+
+def _keys(rules: Mapping[Any, str], rule: str) -> str:
+    return _names(" ".join(key for key, each in rules.items() if each == rule))
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -365,6 +393,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "views": views,
     "transcripts": transcript_kinds,
     "functions": functions,
+    "layers": layers,
 }
 
 

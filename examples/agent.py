@@ -72,9 +72,10 @@ class Agent:
         return self.store.context(SESSION, SYSTEM, self.tools.definitions(), policy=POLICY, now=self.now())
 
     def take(self, call: Message) -> None:
-        """Run a tool, and store all that it says."""
+        """Run a tool, and store all that it says; ``messageStatus`` is how the store knows an error."""
         content = self.tools.run(call["function"]["name"], call["function"]["arguments"])
-        result = {"role": "tool", "tool_call_id": call["id"], "content": content, "timestamp": self.now()}
+        facts = {"messageStatus": json.loads(content)["status"], "timestamp": self.now()}
+        result = {"role": "tool", "tool_call_id": call["id"], "content": content, **facts}
         self.store.append(SESSION, result, now=self.now())
 
     def was_cut_off(self) -> bool:

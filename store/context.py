@@ -2,7 +2,8 @@
 
 The layers stand in a fixed order, so that what seldom changes comes first and a provider's prompt cache keeps it:
 
-    system, tools     L1  the caller's prompts, and system messages that begin the line      S4.1
+    system            L1  the caller's prompt, then the system messages that begin the line  S4.1
+    tools             L1  the caller's tools: beside the messages, or a message if a text    S4.1
     code_law          L2  the project's ``CODE_LAW.md``, as it is now, never stored          S4.2
     history           L3  summaries and finished turns, in their short form                  S4.3
     user_input            what the user wants now, with a reminder of the files it mentions  A4.3

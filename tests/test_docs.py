@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import store
-from store import errors, policy, records, rules, schema, verdicts
+from store import context, errors, policy, records, rules, schema, tool_output, verdicts
+from store.freshness import Freshness
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -74,7 +75,7 @@ class Page:
         """Run a block; return what it printed. Raises whatever it raises."""
         runs = {"python": self._python, "sql": self._sql, "sh": self._sh, "toml": self._toml}
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             runs.get(block.language, self._nothing)(block)
         return printed.getvalue()
 
@@ -164,7 +165,8 @@ def test_every_name_of_the_library() -> None:
     for module in (records, errors):
         classes = {name for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__}
         names |= {name for name in classes if isinstance(vars(module)[name], type)}
-    names |= {field for each in generate.record_classes() for field in each._fields}
+    names |= {*context.__all__, *vars(Freshness), "compress"} - {"LAYERS"}
+    names |= {field for each in (*generate.record_classes(), *generate.VALUES) for field in each._fields}
     public = {name for name in names if not name.startswith("_")}
     assert {"append", "InvalidMessage", "tokens_saved", "AsyncStore"} <= public
     assert [name for name in sorted(public) if not re.search(rf"\b{name}\b", text)] == []
@@ -176,6 +178,21 @@ def test_every_rule() -> None:
     wanted = [f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *verdicts.REASONS)]
     wanted += [policy.TERMINAL_PLACEHOLDER, policy.FILE_READ_PLACEHOLDER, *verdicts.REASONS.values()]
     assert [each for each in wanted if each not in text] == []
+
+
+def test_every_short_form() -> None:
+    """Each tool that has a short form of its own is on the page of the rules, with what is kept of its results."""
+    text = documented("docs/rules.md")
+    assert [name for name in tool_output.NAMES if f"`{name}`" not in text] == []
+    assert [rule.keeps for rule in tool_output.RULES.values() if rule.keeps not in text] == []
+
+
+def test_every_layer() -> None:
+    """The layers of a request are told in their order, and each is shown at work."""
+    text = documented("docs/context.md")
+    told, shown = text.partition("<!-- end -->")[::2]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE)) == context.LAYERS
+    assert [layer for layer in context.LAYERS if f"{layer} " not in shown and f"{layer}'" not in shown] == []
 
 
 def test_fields_are_explained() -> None:

@@ -24,6 +24,32 @@ COLUMNS = (
 )
 
 
+User = Annotated[
+    str | None,
+    typer.Option("--user", metavar="TEXT", help="The new input.", show_default="the last user message is current"),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="Where CODE_LAW.md is.",
+        show_default="the session's project root",
+    ),
+]
+System = Annotated[Path | None, typer.Option("--system", metavar="FILE", help="A file with the system prompt.")]
+ToolsFile = Annotated[
+    Path | None,
+    typer.Option("--tools", metavar="FILE", help="A file with the tools: a JSON list of definitions, or text."),
+]
+Todo = Annotated[
+    str | None,
+    typer.Option("--todo", metavar="TEXT", help="What is left to do.", show_default="what the last todo list says"),
+]
+
+
 class Format(StrEnum):
     """What a request is printed as."""
 
@@ -35,32 +61,11 @@ class Format(StrEnum):
 def context(
     ctx: typer.Context,
     session: SessionId,
-    user: Annotated[
-        str | None,
-        typer.Option("--user", metavar="TEXT", help="The new input.", show_default="the last user message is current"),
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            exists=True,
-            file_okay=False,
-            help="Where CODE_LAW.md is.",
-            show_default="the session's project root",
-        ),
-    ] = None,
-    system: Annotated[
-        Path | None, typer.Option("--system", metavar="FILE", help="A file with the system prompt.")
-    ] = None,
-    tools: Annotated[
-        Path | None,
-        typer.Option("--tools", metavar="FILE", help="A file with the tools: a JSON list of definitions, or text."),
-    ] = None,
-    todo: Annotated[
-        str | None,
-        typer.Option("--todo", metavar="TEXT", help="What is left to do.", show_default="what the last todo list says"),
-    ] = None,
+    user: User = None,
+    root: Root = None,
+    system: System = None,
+    tools: ToolsFile = None,
+    todo: Todo = None,
     policy: PolicyName = "turns",
     fields: Fields = None,
     at: At = None,
