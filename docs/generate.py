@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -371,10 +371,6 @@ def layers() -> str:
     rows = re.findall(r"^    (\w+) {2,}(?:L\d +)?(\S.*?) +[SA]\d\.\d+$", context.__doc__ or "", re.MULTILINE)
     assert tuple(layer for layer, _ in rows) == context.LAYERS
     return _table(["layer", "what it is"], ((f"`{layer}`", _plain(meaning)) for layer, meaning in rows))
-
-
-def _keys(rules: Mapping[Any, str], rule: str) -> str:
-    return _names(" ".join(key for key, each in rules.items() if each == rule))
 
 
 PARTS: dict[str, Callable[[], str]] = {

@@ -72,17 +72,10 @@ class Agent:
         return self.store.context(SESSION, SYSTEM, self.tools.definitions(), policy=POLICY, now=self.now())
 
     def take(self, call: Message) -> None:
-        """Run a tool, and store all that it says; ``messageStatus`` is how the store knows an error."""
+        """Run a tool, and store all that it says."""
         content = self.tools.run(call["function"]["name"], call["function"]["arguments"])
-        facts = {"messageStatus": json.loads(content)["status"], "timestamp": self.now()}
-        result = {"role": "tool", "tool_call_id": call["id"], "content": content, **facts}
+        result = {"role": "tool", "tool_call_id": call["id"], "content": content, "timestamp": self.now()}
         self.store.append(SESSION, result, now=self.now())
-
-    def was_cut_off(self) -> bool:
-        """Tell whether the last turn has no answer yet: then its input and its steps are in the store."""
-        head = self.store.session(SESSION).head
-        last = self.store.messages(SESSION, head)[0].message if head else {"role": "assistant"}
-        return last["role"] != "assistant" or "tool_calls" in last
 
 
 class Log:
@@ -114,7 +107,7 @@ def talk(folder: Path, *, mortal: bool) -> None:
     """Go on with the session where it is: finish a turn that was cut off, then take the turns that are left."""
     with Store(folder / "chat.db") as store:
         agent = Agent(store, folder / "project", ScriptedModel(mortal=mortal))
-        if agent.was_cut_off():
+        if agent.request().open_turn:
             say("", "The last turn has no answer yet: on with it.")
             say(f"    answer: {agent.go_on()}")
         begun = sum(each.message["role"] == "user" for each in store.messages(SESSION))

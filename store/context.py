@@ -38,7 +38,7 @@ from .policy import Policy, checked
 from .records import Entry, View
 from .schema import tool_results
 from .statements import Statement
-from .todos import recap
+from .todos import ALL_DONE, recap
 from .tokens import estimate, message_tokens
 from .view import built, known_format
 
@@ -87,8 +87,9 @@ class Context(NamedTuple):
 
     ``stable_prefix_tokens`` are as in the request that the store assembled before for the session (0 where there was
     none): what a prompt cache still holds; ``first_changed`` is the index of the first message that differs from it
-    (None: none does, or there was none). ``open_turn`` is the position of the user message that is being worked on,
-    None where it is not stored yet. ``tools`` are sent beside the messages, where they were given as definitions.
+    (None: none does, or there was none). ``open_turn`` is the position of the user message that is being worked on
+    (None: it is answered already, or not stored yet). ``tools`` are sent beside the messages, where they were given as
+    definitions.
     """
 
     messages: list[Message]
@@ -126,6 +127,7 @@ class Gathered(NamedTuple):
 
     view: View
     begins: int | None
+    answered: bool
     recap: str | None
     project_root: str | None
 
@@ -183,12 +185,13 @@ def gather(
     last = lines.position(pointer, at)
     spoken = measure(connection, pointer, last).turn > 0
     begins: int | None = turn_start(connection, pointer, last) if spoken else None
-    if user_input is not None and not (begins and _is_open(connection, session_id, begins, last, user_input)):
+    answered = begins is not None and _answers(_message(connection, pointer, last))
+    if user_input is not None and (begins is None or answered or not _says(connection, pointer, begins, user_input)):
         begins = None
     over = begins is None and user_input is not None
     view = built(connection, pointer, policy, last=last, now=given(now), format=known_format(format), turn_over=over)
-    found = _recap(connection, pointer, policy, last) if recap else None
-    return Gathered(view, begins, found, pointer.project_root)
+    found = _recap(connection, pointer, policy, last, begins or last + 1) if recap else None
+    return Gathered(view, begins, answered, found, pointer.project_root)
 
 
 def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> Context:
@@ -215,18 +218,24 @@ def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> Cont
         layers[piece.layer] += piece.tokens
     layers["tools"] += _tools_tokens(tools)
     messages = [piece.message for piece in pieces]
-    return Context(messages, layers, 0, None, gathered.begins, tools, pieces, gathered.view)
+    open_turn = None if gathered.answered else gathered.begins
+    return Context(messages, layers, 0, None, open_turn, tools, pieces, gathered.view)
 
 
-def _is_open(connection: Connection, session_id: str, begins: int, last: int, user_input: str) -> bool:
-    """Tell whether the last turn is unfinished and about just this input, so that it must not be sent twice."""
-    (first,), (newest,) = read(connection, session_id, begins, begins), read(connection, session_id, last, last)
-    finished = newest.message["role"] == "assistant" and not newest.message.get("tool_calls")
-    return not finished and content_text(first.message.get("content")) == user_input
+def _answers(message: Message) -> bool:
+    """Tell whether a message ends its turn: the assistant speaks, and neither calls a tool nor writes that it would."""
+    said = content_text(message.get("content"))
+    acts = react.ACTION in said and f"{react.ACTION}{react.FINISH}[" not in said
+    return message["role"] == "assistant" and not message.get("tool_calls") and not acts
 
 
-def _recap(connection: Connection, pointer: Pointer, policy: Policy, last: int) -> str | None:
-    """Return the recap of the last todo list that says any."""
+def _says(connection: Connection, pointer: Pointer, position: int, text: str) -> bool:
+    """Tell whether a message says just this: the input of an open turn must not be sent twice."""
+    return content_text(_message(connection, pointer, position).get("content")) == text
+
+
+def _recap(connection: Connection, pointer: Pointer, policy: Policy, last: int, begins: int) -> str | None:
+    """Return the recap of the last todo list that says any; of one that was done in an earlier turn there is none."""
     start = max(1, visible(connection, pointer, last).first_kept - LOOK_BACK)
     rows = TODO_CALLS.rows(
         connection,
@@ -238,12 +247,16 @@ def _recap(connection: Connection, pointer: Pointer, policy: Policy, last: int) 
         limit=LISTS,
     )
     for seq, call_seq, call_position in rows:
-        (call,) = read(connection, pointer.session_id, call_seq, call_seq, branch=pointer.branch)
-        (result,) = read(connection, pointer.session_id, seq, seq, branch=pointer.branch)
-        found = recap(_arguments(call.message, call_position), result.message.get("content"))
+        call = _message(connection, pointer, call_seq)
+        found = recap(_arguments(call, call_position), _message(connection, pointer, seq).get("content"))
         if found:
-            return f"Todo recap: {found}"
+            return f"Todo recap: {found}" if seq >= begins or not found.endswith(ALL_DONE) else None
     return None
+
+
+def _message(connection: Connection, pointer: Pointer, position: int) -> Message:
+    (stored,) = read(connection, pointer.session_id, position, position, branch=pointer.branch)
+    return stored.message
 
 
 def _arguments(message: Message, position: int) -> object:

@@ -13,6 +13,7 @@ DONE = ("completed", "complete", "done", "finished")
 RUNNING = ("in_progress", "in-progress", "inProgress", "doing", "active")
 DROPPED = ("cancelled", "canceled", "deleted")
 
+ALL_DONE = "all done"
 NAMED = 5
 """Open items that a recap names; the others are counted."""
 LIMIT = 200
@@ -44,7 +45,7 @@ def _line(todos: list[Todo]) -> str:
     running = [todo.text for todo in todos if todo.status in RUNNING]
     waiting = [todo.text for todo in todos if todo.status not in (*DONE, *RUNNING)]
     parts = [f"{what}: {_named(texts)}" for what, texts in (("in progress", running), ("pending", waiting)) if texts]
-    return f"[{done}/{len(todos)}] {'; '.join(parts) or 'all done'}"
+    return f"[{done}/{len(todos)}] {'; '.join(parts) or ALL_DONE}"
 
 
 def _named(texts: list[str]) -> str:

@@ -14,17 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeGuard
-from urllib.parse import unquote
 
 from . import tool_kinds
 from .messages import content_text
+from .paths import UNSTORABLE, normalise_path
 from .tool_kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, FILE_WORDS, FOLDER_WORDS, LINE_WORDS
 
 KINDS = tool_kinds.KINDS
 TOOL_KINDS = tool_kinds.TOOL_KINDS
-
-PATH_LIMIT = 2000
-"""Bytes of a path that can be a key: PostgreSQL refuses an index entry of more than 2,704."""
 
 
 class Facts(NamedTuple):
@@ -73,18 +70,22 @@ _NEAR = 300  # characters from either end in which programs say the exit code
 def result_facts(message: Mapping[str, Any]) -> Facts:
     """Read the facts off a tool result (S0.21-S0.25, S1.36, A0.3, A0.6, A0.9).
 
-    The time is any finite number that 63 bits hold, floored. The exit code comes from the fields of JSON content, else
-    from the words of the programs in use, near either end of the text. Broken JSON is text like any other.
+    The time is any finite number that 63 bits hold, floored. The exit code comes from the fields of JSON content or of
+    its ``data`` (S4.18), else from the words of the programs in use, near either end of the text. A ``status`` of
+    ``error`` in it counts where the message has none of its own. Broken JSON is text like any other.
     """
     text = _text(content := message.get("content"))
     bare = text.strip()
     fields = content if isinstance(content, dict) else _json_object(bare)
-    stderr, status = fields.get("stderr"), message.get("messageStatus")
+    stderr = next((found for source in _sources(fields) if (found := source.get("stderr"))), None)
+    status = message.get("messageStatus")
+    if status is None and fields.get("status") == "error":
+        status = "error"
     return Facts(
         _milliseconds(message.get("timestamp")),
         status if _is_text(status) else None,
         exit_code_field(fields) if fields else exit_said(bare)[0],
-        int(isinstance(stderr, str | list) and bool(stderr)),
+        int(isinstance(stderr, str | list)),
         int(bare.startswith("Error:")),
         int(_has_terminal_mark(text)),
         len(text),
@@ -168,9 +169,13 @@ def _integer(value: object) -> int | None:
 
 def exit_code_field(fields: Mapping[str, Any]) -> int | None:
     """Return the exit code that a JSON result has in a field of its own."""
-    sources = (source for source in (fields, fields.get("metadata")) if isinstance(source, dict))
-    codes = (_integer(source.get(key)) for source in sources for key in EXIT_KEYS)
+    codes = (_integer(source.get(key)) for source in _sources(fields) for key in EXIT_KEYS)
     return next((code for code in codes if code is not None), None)
+
+
+def _sources(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return where in a JSON result a command's outcome may stand."""
+    return [fields, *(source for key in ("metadata", "data") if isinstance(source := fields.get(key), dict))]
 
 
 def exit_said(bare: str) -> tuple[int | None, int]:
@@ -185,7 +190,7 @@ def exit_said(bare: str) -> tuple[int | None, int]:
 
 def _is_text(value: object) -> TypeGuard[str]:
     """Tell whether a text column holds a value exactly."""
-    return isinstance(value, str) and "\0" not in value and (value.isascii() or not _UNSTORABLE.search(value))
+    return isinstance(value, str) and "\0" not in value and (value.isascii() or not UNSTORABLE.search(value))
 
 
 _Lines = tuple[tuple[int, int | None], ...]
@@ -324,77 +329,3 @@ def _tool_path(path: str, mentions: list[_Lines]) -> ToolPath:
         reached = max(reached, last)
     end = None if reached == _LAST_LINE else reached
     return ToolPath(path, None if start == 1 and end is None else start, end, contiguous, count)
-
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_FILE_URI = re.compile(r"file:(?://(?:localhost(?=/))?([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
-_DRIVE = re.compile(r"([A-Za-z]):(?:/|\Z)")
-_TAKEN_AS_ABSOLUTE = re.compile(r"[A-Za-z]:(?:/|\Z)|file:/", re.IGNORECASE)
-
-
-def normalise_path(path: str, project_root: str | None = None, *, fold_case: bool = False) -> str:
-    """Return the one key of a file, however it was spelled; "" where it can be none (S1.30, S1.43, A1.7, A1.8).
-
-    Both separators, drive letters, network shares and ``file:`` URIs are understood on every platform. An absolute
-    path under the project root is made relative to it, the root itself is ``.``; a path elsewhere stays absolute; a
-    relative one is taken as relative to the root. Case is folded only if asked. What no column holds becomes U+FFFD.
-    """
-    if not isinstance(path, str) or not path:
-        return ""
-    anchor, parts = _split(path, fold_case)
-    if anchor and isinstance(project_root, str):
-        root_anchor, root_parts = _split_root(project_root, fold_case)
-        if anchor == root_anchor and parts[: len(root_parts)] == root_parts:
-            anchor, parts = "", parts[len(root_parts) :]
-    key = anchor + "/".join(parts) or "."
-    if not anchor and _TAKEN_AS_ABSOLUTE.match(key):
-        key = "./" + key  # so that a key is its own key
-    size = len(key) if key.isascii() else len(key.encode())
-    return key if size <= PATH_LIMIT else ""
-
-
-def _split(path: str, fold_case: bool) -> tuple[str, list[str]]:
-    """Return what a path hangs on ("" for a relative one, ``/``, ``//``, ``C:/``) and its collapsed parts."""
-    anchor, rest = _anchored(_plain(path, fold_case))
-    fixed = 2 if anchor == "//" else 0  # a share's server and name have no parent
-    parts: list[str] = []
-    for part in rest.split("/"):
-        if part == "..":
-            if len(parts) > fixed and parts[-1] != "..":
-                parts.pop()
-            elif not anchor:
-                parts.append(part)
-        elif part not in ("", "."):
-            parts.append(part)
-    return ("/" if anchor == "//" and not parts else anchor), parts
-
-
-_split_root = lru_cache(maxsize=256)(_split)
-
-
-def _plain(path: str, fold_case: bool) -> str:
-    """Return a path as storable text with one kind of separator, its ``file:`` taken off."""
-    uri = _FILE_URI.fullmatch(path)
-    if uri:
-        path = _of_uri(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
-    path = path.replace("\\", "/")
-    if not path.isascii() or "\0" in path:
-        path = _UNSTORABLE.sub("\ufffd", path)
-    return path.casefold() if fold_case else path
-
-
-def _of_uri(host: str, path: str) -> str:
-    if _DRIVE.match(host):  # file://C:/x, which is wrong and common
-        return host + path
-    if host:
-        return f"//{host}{path}"
-    return path[1:] if _DRIVE.match(path, 1) else path
-
-
-def _anchored(path: str) -> tuple[str, str]:
-    if path.startswith("//") and path[2:3] not in ("", "/"):
-        return "//", path[2:]
-    if path.startswith("/"):
-        return "/", path
-    drive = _DRIVE.match(path)
-    return (f"{drive[1].upper()}:/", path[2:]) if drive else ("", path)

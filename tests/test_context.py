@@ -114,12 +114,14 @@ def test_a_new_input_stands_behind_finished_turns(store: Store) -> None:
 def test_an_input_is_not_sent_twice(store: Store) -> None:
     """Given again while its turn is open, it is the stored one; after the answer it is new."""
     session_id = begun(store, user("go on"), *step(1))
+    assert store.context(session_id, now=NOW).open_turn == 1
     open_turn = store.context(session_id, user_input="go on", now=NOW)
     assert open_turn.messages == store.context(session_id, now=NOW).messages
     assert open_turn.messages[-1]["content"] == LONG
     other = store.context(session_id, user_input="stop", now=NOW)
     assert other.messages[-1] == user("stop")
     store.append(session_id, {"role": "assistant", "content": "done"})
+    assert store.context(session_id, now=NOW).open_turn is None
     assert store.context(session_id, user_input="go on", now=NOW).messages[-2:] == [
         {"role": "assistant", "content": "done"},
         user("go on"),
@@ -215,6 +217,16 @@ def test_a_call_that_lists_nothing_is_passed_over(store: Store) -> None:
     """Reading the list does not empty it."""
     session_id = begun(store, user("a"), *todos(1, "x"), *step(2, "[]", name="TodoRead"))
     assert recapped(store, session_id) == "Todo recap: [0/1] pending: x"
+
+
+def test_what_is_all_done_is_said_in_its_turn_only(store: Store) -> None:
+    """Later turns need not hear of it."""
+    done = step(1, "ok", name="TodoWrite", arguments={"todos": [{"content": "x", "status": "completed"}]})
+    session_id = begun(store, user("a"), *todos(0, "old"), *done)
+    assert recapped(store, session_id) == "Todo recap: [1/1] all done"
+    assert recapped(store, session_id, user_input="b") is None
+    store.append(session_id, user("b"))
+    assert recapped(store, session_id) is None
 
 
 def test_the_list_outlives_a_compaction(store: Store) -> None:
@@ -377,6 +389,8 @@ def test_what_was_said_as_react_stays_verbatim(store: Store) -> None:
         {"role": "assistant", "content": lines[1]},
     )
     context = store.context(session_id)
+    assert context.open_turn is None
+    assert store.context(session_id, at=2).open_turn == 1
     assert context.text == f"[user] why?\n[assistant] {lines[0]}\n[tool] a.py\n[assistant] {lines[1]}"
     assert refusals(context.messages) == []
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import tool_kinds, tools
+from store.paths import PATH_LIMIT, normalise_path
 from store.tools import KINDS, TOOL_KINDS, ToolPath
 
 # --- facts -----------------------------------------------------------------------------------------------------------
@@ -426,12 +427,12 @@ NORMALISED = [
 @pytest.mark.parametrize(("path", "root", "key"), NORMALISED)
 def test_a_path_becomes_its_key(path: str, root: str | None, key: str) -> None:
     """Separators, drives, shares, URIs, dots and slashes are accidents; the file is what counts."""
-    assert tools.normalise_path(path, root) == key
+    assert normalise_path(path, root) == key
 
 
 def test_case_is_folded_only_if_asked() -> None:
     """On a file system that does not tell case apart, root and path are compared without it."""
-    assert tools.normalise_path("f:/projects/SNOW-CLI/Src/X", ROOT, fold_case=True) == "src/x"
+    assert normalise_path("f:/projects/SNOW-CLI/Src/X", ROOT, fold_case=True) == "src/x"
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
@@ -478,10 +479,10 @@ VALUES = st.recursive(
 @given(PATHS, ROOTS, st.booleans())
 def test_a_key_is_its_own_key(path: str, root: str | None, fold_case: bool) -> None:
     """Normalising again changes nothing, and every key can be stored."""
-    key = tools.normalise_path(path, root, fold_case=fold_case)
-    assert tools.normalise_path(key, root, fold_case=fold_case) == key
+    key = normalise_path(path, root, fold_case=fold_case)
+    assert normalise_path(key, root, fold_case=fold_case) == key
     assert "\0" not in key
-    assert len(key.encode()) <= tools.PATH_LIMIT
+    assert len(key.encode()) <= PATH_LIMIT
 
 
 @settings(max_examples=100, deadline=None)
@@ -494,7 +495,7 @@ def test_every_spelling_of_one_file_gives_one_key(parts: list[str], root: str) -
     inside = "/".join(parts)
     spelled = [inside, "./" + inside, inside + "/", "x/../" + inside, f"{root}/{inside}", f"{root}/./{inside}//"]
     spelled += [text.replace("/", "\\") for text in spelled]
-    assert {tools.normalise_path(text, root) for text in spelled} == {inside}
+    assert {normalise_path(text, root) for text in spelled} == {inside}
 
 
 @settings(max_examples=200, deadline=None)
@@ -510,3 +511,20 @@ def test_nothing_that_comes_in_is_too_odd(value: object, message: dict[str, Any]
     for path in tools.call_paths(message, root).paths + tools.call_paths(value, root).paths:
         assert path.path
         assert 1 <= (path.start_line or 1) <= (path.end_line or 2**63 - 1) < 2**63
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"status": "error", "data": {"exit_code": 1, "stderr": "boom"}, "error": {"code": "X"}}, ("error", 1, 1)),
+        ({"status": "success", "data": {"exit_code": 0, "stderr": ""}}, (None, 0, 0)),
+        ({"status": "partial", "data": {"exit_code": 2}}, (None, 2, 0)),
+        ({"status": "success", "data": ["exit_code"], "stderr": "at the top"}, (None, None, 1)),
+        ({"status": "ok", "data": None}, (None, None, 0)),
+    ],
+)
+def test_results_of_the_protocol_say_their_facts_in_data(content: Any, expected: tuple[Any, ...]) -> None:
+    """S4.18: exit code and stderr stand in ``data``, the outcome in ``status``; the message's own outranks it."""
+    fact = facts(json.dumps(content))
+    assert (fact.status, fact.exit_code, fact.has_stderr) == expected
+    assert facts(json.dumps(content), messageStatus="done").status == "done"

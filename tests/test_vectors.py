@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
+from store.paths import normalise_path
 from store.tool_output import compress
-from store.tools import looks_terminal, normalise_path, result_facts
+from store.tools import looks_terminal, result_facts
 
 FILES = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 CASES = [case for file in FILES for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]

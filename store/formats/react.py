@@ -13,6 +13,7 @@ from typing import Any
 from ..messages import Message, content_text
 
 ACTION = "Action: "
+FINISH = "Finish"
 
 
 def text(messages: Sequence[Message]) -> str:
@@ -40,7 +41,7 @@ def _step(said: str, calls: Sequence[Message], ends: bool) -> str:
         return "\n".join([*([_thought(said)] if said else []), *actions])
     if ACTION in said or not ends:
         return said
-    return f"{ACTION}Finish[{said}]"
+    return f"{ACTION}{FINISH}[{said}]"
 
 
 def _thought(said: str) -> str:

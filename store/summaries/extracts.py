@@ -12,7 +12,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..messages import Message
-from ..tools import TOOL_KINDS, Facts, answered_call_id, call_paths, kind_name, normalise_path, result_facts
+from ..paths import normalise_path
+from ..tools import TOOL_KINDS, Facts, answered_call_id, call_paths, kind_name, result_facts
 from .texts import (
     ELLIPSIS,
     RESULT_ROLES,
