@@ -16,7 +16,16 @@ from store.importing import BATCH, ImportReport, import_file
 from store.transcripts import Said, read
 
 ROLES = {"system", "developer", "user", "assistant", "tool"}
-FOLDERS = ("claude_code_jsonl", "tau_bench", "swe_agent_traj", "openai_chat_llm_log", "mini_swe_agent_traj")
+FOLDERS = (
+    "claude_code_jsonl",
+    "tau_bench",
+    "swe_agent_traj",
+    "openai_chat_llm_log",
+    "mini_swe_agent_traj",
+    "codex_rollout",
+    "openhands_events_v1",
+    "openhands_v0_history",
+)
 REAL = sorted(path for folder in FOLDERS for path in (TRANSCRIPTS / folder).glob("*"))
 
 

@@ -189,7 +189,7 @@ def test_swe_agent_without_history_is_built_from_the_last_step(tmp_path: Path) -
         [[]],
         [b"\xff\xfe{\x00}\x00"],
         ['{"messages": [', "broken"],
-        [{"type": "session_meta", "payload": {}, "timestamp": "t"}],
+        [{"type": "session", "payload": {}, "timestamp": "t"}],
         [{"messages": [{"type": "user", "content": "no role"}]}],
         [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "o"}]}],
         [{"messages": [HELLO, {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "n"}]}]}],
@@ -236,8 +236,8 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 
 
 def test_kinds_are_named() -> None:
-    """The table of kinds holds the four there are."""
-    assert tuple(KINDS) == ("openai", "tau_bench", "swe_agent", "claude_code")
+    """The table of kinds holds the six there are."""
+    assert tuple(KINDS) == ("openai", "tau_bench", "swe_agent", "claude_code", "codex", "openhands")
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

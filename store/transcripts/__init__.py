@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from store.errors import StoreError, UnknownTranscript
 
-from . import claude_code, openai, swe_agent, tau_bench
+from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .events import Event, Noted, Opened, Said, sketch
 from .source import Progress, Source, Value
 
@@ -34,6 +34,8 @@ KINDS = {
     "tau_bench": Kind("records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse),
     "swe_agent": Kind("an object with a 'history' of messages", swe_agent.looks, swe_agent.parse),
     "claude_code": Kind("lines with a 'type' and a 'sessionId'", claude_code.looks, claude_code.parse),
+    "codex": Kind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
+    "openhands": Kind("events with a 'source', in a list or one a line", openhands.looks, openhands.parse),
 }
 
 SNIFFED_VALUES = 200

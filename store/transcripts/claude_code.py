@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from .claude_blocks import Block, Message, assistant_message, blocks_of, user_messages
 from .claude_lines import Line, Reading
 from .claude_tree import MAIN, Run, in_order, is_prompt, parents_of, runs_of
-from .events import Event, Noted, Opened, Said, cut
+from .events import Event, Noted, Opened, Said, cut, milliseconds
 from .source import Source
 
 OF_ONE_MESSAGE = {
@@ -40,7 +39,6 @@ INJECTED = ("<", "Caveat:", "[Request interrupted")
 """How user texts begin that no user typed."""
 
 _TAG = re.compile(r"<[^<>]*>")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Draft(NamedTuple):
@@ -251,18 +249,6 @@ def _same(one: dict[str, Any], other: dict[str, Any], key: str) -> bool:
 
 def _without(envelope: dict[str, Any], constant: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in envelope.items() if key not in constant}
-
-
-def milliseconds(timestamp: object) -> int | None:
-    """Return an ISO time as milliseconds since the epoch, None for anything else; without a zone it is UTC."""
-    if not isinstance(timestamp, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(timestamp)
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _prompt_title(messages: Sequence[Message]) -> str | None:

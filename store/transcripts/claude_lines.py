@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from .claude_blocks import Block, blocks_of
-from .events import Noted, sketch
+from .events import Noted, fields_of, left_out, plural, sketch, text_of
 from .source import Source, Value
 
 CONVERSATION = ("user", "assistant")
@@ -23,8 +23,8 @@ TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summ
 
 SUBTYPES: dict[str, Callable[[dict[str, Any]], object]] = {
     "system": lambda line: line.get("subtype"),
-    "attachment": lambda line: _dict(line.get("attachment")).get("type"),
-    "progress": lambda line: _dict(line.get("data")).get("type"),
+    "attachment": lambda line: fields_of(line.get("attachment")).get("type"),
+    "progress": lambda line: fields_of(line.get("data")).get("type"),
     "queue-operation": lambda line: line.get("operation"),
 }
 """Line type → what tells its lines apart, for the note on what was left out."""
@@ -51,7 +51,7 @@ class Line(NamedTuple):
     @property
     def request_id(self) -> str | None:
         """Return the API request that a line answers, None where the line does not say."""
-        return _text(self.envelope.get("requestId"))
+        return text_of(self.envelope.get("requestId"))
 
     def holds(self, kind: str) -> bool:
         """Tell whether one of the line's blocks is of a type."""
@@ -90,17 +90,11 @@ class Reading:
     def notes(self) -> Iterator[Noted]:
         """Return a note for each sort of line that was left out."""
         foreign = Counter((kind, "of other sessions") for kind, _, leaf in self._titles if not self._is_own(leaf))
-        left_out = self._left_out + foreign
-        for kind in sorted({kind for kind, _ in left_out}):
-            subtypes = {subtype: count for (name, subtype), count in sorted(left_out.items()) if name == kind}
-            detail = ", ".join(f"{count} {subtype}" for subtype, count in subtypes.items() if subtype)
-            count = sum(subtypes.values())
-            text = f"left out {_lines(count, kind)}"
-            yield Noted(None, f"{text} ({detail})" if detail else text, False)
+        yield from left_out(self._left_out + foreign, "line")
         if self._copies:
-            yield Noted(None, f"left out {_lines(self._copies, 'copied')}, said before in the file", False)
+            yield Noted(None, f"left out {plural(self._copies, 'copied line')}, said before in the file", False)
         if self._results:
-            size = f"{_lines(self._results, 'result')} ({self._results_size:,} bytes)"
+            size = f"{plural(self._results, 'result line')} ({self._results_size:,} bytes)"
             yield Noted(None, f"left out toolUseResult of {size}: it repeats the tool results", False)
 
     def _is_own(self, leaf: object) -> bool:
@@ -134,10 +128,10 @@ class Reading:
 
     def _take_other(self, value: dict[str, Any], kind: str) -> None:
         """Remember what a line that is no conversation says about it: its place in the tree, a title, a boundary."""
-        parent = _text(value.get("parentUuid")) or _text(value.get("logicalParentUuid"))
+        parent = text_of(value.get("parentUuid")) or text_of(value.get("logicalParentUuid"))
         above = self.anchors.get(parent) if parent else len(self.lines) - 1 if self.lines else None
-        self._anchor(_text(value.get("uuid")), above)
-        title = _text(value.get(TITLES.get(kind, "")))
+        self._anchor(text_of(value.get("uuid")), above)
+        title = text_of(value.get(TITLES.get(kind, "")))
         if title:
             self._titles.append((kind, title, value.get("leafUuid")))
         elif kind == "system" and isinstance(value.get("compactMetadata"), dict):
@@ -173,8 +167,8 @@ class Reading:
             return
         self._results += 1
         self._results_size += len(json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        agent = _text(_dict(result).get("agentId"))
-        calls = [_text(block.get("tool_use_id")) for block in line.blocks]
+        agent = text_of(fields_of(result).get("agentId"))
+        calls = [text_of(block.get("tool_use_id")) for block in line.blocks]
         if agent and calls and calls[0]:
             self.agents[agent] = calls[0]
 
@@ -187,12 +181,12 @@ def _line_of(value: dict[str, Any], message: dict[str, Any], blocks: list[Block]
     if message.get("role", role) != role:
         api["role"] = message["role"]
     return Line(
-        uuid=_text(value.get("uuid")),
-        parent=_text(value.get("parentUuid")) or _text(value.get("logicalParentUuid")),
+        uuid=text_of(value.get("uuid")),
+        parent=text_of(value.get("parentUuid")) or text_of(value.get("logicalParentUuid")),
         role=role,
         sidechain=value.get("isSidechain") is True,
-        agent=_text(value.get("agentId")),
-        message_id=_text(message.get("id")),
+        agent=text_of(value.get("agentId")),
+        message_id=text_of(message.get("id")),
         content=message.get("content"),
         blocks=blocks,
         envelope={key: fact for key, fact in value.items() if key not in _NOT_ENVELOPE},
@@ -207,15 +201,3 @@ def _block_key(line: Line, moment: object, block: Block) -> bytes:
     said = None if is_call else moment
     key = json.dumps([line.role, line.sidechain, line.agent, line.message_id, said, block], sort_keys=True)
     return blake2b(key.encode(), digest_size=16).digest()
-
-
-def _lines(count: int, kind: str) -> str:
-    return f"{count} {kind} line" if count == 1 else f"{count} {kind} lines"
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

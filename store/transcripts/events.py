@@ -7,7 +7,8 @@ metadata). Nothing here knows a file format or a store.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from store.messages import content_text
@@ -17,6 +18,8 @@ TITLE_LENGTH = 80
 
 METADATA_LIMIT = 100_000
 """Code points of JSON text one value may take in a session's metadata: metadata is read with every list of sessions."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Opened(NamedTuple):
@@ -112,3 +115,46 @@ def sketch(value: object) -> str:
         first = f", the first {sketch(value[0])}" if value and not isinstance(value[0], list) else ""
         return f"a list of {len(value)}{first}"
     return f"{value!r:.60}"
+
+
+def left_out(counts: Mapping[tuple[str, str], int], thing: str) -> Iterator[Noted]:
+    """Return a note for each kind of thing that was left out; counts go by kind and what tells its things apart."""
+    for kind in sorted({kind for kind, _ in counts}):
+        subtypes = {subtype: count for (name, subtype), count in sorted(counts.items()) if name == kind}
+        detail = ", ".join(f"{count} {subtype}" for subtype, count in subtypes.items() if subtype)
+        text = f"left out {plural(sum(subtypes.values()), f'{kind} {thing}')}"
+        yield Noted(None, f"{text} ({detail})" if detail else text, False)
+
+
+def plural(count: int, thing: str) -> str:
+    """Return how many of a thing there are, in words."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def milliseconds(timestamp: object) -> int | None:
+    """Return an ISO time as milliseconds since the epoch, None for anything else; without a zone it is UTC."""
+    if not isinstance(timestamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError):
+        return None
+
+
+def text_of(value: object) -> str | None:
+    """Return a text that says something, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """Return an object's fields; of anything else, none."""
+    return value if isinstance(value, dict) else {}
+
+
+def simplest(parts: list[Any]) -> object:
+    """Return content parts as simply as they can be said: nothing, one text, or the parts."""
+    if len(parts) == 1 and parts[0].keys() == {"type", "text"} and isinstance(parts[0]["text"], str):
+        return parts[0]["text"]
+    return parts or None
