@@ -69,7 +69,7 @@ def open_ours(path: str, session: str) -> dict[str, Any]:
 
     watch = Stopwatch()
     with Store(path) as store:
-        found = store.messages(session, store.session(session).head - 19)
+        found = store.messages(session, -20)
         times: dict[str, Any] = watch.read()
     return {**times, "found": len(found), "slow": [name for name in SLOW if name in sys.modules]}
 

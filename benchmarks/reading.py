@@ -58,7 +58,7 @@ def newest(stage: Stage) -> Found:
     store, raw = stage.normal, stage.raw_normal
 
     def ours(session: str) -> list[Any]:
-        return store.messages(session, max(1, store.session(session).head - 19))
+        return store.messages(session, -20)
 
     equal([each.message for each in ours(SESSION)], raw.newest(SESSION, 20))
     yield "newest 20", interleaved(lambda _: ours(SESSION), lambda _: raw.newest(SESSION, 20), stage.pace)
@@ -79,11 +79,10 @@ def view(stage: Stage) -> Found:
 def depth(stage: Stage) -> Found:
     """Read a line of a hundred branches, against one of equal length in a single branch."""
     store, deep = stage.normal, _grow(stage)
-    head = store.session(deep).head
     equal([each[:2] for each in store.messages(deep)], [each[:2] for each in store.messages("shallow")])
     reads: dict[str, Callable[[str], object]] = {
         "load": store.messages,
-        "newest 20": lambda session: store.messages(session, max(1, head - 19)),
+        "newest 20": lambda session: store.messages(session, -20),
         "view": lambda session: store.view(session, now=stage.now),
     }
     for name, read in reads.items():

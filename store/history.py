@@ -115,14 +115,12 @@ def read(
 ) -> list[StoredMessage]:
     """Return a line's raw messages from position ``start`` to ``stop``, both included, as of the position ``at``.
 
-    ``branch`` names a line that the session left by a rewind. Raises SessionNotFound, InvalidValue, and
-    PositionOutOfRange where ``at`` is not on the line; a range beyond it is just empty.
+    A negative ``start`` counts from the end: -20 gives the newest 20, or all where there are fewer. ``branch`` names a
+    line that the session left by a rewind. Raises SessionNotFound, InvalidValue, and PositionOutOfRange where ``at`` is
+    not on the line; a range beyond it is just empty.
     """
     pointer = lines.find(connection, session_id, branch)
-    last = lines.position(pointer, at)
-    if type(start) is not int or (stop is not None and type(stop) is not int):
-        raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")
-    first, last = max(1, start), last if stop is None else min(last, stop)
+    first, last = lines.span(start, stop, lines.position(pointer, at))
     found: list[StoredMessage] = []
     for segment in lines.segments(connection, pointer, first, last):
         found += _read_segment(connection, pointer.tree_id, segment)

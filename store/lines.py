@@ -172,6 +172,19 @@ def segments(connection: Connection, pointer: Pointer, start: int, last: int) ->
     return [Segment._make(row) for row in rows]
 
 
+def span(start: int, stop: int | None, last: int) -> tuple[int, int]:
+    """Return the first and last position of a range of a line of ``last`` messages; -20 is the 20th from its end.
+
+    Raises InvalidValue for what are no positions: only where a range begins may be counted from the end.
+    """
+    if type(start) is not int or (stop is not None and type(stop) is not int):
+        raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")
+    if stop is not None and stop < 0:
+        raise InvalidValue(f"a range ends with a position, not {stop}; only its start counts from the end if negative")
+    first = start if start >= 0 else last + 1 + start
+    return max(1, first), last if stop is None else min(stop, last)
+
+
 def position(pointer: Pointer, given: int | None) -> int:
     """Return a position of the line (None: its head; 0: before the first). Raises PositionOutOfRange."""
     if given is None:

@@ -29,6 +29,7 @@ from .compacting import announce, reads_messages, summarised
 from .context import Context, Tools
 from .engine import Database
 from .errors import StoreClosed
+from .lines import span
 from .migrate import upgrade
 from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
@@ -144,9 +145,8 @@ class Store:
         The line is the one that the session has at the first page, wherever its head moves meanwhile.
         """
         session = self.session(session_id)
-        last = session.head if at is None else at
-        last = last if stop is None else min(stop, last)
-        for first in range(max(1, start), last + 1, size):
+        start, last = span(start, stop, session.head if at is None else at)
+        for first in range(start, last + 1, size):
             yield self.messages(session_id, first, min(first + size - 1, last), branch=session.branch)
 
     def compact(

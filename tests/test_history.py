@@ -253,11 +253,27 @@ def test_ranges_are_inclusive_and_clipped(store: Store, session: str) -> None:
     assert texts(store, session, 5, 5) == ["e"]
     assert texts(store, session, 4, 3) == []
     assert texts(store, session, 6) == []
-    assert texts(store, session, -7, 1) == ["a"]
     assert texts(store, session, 0, 99) == list("abcde")
     assert texts(store, session, at=2) == ["a", "b"]
     assert texts(store, session, 2, 5, at=3) == ["b", "c"]
     assert texts(store, session, at=0) == []
+
+
+def test_a_negative_start_counts_from_the_end(store: Store, session: str) -> None:
+    """The newest so many, or all where there are fewer; of the line as it was at a position, and of a branch left."""
+    assert store.messages(session, -3) == []
+    store.append(session, said(*"abcde"))
+    assert texts(store, session, -2) == ["d", "e"]
+    assert texts(store, session, -5) == texts(store, session, -99) == list("abcde")
+    assert texts(store, session, -4, 3) == ["b", "c"]
+    assert texts(store, session, -2, 3) == []
+    assert texts(store, session, -2, at=3) == ["b", "c"]
+    assert texts(store, session, -1, at=0) == []
+    left = store.rewind(session, to=2)
+    assert texts(store, session, -1) == ["b"]
+    assert texts(store, session, -1, branch=left.branch - 1) == ["e"]
+    assert [each.seq for page in store.pages(session, -2, size=1) for each in page] == [1, 2]
+    assert [each.seq for page in store.pages(session, -1, at=1) for each in page] == [1]
 
 
 def test_positions_that_are_not_on_the_line_are_refused(store: Store, session: str) -> None:
@@ -266,9 +282,11 @@ def test_positions_that_are_not_on_the_line_are_refused(store: Store, session: s
     for wrong in (3, -1, True, "1", 1.0):
         with pytest.raises(PositionOutOfRange, match="0 to 2"):
             store.messages(session, at=wrong)  # type: ignore[arg-type]
-    for start, stop in (("1", None), (1, "2"), (1.5, None), (True, None)):
+    for start, stop in (("1", None), (1, "2"), (1.5, None), (True, None), (-1.0, None), (1, -1), (-2, -1)):
         with pytest.raises(InvalidValue):
             store.messages(session, start, stop)  # type: ignore[arg-type]
+        with pytest.raises(InvalidValue):
+            list(store.pages(session, start, stop))  # type: ignore[arg-type]
 
 
 def test_pages_are_the_line(store: Store, session: str) -> None:

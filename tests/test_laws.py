@@ -579,10 +579,11 @@ class Histories(RuleBasedStateMachine):
         """Read any range, as of any position."""
         session_id, model = self.pick(data)
         at = data.draw(st.none() | st.integers(0, len(model.line)))
-        start = data.draw(st.integers(-1, len(model.line) + 2))
-        stop = data.draw(st.none() | st.integers(-1, len(model.line) + 2))
+        start = data.draw(st.integers(-3, len(model.line) + 2))
+        stop = data.draw(st.none() | st.integers(0, len(model.line) + 2))
         line = list(enumerate(model.line, 1))[:at]
-        wanted = [each for each in line if start <= each[0] <= (len(model.line) if stop is None else stop)]
+        first = start if start >= 0 else len(line) + 1 + start
+        wanted = [each for each in line if first <= each[0] <= (len(model.line) if stop is None else stop)]
         assert [(m.seq, m.message) for m in self.store.messages(session_id, start, stop, at=at)] == wanted
 
     @invariant()

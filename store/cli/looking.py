@@ -54,7 +54,7 @@ def sessions(
 def show(
     ctx: typer.Context,
     session: SessionId,
-    start: Annotated[int, typer.Option("--from", metavar="N", help="Begin at position N.")] = 1,
+    start: Annotated[int, typer.Option("--from", metavar="N", help="Begin at position N; -N: with the newest N.")] = 1,
     stop: Annotated[
         int | None, typer.Option("--to", metavar="N", help="End with position N.", show_default="the head")
     ] = None,
