@@ -114,19 +114,20 @@ class Database:
             self._check_open()
             self._inside.append(threading.get_ident())
         try:
-            with translated():
-                idle = self._idle[engine]
-                connection = _popped(idle) or engine.connect()
-                info = connection.info
-                info["writes"], info["begin"] = writes, self._begin
-                try:
-                    yield connection
-                    self._put_back(connection, info, idle)
-                except BaseException:
-                    _drop(connection, info)
-                    raise
-                finally:
-                    self._leave_queue(info)
+            idle = self._idle[engine]
+            connection = _popped(idle) or engine.connect()
+            info = connection.info
+            info["writes"], info["begin"] = writes, self._begin
+            try:
+                yield connection
+                self._put_back(connection, info, idle)
+            except BaseException:
+                _drop(connection, info)
+                raise
+            finally:
+                self._leave_queue(info)
+        except driver_errors() as error:
+            raise translate(error) from error
         finally:
             self._inside.remove(threading.get_ident())
 

@@ -143,8 +143,8 @@ def _add(rows: ResultRows, pointer: Pointer, seq: int, prepared: Prepared, call:
     name = kind_name(call.name if call and call.name else prepared.name, arguments)
     paths, complete = call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
     place = (pointer.tree_id, pointer.branch, seq)
-    facts = result_facts(prepared.message)._replace(paths_complete=int(complete))
-    rows.results.append((*place, *(call[:2] if call else (None, None)), name, *facts))
+    *facts, _ = result_facts(prepared.message, prepared.text_size)
+    rows.results.append((*place, *(call[:2] if call else (None, None)), name, *facts, int(complete)))
     rows.paths.extend((*place, *path) for path in paths)
 
 

@@ -16,7 +16,7 @@ from .messages import Message, Prepared, assemble, join_call, prepare
 from .records import StoredMessage
 from .schema import message_facts, messages, sessions, tool_calls, tool_result_paths, tool_results
 from .statements import Row, Statement
-from .tokens import estimate, message_tokens
+from .tokens import estimated_tokens
 
 INSERT_MESSAGES = Statement(insert(messages))
 INSERT_FACTS = Statement(insert(message_facts))
@@ -91,7 +91,7 @@ def append(
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
     if expected_head is not None and type(expected_head) is not int:
         raise InvalidValue(f"expected_head is a position, not {expected_head!r}")
-    tokens = [message_tokens(each.message, estimate) for each in batch]
+    tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
     moment = given(now)
     pointer = lines.lock(connection, session_id)
     known = _known(connection, pointer, batch)
@@ -154,10 +154,7 @@ def _known(connection: Connection, pointer: Pointer, batch: list[Prepared]) -> d
         for branch, seq, digest, stored_at in rows:
             if not _on_line(connection, pointer, branch, seq):
                 continue
-            if (
-                digest != prepared.digest
-                and read(connection, pointer.session_id, seq, seq)[0].message != prepared.message
-            ):
+            if digest != prepared.digest and _stored(connection, pointer, seq) != prepared.message:
                 raise InvalidMessage(index, "id", f"{prepared.message_id!r} is another message, at position {seq}")
             known[index] = StoredMessage(seq, prepared.message, stored_at, digest)
     return known
@@ -216,23 +213,7 @@ def _store(
 
 
 def _message_row(place: tuple[int, int], seq: int, prepared: Prepared, moment: int) -> Row:
-    role, name, status, tool_call_id, created_at, message_id, digest, extra, form, content, _, _ = prepared
-    return (
-        *place,
-        seq,
-        role,
-        name,
-        status,
-        tool_call_id,
-        None,
-        created_at,
-        moment,
-        message_id,
-        digest,
-        extra,
-        form,
-        content,
-    )
+    return (*place, seq, *prepared[:4], None, prepared.created_at, moment, *prepared[5:10])
 
 
 def _read_segment(connection: Connection, tree_id: int, segment: Segment) -> list[StoredMessage]:

@@ -58,6 +58,8 @@ class Prepared(NamedTuple):
     content: str | None
     calls: tuple[StoredCall, ...]
     message: Message
+    text_size: int | None = None
+    """Bytes of a content that is text, in UTF-8, where they were counted."""
 
 
 def content_text(content: object) -> str:
@@ -105,6 +107,11 @@ def is_text(value: object) -> bool:
     return True
 
 
+def utf8_size(text: str) -> int:
+    """Return the bytes of a text in UTF-8, in which a lone surrogate takes three."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def is_integer(value: object) -> bool:
     """Tell whether an integer column holds this value exactly: a whole number of at most 64 bits, no bool."""
     return type(value) is int and -_INTEGER_LIMIT <= value < _INTEGER_LIMIT
@@ -123,19 +130,25 @@ def prepare(message: object, index: int = 0) -> Prepared:
     if not role:
         raise InvalidMessage(index, "role", "a role is a non-empty text")
     calls = _split_usual_calls(rest)
-    _check(rest, index)
     name, status = _split_text(rest, "name"), _split_text(rest, "messageStatus")
     tool_call_id = _split_text(rest, "tool_call_id")
     created_at = rest.pop("timestamp") if is_integer(rest.get("timestamp")) else None
+    _check(rest, index)
     message_id = _split_id(rest) if "id" in rest else None
     content_form, content = _split_value(rest, "content")
     calls = calls or _split_calls(rest)
     extra = encode(rest) if rest else None
     columns = (role, name, status, tool_call_id, created_at, message_id, extra, content_form, content)
-    _check_size(message, index, (*columns, *chain.from_iterable(calls)))
-    digest = digest_of(columns, calls)
+    narrow, wide = _bytes(columns, calls)
+    if len(narrow) + len(wide) > SIZE_LIMIT:
+        _check_size(message, index, (*columns, *chain.from_iterable(calls)))
     return Prepared(
-        role, name, status, tool_call_id, created_at, message_id, digest, extra, content_form, content, calls, message
+        *columns[:6],
+        sha256(narrow + wide).digest(),
+        *columns[6:],
+        calls,
+        message,
+        len(wide) if content_form == "text" else None,
     )
 
 
@@ -144,11 +157,13 @@ def digest_of(columns: tuple[object, ...], calls: tuple[StoredCall, ...]) -> byt
 
     ``columns``: role, name, status, tool_call_id, created_at, message_id, extra, content_form, content.
     """
-    narrow = json.dumps((*columns[:-1], *calls))
-    digest = sha256(narrow.encode())
-    if columns[-1] is not None:
-        digest.update(str(columns[-1]).encode())
-    return digest.digest()
+    return sha256(b"".join(_bytes(columns, calls))).digest()
+
+
+def _bytes(columns: tuple[object, ...], calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:
+    """Return all that a message's rows hold, in UTF-8: everything but the content as JSON, then the content."""
+    *narrow, content = columns
+    return json.dumps((*narrow, *calls)).encode(), b"" if content is None else str(content).encode()
 
 
 def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
@@ -297,10 +312,7 @@ def _problem(value: object, levels: int) -> str | None:
 
 def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
     """Refuse a message whose columns hold too much, naming the key that holds most of it."""
-    texts = [column for column in columns if isinstance(column, str)]
-    if sum(map(len, texts)) * 4 <= SIZE_LIMIT:
-        return
-    size = sum(len(text.encode()) for text in texts)
+    size = sum(len(column.encode()) for column in columns if isinstance(column, str))
     if size > SIZE_LIMIT:
         largest = max(message, key=lambda key: len(encode(message[key])))
         raise InvalidMessage(index, largest, f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}")

@@ -114,7 +114,7 @@ def _driver(connection: Connection) -> Any:
     begin = pooled.info.pop("begin", None)
     if begin is not None:
         begin(connection)
-    return pooled.driver_connection
+    return pooled.dbapi_connection
 
 
 def driver_errors() -> tuple[type[Exception], ...]:

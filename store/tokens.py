@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidValue, StoreError
+from .messages import utf8_size
 
 Tokenize = Callable[[str], int]
 
@@ -72,8 +73,7 @@ MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal",
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, with no tokenizer at all; 0 for ""."""
-    length = len(text)
-    return estimate_size(length, length if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
+    return estimate_size(len(text), utf8_size(text))
 
 
 def estimate_size(length: int, size: int) -> int:
@@ -181,6 +181,13 @@ def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
     if isinstance(content, str) and message.keys() <= PLAIN_KEYS:
         return FRAMING_TOKENS + count(content)
     return FRAMING_TOKENS + count(message_text(message)) + IMAGE_TOKENS * _media(content)
+
+
+def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -> int:
+    """Estimate what `message_tokens` counts; ``text_size``: bytes of a content that is text, where they are known."""
+    if text_size is None or not message.keys() <= PLAIN_KEYS:
+        return message_tokens(message, estimate)
+    return FRAMING_TOKENS + estimate_size(len(message["content"]), text_size)
 
 
 # Below: finding a vocabulary.

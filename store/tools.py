@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeGuard
 
 from . import tool_kinds
-from .messages import content_text
+from .messages import content_text, utf8_size
 from .paths import UNSTORABLE, normalise_path
 from .tool_kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, FILE_WORDS, FOLDER_WORDS, LINE_WORDS
 
@@ -64,15 +64,17 @@ class Paths(NamedTuple):
 
 
 _INTEGER_LIMIT = 2**63
+_TERMINAL_MARK = re.compile('"(?:stdout|stderr|exitCode)":')
 _NEAR = 300  # characters from either end in which programs say the exit code
 
 
-def result_facts(message: Mapping[str, Any]) -> Facts:
+def result_facts(message: Mapping[str, Any], text_size: int | None = None) -> Facts:
     """Read the facts off a tool result (S0.21-S0.25, S1.36, A0.3, A0.6, A0.9).
 
     The time is any finite number that 63 bits hold, floored. The exit code comes from the fields of JSON content or of
     its ``data`` (S4.18), else from the words of the programs in use, near either end of the text. A ``status`` of
     ``error`` in it counts where the message has none of its own. Broken JSON is text like any other.
+    ``text_size`` is how many bytes a content that is text has, where they were counted already.
     """
     text = _text(content := message.get("content"))
     bare = text.strip()
@@ -87,16 +89,16 @@ def result_facts(message: Mapping[str, Any]) -> Facts:
         exit_code_field(fields) if fields else exit_said(bare)[0],
         int(isinstance(stderr, str | list)),
         int(bare.startswith("Error:")),
-        int(_has_terminal_mark(text)),
+        int(_TERMINAL_MARK.search(text) is not None),
         len(text),
-        len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")),
+        utf8_size(text) if text_size is None else text_size,
         1,
     )
 
 
 def looks_terminal(content: object) -> bool:
     """Tell whether a content looks like the output of a command: any of three marks is in its text (S0.21-S0.23)."""
-    return _has_terminal_mark(_text(content))
+    return _TERMINAL_MARK.search(_text(content)) is not None
 
 
 def answered_call_id(message: Mapping[str, Any]) -> str | None:
@@ -151,10 +153,6 @@ def _json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _has_terminal_mark(text: str) -> bool:
-    return ('"std' in text and ('"stdout":' in text or '"stderr":' in text)) or '"exitCode":' in text
 
 
 def _milliseconds(value: object) -> int | None:
