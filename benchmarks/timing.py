@@ -1,4 +1,4 @@
-"""Two pieces of work in turn, A B A B …, and the medians of their wall and CPU times: only ratios of one run count."""
+"""Two pieces of work in turn, A B B A …, and the medians of their wall and CPU times: only ratios of one run count."""
 
 from __future__ import annotations
 
@@ -54,15 +54,19 @@ def interleaved(
     pace: Pace,
     prepare: Callable[[], Any] = lambda: None,
 ) -> Pair:
-    """Run both in turn, each round with what ``prepare`` gives, after one round that is not counted."""
+    """Run both in turn, each round with what ``prepare`` gives, after one round that is not counted.
+
+    Who goes first changes from round to round: who comes second finds texts that are encoded and at hand.
+    """
     samples: tuple[list[Times], list[Times]] = ([], [])
+    turns = ((ours, samples[0]), (rival, samples[1]))
     _time(ours, prepared := prepare())
     _time(rival, prepared)
     since = time.perf_counter()
     while not pace.enough(len(samples[0]), since):
         prepared = prepare()
-        samples[0].append(_time(ours, prepared))
-        samples[1].append(_time(rival, prepared))
+        for work, times in turns if len(samples[0]) % 2 else reversed(turns):
+            times.append(_time(work, prepared))
     return Pair(*(Times(*map(median, zip(*each, strict=True))) for each in samples))
 
 
