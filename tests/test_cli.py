@@ -233,6 +233,8 @@ def test_show_prints_raw_messages(talk: Run) -> None:
         3,
         4,
     ]
+    newest = json.loads(talk("show", "talk", "--from", -2, "--json").out)
+    assert [each["message"] for each in newest] == conversation()[-2:]
     out = talk("show", "talk", "--from", 13, "--to", 13, "--lines", 1).out
     assert out.startswith("#13 tool  2025-03-14 09:04:01Z  tool_call_id call_06_0\n")
     assert "make build" in talk("show", "talk", "--from", 12, "--to", 12).out
