@@ -1,4 +1,4 @@
-"""What a compaction would hide: the legal cut nearest to what a policy keeps, found by window functions.
+"""What a compaction would hide: the legal cut nearest to what a policy keeps, looked for from there on.
 
 An assistant message, its calls and all their results are one group; a cut may only fall where a group begins. What
 stays is the union of what the policy's parts protect, and always the current turn.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, cast, func, literal_column, select
 
 from . import lines
 from .compactions import Visible
@@ -57,8 +57,8 @@ _facts = (
     .where(_f.c.seq >= _number("start"))
     .cte("facts")
 )
-_answers = (
-    select(_r.c.call_seq, func.max(_r.c.seq).label("answered"))
+SPANNING = Statement(
+    select(func.min(_r.c.call_seq), func.max(_r.c.seq))
     .select_from(_walk)
     .join(
         _r,
@@ -68,37 +68,15 @@ _answers = (
             _r.c.seq.between(_walk.c.first, _walk.c.last),
         ),
     )
-    .where(_r.c.call_seq >= _number("start"))
-    .group_by(_r.c.call_seq)
-    .cte("answers")
+    .where(_r.c.call_seq >= _number("begin"), _r.c.call_seq < _number("start"))
 )
-_reach = (
-    select(
-        _facts.c.seq,
-        _facts.c.role,
-        func.max(func.coalesce(_answers.c.answered, _facts.c.seq))
-        .over(order_by=_facts.c.seq, rows=(None, -1))
-        .label("reach"),
-        func.sum(case((_facts.c.role.in_(_PINNED_ROLES), literal_column("0")), else_=literal_column("1")))
-        .over(order_by=_facts.c.seq, rows=(None, -1))
-        .label("hidable"),
-    )
-    .select_from(_facts)
-    .outerjoin(_answers, _answers.c.call_seq == _facts.c.seq)
-    .cte("groups")
+"""Of the calls before ``start`` that are answered from there to ``last``: the first of them, and the last answer."""
+NEXT_USER = Statement(
+    select(_facts.c.seq)
+    .where(_facts.c.role == literal_column("'user'"))
+    .order_by(_facts.c.seq)
+    .limit(literal_column("1"))
 )
-CUTS = Statement(
-    select(
-        func.max(case((_reach.c.seq <= _number("ideal"), _reach.c.seq))),
-        func.min(_reach.c.seq),
-    ).where(
-        _reach.c.seq <= _number("kept"),
-        _reach.c.hidable >= _number("least"),
-        _reach.c.reach < _reach.c.seq,
-        or_(_reach.c.role == literal_column("'user'"), _number("turns_only") == literal_column("0")),
-    )
-)
-"""The last legal cut up to an ideal one, and the first of all, before what is kept and hiding at least so many."""
 PINNED = Statement(select(_facts.c.seq).where(_facts.c.role.in_(_PINNED_ROLES)).order_by(_facts.c.seq))
 TURN_START = Statement(select(func.min(_facts.c.seq)).where(_facts.c.turn >= _number("turn")))
 TOKENS_OF = Statement(
@@ -126,60 +104,86 @@ def plan(
     if kept <= start:
         return _nothing(pointer, shown, tokens, "there is nothing before what the policy keeps")
     window = policy.window_messages if reach is None else reach
-    ideal = kept if window is None else start + window
+    ideal = kept if window is None else min(kept, start + window)
     half = 1 if window is None or reach is not None else max(1, window // 2)
-    turns_only = policy.boundary == "turn"
-    last, first = _cuts(connection, pointer, start, kept, ideal=ideal, least=half, turns_only=turns_only)
-    if first is None and half > 1:
-        last, first = _cuts(connection, pointer, start, kept, ideal=ideal, turns_only=turns_only)
-    return _up_to(connection, pointer, shown, tokens, last or first)
+    cuts = _cuts(connection, pointer, start, kept, turns_only=policy.boundary == "turn")
+    cut = cuts.last(ideal, half) or cuts.first(half) or cuts.last(ideal) or cuts.first()
+    return _up_to(cuts, shown, tokens, cut)
 
 
 def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
     """Return what must be hidden to keep to a policy's hard limit of messages: the oldest turns, never the current."""
-    start = shown.first_kept
     messages = _messages(pointer, shown)
     if policy.hard_limit is None or messages <= policy.hard_limit:
         return _nothing(pointer, shown, tokens, "the view is within the hard limit")
     current = turn_start(connection, pointer, pointer.head)
-    _, enough = _cuts(connection, pointer, start, current, least=messages - policy.hard_limit)
-    most, _ = _cuts(connection, pointer, start, current, ideal=current)
-    return _up_to(connection, pointer, shown, tokens, enough or most)
+    cuts = _cuts(connection, pointer, shown.first_kept, current)
+    return _up_to(cuts, shown, tokens, cuts.first(messages - policy.hard_limit) or cuts.last(current))
 
 
-def _cuts(
-    connection: Connection,
-    pointer: Pointer,
-    start: int,
-    kept: int,
-    *,
-    ideal: int = 0,
-    least: int = 1,
-    turns_only: bool = True,
-) -> tuple[int | None, int | None]:
-    """Return the last legal cut up to an ideal one, and the first of all; None where there is none."""
-    row = CUTS.row(
-        connection,
-        tree_id=pointer.tree_id,
-        branch=pointer.branch,
-        start=start,
-        last=pointer.head,
-        kept=kept,
-        ideal=ideal,
-        least=least,
-        turns_only=int(turns_only),
-    )
-    assert row is not None
-    return row[0], row[1]
+class _Cuts(NamedTuple):
+    """The places from ``start`` to ``kept`` where a line may be cut; ``pinned`` are not hidden by a cut behind them."""
+
+    connection: Connection
+    pointer: Pointer
+    start: int
+    kept: int
+    turns_only: bool
+    pinned: tuple[int, ...]
+
+    def last(self, ideal: int, least: int = 1) -> int | None:
+        """Return the last legal cut up to an ideal one: back to a call answered behind it, until there is none."""
+        place, until, first = ideal, self.pointer.head, self._hiding(least)
+        while place >= first:
+            place = turn_start(self.connection, self.pointer, place) if self.turns_only else place
+            call, _ = self._spanning(place, until)
+            if call is None:
+                return place if place >= first else None
+            place, until = call, place - 1  # what is answered further behind is called from there on
+        return None
+
+    def first(self, least: int = 1) -> int | None:
+        """Return the first legal cut that hides at least so many messages: on past an answer, until there is none."""
+        place: int | None = self._hiding(least)
+        while place is not None and place <= self.kept:
+            place = self._next_user(place) if self.turns_only else place
+            answer = self._spanning(place, self.pointer.head)[1] if place else None
+            if answer is None:
+                return place
+            place = answer + 1
+        return None
+
+    def _hiding(self, least: int) -> int:
+        """Return the first place before which so many messages can be hidden."""
+        place = self.start + least
+        for position in self.pinned:
+            place += position < place
+        return place
+
+    def _spanning(self, place: int, until: int) -> tuple[int | None, int | None]:
+        line = {"tree_id": self.pointer.tree_id, "branch": self.pointer.branch}
+        row = SPANNING.row(self.connection, **line, begin=self.start, start=place, last=until)
+        assert row is not None
+        return row[0], row[1]
+
+    def _next_user(self, place: int) -> int | None:
+        line = {"tree_id": self.pointer.tree_id, "branch": self.pointer.branch}
+        row = NEXT_USER.row(self.connection, **line, start=place, last=self.kept)
+        return int(row[0]) if row else None
 
 
-def _up_to(connection: Connection, pointer: Pointer, shown: Visible, tokens: int, cut: int | None) -> Plan:
+def _cuts(connection: Connection, pointer: Pointer, start: int, kept: int, *, turns_only: bool = True) -> _Cuts:
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start, "last": kept - 1}
+    pinned = tuple(row[0] for row in PINNED.rows(connection, **line))
+    return _Cuts(connection, pointer, start, kept, turns_only, pinned)
+
+
+def _up_to(cuts: _Cuts, shown: Visible, tokens: int, cut: int | None) -> Plan:
     """Return the plan to hide everything visible before a cut but the system messages."""
-    start = shown.first_kept
+    connection, pointer, start, *_ = cuts
     if cut is None:
         return _nothing(pointer, shown, tokens, "there is no place to cut before what the policy keeps")
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": start}
-    pinned = tuple(row[0] for row in PINNED.rows(connection, **line, last=cut - 1))
+    pinned = tuple(position for position in cuts.pinned if position < cut)
     hidden = measure(connection, pointer, cut - 1).tokens - measure(connection, pointer, start - 1).tokens
     hidden -= tokens_at(connection, pointer, pinned)
     return Plan(start, cut - 1, pinned, _messages(pointer, shown), tokens, hidden)

@@ -82,11 +82,20 @@ def kinds_cte() -> CTE:
 _named = kinds_cte()
 
 _nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
-_is_terminal = case(
-    (or_(_is("sniff"), _nameless), _r.c.looks_terminal),
-    (_named.c.kind == literal_column("'terminal'"), _one),
-    else_=_zero,
+
+
+def _terminal(of_that_kind: ColumnElement[bool]) -> ColumnElement[int]:
+    """Tell of a result whether it is a command's output: by its tool, else by how it looks."""
+    by_looks = or_(_is("sniff"), _nameless)
+    return case((by_looks, _r.c.looks_terminal), (of_that_kind, _one), else_=_zero)
+
+
+_on_line = and_(
+    _r.c.tree_id == bindparam("tree_id"),
+    _r.c.branch == _segments.c.branch,
+    _r.c.seq.between(_segments.c.first, _segments.c.last),
 )
+_shown = and_(_r.c.seq >= _number("start"), or_(_r.c.call_seq >= _number("start"), _is("adopt")))
 _results = (
     select(
         _r.c.branch,
@@ -103,55 +112,52 @@ _results = (
         _r.c.size,
         _r.c.paths_complete,
         _named.c.kind,
-        _is_terminal.label("is_terminal"),
+        _terminal(_named.c.kind == literal_column("'terminal'")).label("is_terminal"),
         case((_named.c.kind == literal_column("'file_read'"), _one), else_=_zero).label("is_read"),
     )
     .select_from(_segments)
-    .join(
-        _r,
-        and_(
-            _r.c.tree_id == bindparam("tree_id"),
-            _r.c.branch == _segments.c.branch,
-            _r.c.seq.between(_segments.c.first, _segments.c.last),
-        ),
-    )
+    .join(_r, _on_line)
     .outerjoin(_named, _named.c.name == _r.c.tool_name)
-    .where(
-        _r.c.seq >= _number("start"),
-        or_(_r.c.call_seq >= _number("start"), _is("adopt")),
-    )
+    .where(_shown)
     .cte("results")
 )
 
-_stderr = and_(
-    _results.c.is_terminal == _one,
-    _results.c.has_stderr == _one,
-    or_(
-        _is("stderr_always"),
-        and_(_is("stderr_nonzero"), func.coalesce(_results.c.exit_code, _one) != _zero),
-    ),
-)
-_exit = and_(_is("exit_code_is_error"), _results.c.is_terminal == _one, _results.c.exit_code != _zero)
-_judged = select(
-    _results,
-    case(
-        (_results.c.error_prefix == _one, _one),
-        (_results.c.status == literal_column("'error'"), _one),
-        (_stderr, _one),
-        (_exit, _one),
-        else_=_zero,
-    ).label("is_error"),
-    case((_results.c.status == literal_column("'pending'"), _one), else_=_zero).label("is_pending"),
-).cte("judged")
 
-_takes_slot = case(
-    (_judged.c.at.is_(None), _zero),
-    (and_(_judged.c.is_error == _one, _number("errors_take_slots") == _zero), _zero),
-    else_=_one,
-)
+def _judge(results: CTE) -> CTE:
+    """Build the results with what is said of each by itself."""
+    command = results.c.is_terminal == _one
+    nonzero = and_(_is("stderr_nonzero"), func.coalesce(results.c.exit_code, _one) != _zero)
+    error = case(
+        (results.c.error_prefix == _one, _one),
+        (results.c.status == literal_column("'error'"), _one),
+        (and_(results.c.has_stderr == _one, command, or_(_is("stderr_always"), nonzero)), _one),
+        (and_(_is("exit_code_is_error"), results.c.exit_code != _zero, command), _one),
+        else_=_zero,
+    )
+    pending = case((results.c.status == literal_column("'pending'"), _one), else_=_zero)
+    return select(results, error.label("is_error"), pending.label("is_pending")).cte("judged")
+
+
+def _slot(of: CTE) -> ColumnElement[int]:
+    """Tell of a result whether it takes one of the slots of the newest."""
+    return case(
+        (of.c.at.is_(None), _zero),
+        (and_(of.c.is_error == _one, _number("errors_take_slots") == _zero), _zero),
+        else_=_one,
+    )
+
+
+def _is_read(of: CTE) -> ColumnElement[bool]:
+    """Tell of a result whether it counts as a read of its files."""
+    return and_(of.c.is_read == _one, of.c.is_error == _zero, of.c.is_pending == _zero, of.c.at.is_not(None))
+
+
+_judged = _judge(_results)
 _ranked = select(
     _judged,
-    func.row_number().over(partition_by=_takes_slot, order_by=(_judged.c.at.desc(), _judged.c.seq.desc())).label("nth"),
+    func.row_number()
+    .over(partition_by=_slot(_judged), order_by=(_judged.c.at.desc(), _judged.c.seq.desc()))
+    .label("nth"),
 ).cte("ranked")
 
 _p = tool_result_paths
@@ -176,12 +182,7 @@ _reads = (
             _p.c.seq == _judged.c.seq,
         ),
     )
-    .where(
-        _judged.c.is_read == _one,
-        _judged.c.is_error == _zero,
-        _judged.c.is_pending == _zero,
-        _judged.c.at.is_not(None),
-    )
+    .where(_is_read(_judged))
     .cte("reads")
 )
 _stale = case((_reads.c.nth > _number("file_read_keep"), _one), else_=_zero)
@@ -191,20 +192,26 @@ _files = (
     .cte("files")
 )
 
-_ripe = and_(
-    _ranked.c.is_error == _zero,
-    _ranked.c.is_pending == _zero,
-    _ranked.c.at.is_not(None),
-    _ranked.c.seq < _number("protected_from"),
-)
-_old = _ranked.c.at < _number("old_before")
-_kept = _ranked.c.nth <= _number("terminal_keep")
+
+def _is_ripe(of: CTE) -> ColumnElement[bool]:
+    """Tell of a result whether any rule may replace it."""
+    return and_(
+        of.c.is_error == _zero,
+        of.c.is_pending == _zero,
+        of.c.at.is_not(None),
+        of.c.seq < _number("protected_from"),
+    )
 
 
-def _saves(placeholder: str) -> ColumnElement[bool]:
-    saving = _ranked.c.length - _number(placeholder)
+def _saves(placeholder: str, of: CTE = _ranked) -> ColumnElement[bool]:
+    """Tell of a result whether replacing it saves as much as it must."""
+    saving = of.c.length - _number(placeholder)
     return or_(_number("min_saving") == _zero, saving >= _number("min_saving"))
 
+
+_ripe = _is_ripe(_ranked)
+_old = _ranked.c.at < _number("old_before")
+_kept = _ranked.c.nth <= _number("terminal_keep")
 
 _stale_read = or_(
     and_(_is("batch_all"), _files.c.all_stale == _one, _ranked.c.paths_complete == _one),
@@ -243,28 +250,103 @@ VERDICTS = Statement(
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
     .order_by(_ranked.c.seq)
 )
-_estimate = (literal_column("11") * _ranked.c.size - _ranked.c.length + literal_column("39")).op("/", precedence=8)(
+# Below: what the rules save. A check needs no more than the sum, so nothing is ranked where one place tells, and no
+# column is carried that the sum does not need.
+
+
+def _of_kind(kind: str) -> ColumnElement[bool]:
+    """Tell of a result whether its tool is of a kind, by a list of names: less than a join with all kinds."""
+    overrides = func.pairs(bindparam("kinds")).table_valued("key", "value", name="overrides")
+    name = tool_kinds.c.name
+    known: ColumnElement[str] = literal_column(f"'{kind}'")
+    stored = select(name).where(tool_kinds.c.kind == known, name.not_in(select(overrides.c.key)))
+    return _r.c.tool_name.in_(stored.union_all(select(overrides.c.key).where(overrides.c.value == known)))
+
+
+_lean = _judge(
+    select(
+        _r.c.branch,
+        _r.c.seq,
+        _r.c.at,
+        _r.c.status,
+        _r.c.exit_code,
+        _r.c.has_stderr,
+        _r.c.error_prefix,
+        _r.c.length,
+        _r.c.size,
+        _r.c.paths_complete,
+        _terminal(_of_kind("terminal")).label("is_terminal"),
+        case((_of_kind("file_read"), _one), else_=_zero).label("is_read"),
+    )
+    .select_from(_segments)
+    .join(_r, _on_line)
+    .where(_shown)
+    .cte("results")
+)
+_tokens = (literal_column("11") * _lean.c.size - _lean.c.length + literal_column("39")).op("/", precedence=8)(
     literal_column("40")
 )
-SAVED = Statement(
-    select(
-        cast(
-            func.coalesce(
-                func.sum(
-                    case(
-                        (_says["terminal"], _estimate - _number("terminal_tokens")),
-                        (_says["file_read"], _estimate - _number("file_read_tokens")),
-                        else_=_zero,
-                    )
-                ),
-                _zero,
-            ),
-            BIG,
-        )
-    )
-    .select_from(_ranked)
-    .outerjoin(_files, _files.c.seq == _ranked.c.seq)
+_no_slot = or_(
+    _lean.c.at < _number("slot_at"),
+    and_(_lean.c.at == _number("slot_at"), _lean.c.seq <= _number("slot_seq")),
 )
+_is_output = and_(
+    _is("terminal"),
+    _lean.c.is_terminal == _one,
+    _is_ripe(_lean),
+    _lean.c.at < _number("old_before"),
+    _lean.c.length > _zero,
+    _no_slot,
+    _saves("terminal_placeholder", _lean),
+)
+_is_old_read = and_(
+    _is_ripe(_lean),
+    or_(_is("batch_any"), _lean.c.paths_complete == _one),
+    _saves("file_read_placeholder", _lean),
+)
+_again = (
+    select(
+        _lean.c.seq,
+        case(
+            (and_(_is("sniff"), _is_output), _zero), (_is_old_read, _tokens - _number("file_read_tokens")), else_=_zero
+        ).label("saving"),
+        func.sum(case((_p.c.path.is_(None), _zero), (_is("dedupe"), _one), else_=_p.c.mentions))
+        .over(partition_by=_p.c.path, order_by=(_lean.c.at.desc(), _lean.c.seq.desc()), rows=(None, 0))
+        .label("nth"),
+    )
+    .select_from(_lean)
+    .outerjoin(  # not an inner join, which SQLite would begin with the paths of the whole tree
+        _p,
+        and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _lean.c.branch, _p.c.seq == _lean.c.seq),
+    )
+    .where(_is_read(_lean))
+    .cte("again")
+)
+_nth = case((_is("batch_any"), func.max(_again.c.nth)), else_=func.min(_again.c.nth))
+_old_reads = (
+    select(func.max(_again.c.saving).label("saving"))
+    .group_by(_again.c.seq)
+    .having(_nth > _number("file_read_keep"))
+    .cte("old_reads")
+)
+
+
+def _total(tokens: ColumnElement[int]) -> ColumnElement[int]:
+    return cast(func.coalesce(func.sum(tokens), _zero), BIG)
+
+
+SLOTLESS = Statement(
+    select(_lean.c.at, _lean.c.seq)
+    .where(_slot(_lean) == _one)
+    .order_by(_lean.c.at.desc(), _lean.c.seq.desc())
+    .limit(_one)
+    .offset(_number("terminal_keep"))
+)
+"""The newest tool result that has no slot, nor has any older one."""
+OUTPUT_SAVED = Statement(select(_total(_tokens - _number("terminal_tokens"))).where(_is_output))
+"""About how many tokens the terminal rule saves."""
+READS_SAVED = Statement(select(_total(_old_reads.c.saving)))
+"""About how many tokens the file-read rule saves of what the terminal rule leaves."""
 READS = Statement(
     select(_reads.c.seq, _reads.c.path, _reads.c.start_line, _reads.c.end_line, _reads.c.contiguous).order_by(
         _reads.c.at.desc(), _reads.c.seq.desc()

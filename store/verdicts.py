@@ -12,7 +12,7 @@ from .compactions import NEVER, Visible
 from .facts import turn_start
 from .lines import Pointer
 from .policy import Kind, Policy
-from .rules import READS, SAVED, VERDICTS
+from .rules import OUTPUT_SAVED, READS, READS_SAVED, SLOTLESS, VERDICTS
 from .shortening import Result, short_savings
 from .statements import Row
 from .tokens import estimate, estimate_size
@@ -94,8 +94,12 @@ def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Vis
     if policy.range_aware or policy.tool_output or policy.clearing == "batched":
         found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now)
         return sum(savings(connection, pointer, policy, found).values())
-    row = SAVED.row(connection, **_values(connection, pointer, policy, visible, pointer.head, now))
-    return int(row[0]) if row else 0
+    values = _values(connection, pointer, policy, visible, pointer.head, now)
+    slotless = SLOTLESS.row(connection, **values) if policy.terminal else None
+    values["slot_at"], values["slot_seq"] = slotless or (None, None)
+    rows = [OUTPUT_SAVED.row(connection, **values)] if slotless else []
+    rows += [READS_SAVED.row(connection, **values)] if policy.file_read else []
+    return sum(int(row[0]) for row in rows if row)
 
 
 def savings(connection: Connection, pointer: Pointer, policy: Policy, found: dict[int, Verdict]) -> dict[int, int]:

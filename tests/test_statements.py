@@ -222,6 +222,11 @@ HOT = {
     "view.VISIBLE": ["messages"],
     "view.COUNTS": ["token_counts"],
     "rules.VERDICTS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "rules.SLOTLESS": ["branches", "parents", "tool_results"],
+    "rules.OUTPUT_SAVED": ["branches", "parents", "tool_results"],
+    "rules.READS_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "planning.SPANNING": ["branches", "parents", "tool_results"],
+    "planning.NEXT_USER": ["branches", "parents", "message_facts"],
     "tokenizing.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
     "sessions.LIST_SESSIONS_AFTER": ["sessions"],
 }
@@ -248,6 +253,14 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
     steps = plan(opened, named)
     assert any(f"(tree_id=? AND branch=? AND {RANGES[name]})" in step for step in steps)
     assert [step for step in steps if "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.sqlite_only
+def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store) -> None:
+    """A planner that begins with the paths would walk those of the whole tree, all branches of it."""
+    (named,) = (each for each in STATEMENTS if each.name == "rules.READS_SAVED")
+    steps = [step for step in plan(opened, named) if " tool_result_paths " in step]
+    assert steps == ["SEARCH tool_result_paths USING PRIMARY KEY (tree_id=? AND branch=? AND seq=?) LEFT-JOIN"]
 
 
 @pytest.mark.sqlite_only
