@@ -75,7 +75,7 @@ def prepare(
         less = policy.model_copy(update={"boundary": boundary})
         smaller = plan(connection, pointer, less, cost.shown, tokens=cost.tokens, reach=reach)
         if not smaller.nothing:
-            todo, messages = smaller, _hidden(connection, session_id, smaller)
+            todo, messages = smaller, [each for each in messages if each.seq <= smaller.last]
             fitted = _fitted(messages, policy)
     if fitted.messages_shown < len(messages):
         return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)

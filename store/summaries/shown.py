@@ -7,8 +7,8 @@ groups are left for the next summary, and how many messages were shown is said (
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from ..messages import Message
@@ -50,8 +50,7 @@ def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -
     The limit of a chat message holds as well for the text beside tool calls and for the calls' names, of which S2.24
     says nothing: without it no transcript could be made to fit.
     """
-    pieces = (piece for message in messages for piece in _pieces(message))
-    return "".join(f"{piece.before}{shortened(piece.text, _limit(piece, limits))}{piece.after}" for piece in pieces)
+    return _written(map(_pieces, messages), limits)
 
 
 def fit(
@@ -75,9 +74,9 @@ def fit(
         ends = group_ends(messages) if ends is None else ends
         fitting = [end for end in ends if sizes[end] <= max_chars]
         count, low = (fitting[-1], low) if fitting else (next(iter(ends), 0), min(len(ELLIPSIS), low))
-    caps = range(low, limits.text + 1)
-    fits = bisect_right(caps, max_chars, key=lambda cap: _sizes(pieces[:count], _scaled(limits, cap))[count])
-    return Fitted(transcript(messages[:count], _scaled(limits, caps[fits - 1])), count) if fits else Fitted("", 0)
+    caps, size = range(low, limits.text + 1), _sizer(pieces[:count])
+    fits = bisect_right(caps, max_chars, key=lambda cap: size(_scaled(limits, cap)))
+    return Fitted(_written(pieces[:count], _scaled(limits, caps[fits - 1])), count) if fits else Fitted("", 0)
 
 
 def group_ends(messages: Sequence[Message]) -> list[int]:
@@ -93,7 +92,7 @@ def _pieces(message: Message) -> list[_Piece]:
     text = message_content(message)
     if role in RESULT_ROLES:
         return [_Piece("[工具结果]: ", text, "\n\n", is_result=True)]
-    names = ", ".join(call.name for call in calls_of(message))
+    names = ", ".join(call.name for call in calls_of(message)) if message.get("tool_calls") else ""
     if not names:
         return [_Piece("[用户]: " if role == "user" else "[助手]: ", text, "\n\n")]
     return [*([_Piece("[助手]: ", text, "\n")] if text else []), _Piece("[工具调用]: ", names, "\n\n")]
@@ -109,6 +108,14 @@ def _scaled(limits: TranscriptLimits, text: int) -> TranscriptLimits:
     return TranscriptLimits(text, max(result, min(limits.result, len(ELLIPSIS))))
 
 
+def _written(pieces: Iterable[list[_Piece]], limits: TranscriptLimits) -> str:
+    return "".join(
+        f"{piece.before}{shortened(piece.text, _limit(piece, limits))}{piece.after}"
+        for each in pieces
+        for piece in each
+    )
+
+
 def _sizes(pieces: list[list[_Piece]], limits: TranscriptLimits) -> list[int]:
     """Return the length of the transcript of the first 0, 1, 2 … messages."""
     lengths = (
@@ -116,3 +123,24 @@ def _sizes(pieces: list[list[_Piece]], limits: TranscriptLimits) -> list[int]:
         for each in pieces
     )
     return list(accumulate(lengths, initial=0))
+
+
+def _sizer(pieces: list[list[_Piece]]) -> Callable[[TranscriptLimits], int]:
+    """Return what tells the length of a transcript by its limits, without looking at each piece again."""
+    flat = list(chain.from_iterable(pieces))
+    labels = sum(len(piece.before) + len(piece.after) for piece in flat)
+    texts = _shortener([len(piece.text) for piece in flat if not piece.is_result])
+    results = _shortener([len(piece.text) for piece in flat if piece.is_result])
+    return lambda limits: labels + texts(limits.text) + results(limits.result)
+
+
+def _shortener(lengths: list[int]) -> Callable[[int], int]:
+    """Return what tells the sum of lengths when none may be more than a limit."""
+    lengths.sort()
+    sums = list(accumulate(lengths, initial=0))
+
+    def shortened_to(limit: int) -> int:
+        whole = bisect_right(lengths, limit)
+        return sums[whole] + limit * (len(lengths) - whole)
+
+    return shortened_to
