@@ -56,7 +56,14 @@ MEASURES: dict[str, Measure] = {
     ),
     "newest": Measure(reading.newest, {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)}),
     "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
-    "check": Measure(compacting.check, {"check": Target("ours", 10)}),
+    "check": Measure(
+        compacting.check,
+        {
+            "check": Target("ours", 10),
+            "check: against bare SQL": Target("cpu", 1.5),
+            "check that fires: against bare SQL": Target("cpu", 2.5),
+        },
+    ),
     "compact": Measure(
         compacting.compact,
         {
@@ -128,7 +135,13 @@ MEASURES: dict[str, Measure] = {
         once=True,
     ),
     "million": Measure(
-        writing.million, {"append one: a million against 100": Target("cpu", 1.2)}, once=True, on_request=True
+        writing.million,
+        {
+            "append one: a million against 100": Target("cpu", 1.2),
+            "view behind: a million against 1,000": Target("cpu", 1.2),
+        },
+        once=True,
+        on_request=True,
     ),
 }
 """In the order in which they are taken: what reads before what writes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from .compacting import hidden
 from .reading import Found
 from .rivals import Branches
 from .stage import BATCH, SESSION, SMALL, Stage, batches
@@ -32,11 +33,12 @@ def append_batch(stage: Stage) -> Found:
 
 
 def million(stage: Stage) -> Found:
-    """Append single messages to a session of a million small ones, against one of a hundred."""
+    """Append single messages to a session of a million small ones, against one of a hundred; hide the million."""
     stage.normal.create_session("million")
     for batch in batches(conversation(MILLION, small=True), 10 * BATCH):
         stage.normal.append("million", batch)
     yield "append one: a million against 100", _against_small(stage, "million")
+    yield from hidden(stage, "million", MILLION)
 
 
 def _against_small(stage: Stage, session: str) -> Pair:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from sqlalchemy import Connection
 
 from .budget import last_usage
-from .compactions import Record, active, shown
+from .compactions import Record, Visible, active, shown
 from .lines import Pointer
 from .policy import Policy
 from .records import Entry
-from .verdicts import verdicts
+from .verdicts import Verdict, verdicts
 
 
 def unchanged_tokens(
@@ -23,25 +25,27 @@ def unchanged_tokens(
     if usage is None:
         return None
     then = shown(active([record for record in known if record.head <= usage.seq and record.created_at <= usage.at]))
-    judged = verdicts(connection, pointer, policy, then, last=usage.seq, now=usage.at)
-    summaries = {each.compaction for each in then.summaries}
-    total = 0
-    for entry in entries:
-        if entry.rule == "summary":
-            same = any(entry.reason.endswith(f"compaction {number}") for number in summaries)
-        elif entry.seq is None:
-            same = True
-        else:
-            was = judged.get(entry.seq)
-            shown_then = entry.seq in then.pinned or then.first_kept <= entry.seq <= usage.seq
-            same = shown_then and _same(was.rule if was else None, entry.rule)
-        if not same:
-            break
-        total += entry.tokens
-    return total
+    there = list(takewhile(lambda entry: _was_there(entry, then, usage.seq), entries))
+    judged: dict[int, Verdict] = {}
+    if any(entry.message.get("role") == "tool" for entry in there):
+        judged = verdicts(connection, pointer, policy, then, last=usage.seq, now=usage.at)
+    rules = {seq: verdict.rule for seq, verdict in judged.items()}
+    return sum(entry.tokens for entry in takewhile(lambda entry: _is_same(entry, rules), there))
 
 
-def _same(was: str | None, rule: str | None) -> bool:
-    """Tell whether a rule leaves a result as it was; one whose turn was finished and that is whole is short already."""
-    rule = None if rule == "repair" else rule
+def _was_there(entry: Entry, then: Visible, last: int) -> bool:
+    """Tell whether an entry, however written, was in a request about positions up to ``last``."""
+    if entry.rule == "summary":
+        return any(entry.reason.endswith(f"compaction {each.compaction}") for each in then.summaries)
+    return entry.seq is None or entry.seq in then.pinned or then.first_kept <= entry.seq <= last
+
+
+def _is_same(entry: Entry, rules: dict[int, str | None]) -> bool:
+    """Tell whether an entry that was there is as it was, by the rules that replaced results then.
+
+    One whose turn was finished and that is whole is short already.
+    """
+    if entry.seq is None or entry.rule == "summary":
+        return True
+    was, rule = rules.get(entry.seq), None if entry.rule == "repair" else entry.rule
     return was == rule or (was == "tool_output" and rule is None)

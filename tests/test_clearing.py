@@ -207,6 +207,18 @@ def test_a_clearing_changes_from_the_first_cleared_on(store: Store) -> None:
     assert view.stats.unchanged_tokens == sum(entry.tokens for entry in view.entries[:-3])
 
 
+def test_behind_a_summary_nothing_hidden_is_judged_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request had the whole history, the view has a summary of it: no result tells more about that."""
+    session_id = store.create_session().id
+    store.append(session_id, {"role": "system", "content": "the rules of this house"})
+    store.append(session_id, [message for number in range(8) for message in command(number)])
+    store.record_usage(session_id, input=5_000, output=1, now=late())
+    store.compact(session_id, ALWAYS, lambda request: "commands", now=late() + 1)
+    monkeypatch.setattr("store.prefix.verdicts", lambda *_, **__: pytest.fail("the whole history was judged"))
+    entries = store.view(session_id, ALWAYS, now=late() + 2).entries
+    assert unchanged(store, session_id, ALWAYS, late() + 2) == entries[0].tokens
+
+
 # --- any conversation -------------------------------------------------------------------------------------------------
 
 
