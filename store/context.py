@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, literal_column, select
+from sqlalchemy import Connection, bindparam, select
 
 from . import lines, rules
 from .clock import Now, given
@@ -54,7 +54,7 @@ LISTS = 4
 
 Tools = str | Sequence[Mapping[str, Any]]
 
-_segments, _kinds = lines.segments_cte(), rules.kinds_cte()
+_segments = lines.segments_cte()
 _r = tool_results
 TODO_CALLS = Statement(
     select(_r.c.seq, _r.c.call_seq, _r.c.call_position)
@@ -65,8 +65,7 @@ TODO_CALLS = Statement(
         & (_r.c.branch == _segments.c.branch)
         & _r.c.seq.between(_segments.c.first, _segments.c.last),
     )
-    .join(_kinds, _kinds.c.name == _r.c.tool_name)
-    .where(_kinds.c.kind == literal_column("'todo'"), _r.c.call_seq.is_not(None))
+    .where(rules.of_kind("todo"), _r.c.call_seq.is_not(None))
     .order_by(_r.c.seq.desc())
     .limit(bindparam("limit"))
 )

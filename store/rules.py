@@ -71,16 +71,24 @@ _one: ColumnElement[int] = literal_column("1")
 _segments = segments_cte()
 _r = tool_results
 
-
-def kinds_cte() -> CTE:
-    """Build the kinds of tools by name: those of a bound JSON object ``kinds``, then those of the table."""
-    overrides = func.pairs(bindparam("kinds")).table_valued("key", "value", name="overrides")
-    others = select(tool_kinds.c.name, tool_kinds.c.kind).where(tool_kinds.c.name.not_in(select(overrides.c.key)))
-    return select(overrides.c.key.label("name"), overrides.c.value.label("kind")).union_all(others).cte("kinds")
+_pairs = func.pairs(bindparam("kinds")).table_valued("key", "value", name="pairs")
 
 
-_named = kinds_cte()
+def of_kind(kind: str) -> ColumnElement[bool]:
+    """Tell of a result whether its tool is of a kind, by a list of names: less than a join with all kinds.
 
+    The kinds of the bound JSON object ``kinds`` stand over those of the table.
+    """
+    name = tool_kinds.c.name
+    known: ColumnElement[str] = literal_column(f"'{kind}'")
+    stored = select(name).where(tool_kinds.c.kind == known, name.not_in(select(_pairs.c.key)))
+    return _r.c.tool_name.in_(stored.union_all(select(_pairs.c.key).where(_pairs.c.value == known)))
+
+
+_overrides = (  # once and not for each result: parsing JSON costs more than looking up a name
+    select(_pairs.c.key.label("name"), _pairs.c.value.label("kind")).cte("overrides").prefix_with("MATERIALIZED")
+)
+_kind: ColumnElement[str] = func.coalesce(_overrides.c.kind, tool_kinds.c.kind)
 _nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
 
 
@@ -111,13 +119,14 @@ _results = (
         _r.c.length,
         _r.c.size,
         _r.c.paths_complete,
-        _named.c.kind,
-        _terminal(_named.c.kind == literal_column("'terminal'")).label("is_terminal"),
-        case((_named.c.kind == literal_column("'file_read'"), _one), else_=_zero).label("is_read"),
+        _kind.label("kind"),
+        _terminal(_kind == literal_column("'terminal'")).label("is_terminal"),
+        case((_kind == literal_column("'file_read'"), _one), else_=_zero).label("is_read"),
     )
     .select_from(_segments)
     .join(_r, _on_line)
-    .outerjoin(_named, _named.c.name == _r.c.tool_name)
+    .outerjoin(tool_kinds, tool_kinds.c.name == _r.c.tool_name)
+    .outerjoin(_overrides, _overrides.c.name == _r.c.tool_name)
     .where(_shown)
     .cte("results")
 )
@@ -250,18 +259,9 @@ VERDICTS = Statement(
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
     .order_by(_ranked.c.seq)
 )
+
 # Below: what the rules save. A check needs no more than the sum, so nothing is ranked where one place tells, and no
 # column is carried that the sum does not need.
-
-
-def _of_kind(kind: str) -> ColumnElement[bool]:
-    """Tell of a result whether its tool is of a kind, by a list of names: less than a join with all kinds."""
-    overrides = func.pairs(bindparam("kinds")).table_valued("key", "value", name="overrides")
-    name = tool_kinds.c.name
-    known: ColumnElement[str] = literal_column(f"'{kind}'")
-    stored = select(name).where(tool_kinds.c.kind == known, name.not_in(select(overrides.c.key)))
-    return _r.c.tool_name.in_(stored.union_all(select(overrides.c.key).where(overrides.c.value == known)))
-
 
 _lean = _judge(
     select(
@@ -275,8 +275,8 @@ _lean = _judge(
         _r.c.length,
         _r.c.size,
         _r.c.paths_complete,
-        _terminal(_of_kind("terminal")).label("is_terminal"),
-        case((_of_kind("file_read"), _one), else_=_zero).label("is_read"),
+        _terminal(of_kind("terminal")).label("is_terminal"),
+        case((of_kind("file_read"), _one), else_=_zero).label("is_read"),
     )
     .select_from(_segments)
     .join(_r, _on_line)

@@ -7,14 +7,13 @@ WHERE parents.tree_id = :tree_id AND walk.first > :start),
 segments AS 
 (SELECT walk.branch AS branch, CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END AS first, walk.last AS last 
 FROM walk 
-WHERE CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END <= walk.last), 
-kinds AS 
-(SELECT overrides."key" AS name, overrides.value AS kind 
-FROM json_each(:kinds) AS overrides UNION ALL SELECT tool_kinds.name AS name, tool_kinds.kind AS kind 
-FROM tool_kinds 
-WHERE (tool_kinds.name NOT IN (SELECT overrides."key" 
-FROM json_each(:kinds) AS overrides)))
+WHERE CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END <= walk.last)
  SELECT tool_results.seq, tool_results.call_seq, tool_results.call_position 
-FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last JOIN kinds ON tool_results.tool_name = kinds.name 
-WHERE kinds.kind = 'todo' AND tool_results.call_seq IS NOT NULL ORDER BY tool_results.seq DESC
+FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
+WHERE tool_results.tool_name IN (SELECT tool_kinds.name 
+FROM tool_kinds 
+WHERE tool_kinds.kind = 'todo' AND (tool_kinds.name NOT IN (SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs)) UNION ALL SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs 
+WHERE pairs.value = 'todo') AND tool_results.call_seq IS NOT NULL ORDER BY tool_results.seq DESC
  LIMIT :limit OFFSET :param_1

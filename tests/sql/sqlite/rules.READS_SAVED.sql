@@ -11,15 +11,15 @@ WHERE CASE WHEN (walk.first < :start) THEN :start ELSE walk.first END <= walk.la
 results AS 
 (SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, CASE WHEN (:sniff = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (tool_results.tool_name IN (SELECT tool_kinds.name 
 FROM tool_kinds 
-WHERE tool_kinds.kind = 'terminal' AND (tool_kinds.name NOT IN (SELECT overrides."key" 
-FROM json_each(:kinds) AS overrides)) UNION ALL SELECT overrides."key" 
-FROM json_each(:kinds) AS overrides 
-WHERE overrides.value = 'terminal')) THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (tool_results.tool_name IN (SELECT tool_kinds.name 
+WHERE tool_kinds.kind = 'terminal' AND (tool_kinds.name NOT IN (SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs)) UNION ALL SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs 
+WHERE pairs.value = 'terminal')) THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (tool_results.tool_name IN (SELECT tool_kinds.name 
 FROM tool_kinds 
-WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT overrides."key" 
-FROM json_each(:kinds) AS overrides)) UNION ALL SELECT overrides."key" 
-FROM json_each(:kinds) AS overrides 
-WHERE overrides.value = 'file_read')) THEN 1 ELSE 0 END AS is_read 
+WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs)) UNION ALL SELECT pairs."key" 
+FROM json_each(:kinds) AS pairs 
+WHERE pairs.value = 'file_read')) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
 WHERE tool_results.seq >= :start AND (tool_results.call_seq >= :start OR :adopt = 1)), 
 judged AS 
