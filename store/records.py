@@ -165,7 +165,11 @@ class Hidden(NamedTuple):
 class Check(NamedTuple):
     """Whether a session's view should be compacted, and why (S3.22); all numbers are tokens.
 
-    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be.
+    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be. ``tokens`` are by the
+    estimate those of the view's entries, without its repairs: exactly, where the results that rules replace are plain
+    text. For one with a ``name`` or other keys it may be off by 1, for one that is an object or has parts by what is
+    not text in it (images count as if they were still sent). A summary merged into a system message counts up to 5
+    more.
     """
 
     overflow: bool

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from store import Policy, Store
 from store.budget import reaches
 from store.errors import InvalidValue, SessionNotFound
-from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, message_tokens
+from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, estimate_size, message_tokens
+from store.tools import result_facts
 from store.verdicts import RULES
 
 Message = dict[str, Any]
@@ -344,20 +345,35 @@ READY = [Policy.named(name) for name in ("default", "message_count", "token_rati
 @settings(max_examples=40, deadline=None)
 @given(messages=conversations, policy=policies)
 def test_a_check_counts_what_the_view_sends(store: Store, messages: list[Message], policy: Policy) -> None:
-    """By the estimate, before a compaction and after it, by every policy; of odd replaced results it is not exact."""
+    """By the estimate, before a compaction and after it, by every policy; how near it is for odd results is said."""
     session_id = begun(store, [*messages, {"role": "user", "content": "and now?"}])
     raw = store.messages(session_id)
     for _ in range(2):
         for each in (policy, *READY, policy.model_copy(update={"summary_heading": "[summary]"})):
             view = store.view(session_id, each, now=NOW)
             replaced = [raw[entry.seq - 1].message for entry in view.entries if entry.seq and entry.rule in RULES]
-            odd = sum(not _is_plain(message) for message in replaced)
+            odd = [message for message in replaced if message.keys() - PLAIN_KEYS or _beyond_text(message)]
             difference = store.check(session_id, each, now=NOW).tokens - sent_tokens(view, raw)
-            assert abs(difference) <= 800 * odd, each
+            assert abs(difference - sum(map(_beyond_text, odd))) <= len(odd), each
         made = store.compact(session_id, policy, lambda request: "a summary", now=NOW)
         if made.outcome == "applied":
             assert made.tokens_after == store.check(session_id, policy, now=NOW).tokens
 
 
-def _is_plain(message: Message) -> bool:
-    return message.keys() <= PLAIN_KEYS and isinstance(message.get("content"), str)
+def _beyond_text(message: Message) -> int:
+    """What a result's content counts in a message more than by its text: images and other parts; for an object less."""
+    content = {"role": "tool", "content": message.get("content")}
+    facts = result_facts(content)
+    return message_tokens(content, estimate) - FRAMING_TOKENS - estimate_size(facts.length, facts.size)
+
+
+def test_a_merged_summary_counts_a_little_more(store: Store) -> None:
+    """A message of its own is framed; in the system message it is not."""
+    session_id = begun(store, [{"role": "system", "content": "the rules of this house"}, *chat(20)])
+    policy = Policy(summary_role="merge", previous_summary="append", facts_chars=0)
+    for count in (1, 2, 3):
+        assert store.compact(session_id, policy, lambda request: "what was said before").outcome == "applied"
+        store.append(session_id, chat(4))
+        view = store.view(session_id, policy)
+        assert [entry.rule for entry in view.entries].count("summary") == 1
+        assert 0 < store.check(session_id, policy).tokens - view.stats.tokens <= 5 * count
