@@ -5,28 +5,34 @@ Models' summaries lose nearly all of them, so they are read from the tables and 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from operator import itemgetter
 
-from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, select
+from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, or_, select
 
 from . import lines
 from .lines import Pointer, segments_cte
 from .messages import content_text, decode
 from .policy import Policy
+from .rules import of_kind
 from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 from .summaries import HiddenFact, command_of
 
 _walk = segments_cte()
 _r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
+_in_run = and_(  # not all of a line at once: joined with its runs, SQLite begins with the results of the whole tree
+    _r.c.tree_id == bindparam("tree_id"),
+    _r.c.branch == bindparam("branch"),
+    _r.c.seq.between(bindparam("first"), bindparam("last")),
+)
 _on_line = and_(
     _r.c.tree_id == bindparam("tree_id"),
     _r.c.branch == _walk.c.branch,
     _r.c.seq.between(_walk.c.first, _walk.c.last),
 )
 _kind = func.coalesce(_k.c.kind, literal_column("'other'"))
-_holder = _walk.alias("holders")
 RESULTS = Statement(
     select(
         _r.c.branch,
@@ -39,21 +45,29 @@ RESULTS = Statement(
         _c.c.arguments_form,
         _c.c.arguments,
     )
-    .select_from(_walk)
-    .join(_r, _on_line)
+    .select_from(_r)
     .outerjoin(_k, _k.c.name == _r.c.tool_name)
-    .outerjoin(_holder, _r.c.call_seq.between(_holder.c.first, _holder.c.last))
+    .outerjoin(_walk, _r.c.call_seq.between(_walk.c.first, _walk.c.last))
     .outerjoin(
         _c,
         and_(
             _c.c.tree_id == bindparam("tree_id"),
-            _c.c.branch == _holder.c.branch,
+            _c.c.branch == _walk.c.branch,
             _c.c.seq == _r.c.call_seq,
             _c.c.position == _r.c.call_position,
         ),
     )
+    .where(
+        _in_run,
+        or_(
+            of_kind("terminal"),
+            _r.c.error_prefix == literal_column("1"),
+            _r.c.status == literal_column("'error'"),
+        ),
+    )
     .order_by(_r.c.seq)
 )
+"""The results of a run that the ledger tells of: output of commands, and errors."""
 _answers = select(_r.c.call_seq, _r.c.call_position).select_from(_walk).join(_r, _on_line).cte("answers")
 UNANSWERED = Statement(
     select(_c.c.branch, _c.c.seq, _c.c.name, _kind, _c.c.arguments_form, _c.c.arguments)
@@ -73,10 +87,10 @@ UNANSWERED = Statement(
 )
 PATHS = Statement(
     select(_p.c.path, _r.c.tool_name, _kind)
-    .select_from(_walk)
-    .join(_r, _on_line)
+    .select_from(_r)
     .join(_p, and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _r.c.branch, _p.c.seq == _r.c.seq))
     .outerjoin(_k, _k.c.name == _r.c.tool_name)
+    .where(_in_run)
     .order_by(_p.c.seq, _p.c.path)
 )
 CONTENT = Statement(
@@ -110,13 +124,16 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last:
 
     Of errors as many as the policy's budget could take, the newest ones.
     """
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
-    results = [_kinded(row, policy) for row in RESULTS.rows(connection, **line)]
-    unanswered = [_kinded(row, policy) for row in UNANSWERED.rows(connection, **line)]
+    runs = [{"tree_id": pointer.tree_id, **run._asdict()} for run in lines.segments(connection, pointer, 1, last)]
+    kinds = json.dumps(dict(policy.tool_kinds))
+    rows = [row for run in runs for row in RESULTS.rows(connection, **run, start=1, kinds=kinds)]
+    results = [_kinded(row, policy) for row in rows]
     files: dict[str, str] = {}
-    for path, tool_name, kind in PATHS.rows(connection, **line):
-        kinds = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
-        files[path] = next((each for each in CHANGES if each in kinds), kinds[1])
+    for path, tool_name, kind in (row for run in runs for row in PATHS.rows(connection, **run)):
+        found = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
+        files[path] = next((each for each in CHANGES if each in found), found[1])
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
+    unanswered = [_kinded(row, policy) for row in UNANSWERED.rows(connection, **line)]
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
     return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]

@@ -242,7 +242,9 @@ def test_hot_statements_search(opened: Store, name: str) -> None:
     assert {*HOT[name]} <= searched
 
 
-RANGES = {"history.MESSAGES": "seq>? AND seq<?", "history.CALLS": "seq>? AND seq<?", "view.VISIBLE": "seq>? AND seq<?"}
+RANGES = dict.fromkeys(
+    ("history.MESSAGES", "history.CALLS", "view.VISIBLE", "ledger.RESULTS", "ledger.PATHS"), "seq>? AND seq<?"
+)
 
 
 @pytest.mark.sqlite_only

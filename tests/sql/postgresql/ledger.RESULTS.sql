@@ -9,4 +9,10 @@ segments AS
 FROM walk 
 WHERE CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END <= walk.last)
  SELECT tool_results.branch, tool_results.seq, tool_results.tool_name, coalesce(tool_kinds.kind, 'other') AS coalesce_1, tool_results.exit_code, tool_results.error_prefix, tool_results.status, tool_calls.arguments_form, tool_calls.arguments 
-FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN segments AS holders ON tool_results.call_seq BETWEEN holders.first AND holders.last LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = holders.branch AND tool_calls.seq = tool_results.call_seq AND tool_calls.position = tool_results.call_position ORDER BY tool_results.seq
+FROM tool_results LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = segments.branch AND tool_calls.seq = tool_results.call_seq AND tool_calls.position = tool_results.call_position 
+WHERE tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = %(branch)s::BIGINT AND tool_results.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT AND (tool_results.tool_name IN (SELECT tool_kinds.name 
+FROM tool_kinds 
+WHERE tool_kinds.kind = 'terminal' AND (tool_kinds.name NOT IN (SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs)) UNION ALL SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs 
+WHERE pairs.value = 'terminal') OR tool_results.error_prefix = 1 OR tool_results.status = 'error') ORDER BY tool_results.seq
