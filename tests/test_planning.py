@@ -100,6 +100,18 @@ def test_a_result_after_the_next_users_message_keeps_both_turns(store: Store) ->
     assert cut(store, messages, Policy(boundary="group", keep_messages=5)) == 1
 
 
+@pytest.mark.parametrize("boundary", ["turn", "group"])
+def test_calls_that_overlap_are_one_group(store: Store, boundary: str) -> None:
+    """Each is answered behind the next one's call: there is no cut from the first call to the last result."""
+    chain = [calls("0"), *[each for i in range(1, 20) for each in (user(), calls(f"{i}"), result(f"{i - 1}"))]]
+    messages = [user(), says(), user(), says(), *chain, result("19"), user(), says(), user()]
+    policy = Policy(boundary=boundary, window_messages=30)
+    before = 4 if boundary == "group" else 2
+    assert cut(store, messages, policy) == before
+    assert cut(store, messages[before:], policy) == len(messages) - before - 3
+    assert cut(store, messages[:-3], policy) == before
+
+
 def test_an_unanswered_call_holds_nothing_back(store: Store) -> None:
     """Nobody knows whether its result ever comes."""
     messages = [user(), calls("1", "2"), result("1"), user(), says(), user()]
