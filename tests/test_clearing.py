@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from conversations import NOW, conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -105,11 +105,10 @@ def test_calls_that_overlap_are_one_group(store: Store, boundary: str) -> None:
     """Each is answered behind the next one's call: there is no cut from the first call to the last result."""
     chain = [calls("0"), *[each for i in range(1, 20) for each in (user(), calls(f"{i}"), result(f"{i - 1}"))]]
     messages = [user(), says(), user(), says(), *chain, result("19"), user(), says(), user()]
-    policy = Policy(boundary=boundary, window_messages=30)
     before = 4 if boundary == "group" else 2
-    assert cut(store, messages, policy) == before
-    assert cut(store, messages[before:], policy) == len(messages) - before - 3
-    assert cut(store, messages[:-3], policy) == before
+    assert cut(store, messages, Policy(boundary=boundary, keep_messages=30)) == before
+    assert cut(store, messages[before:], Policy(boundary=boundary, keep_messages=30)) == 0
+    assert cut(store, messages[before:], Policy(boundary=boundary, window_messages=4)) == len(messages) - before - 3
 
 
 def test_an_unanswered_call_holds_nothing_back(store: Store) -> None:
