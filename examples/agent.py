@@ -29,8 +29,8 @@ Model = Callable[[list[Message], list[Any] | None], Message]
 SESSION = "shop"
 WIDTH, MOST = 90, 7
 SYSTEM = "You are a careful engineer. Read before you write, and run the check after every change."
-POLICY = Policy.named("turns", context_window=3_200, keep_turns=2, terminal=False, file_read=False)
-"""A small window, so that there is something to compact. Without the rules that go by age a prefix stays as it is."""
+POLICY = Policy.named("turns", context_window=3_200, keep_turns=2)
+"""A small window, so that there is something to compact."""
 
 
 class Agent:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from . import lines
 from .lines import Pointer
 from .messages import Prepared, StoredCall, decode
-from .schema import message_facts, tool_calls, tool_results
+from .schema import message_facts, messages, tool_calls, tool_results
 from .statements import Row, Statement
 from .tools import answered_call_id, call_paths, kind_name, result_facts
 
@@ -37,6 +37,13 @@ LAST_USER = Statement(
     )
     .order_by(message_facts.c.seq.desc())
     .limit(literal_column("1"))
+)
+MOMENT = Statement(
+    select(func.coalesce(messages.c.created_at, messages.c.stored_at)).where(
+        messages.c.tree_id == bindparam("tree_id"),
+        messages.c.branch == bindparam("branch"),
+        messages.c.seq == bindparam("seq"),
+    )
 )
 OPEN_CALLS = Statement(
     select(
@@ -113,6 +120,14 @@ def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
         if row:
             return int(row[0])
     return 1
+
+
+def moment_of(connection: Connection, pointer: Pointer, position: int, *, default: int) -> int:
+    """Return when a message was made, by its own time, else when it was stored; in ms."""
+    for branch, seq, _ in lines.segments(connection, pointer, position, position):
+        row = MOMENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=seq)
+        return default if row is None else int(row[0])
+    return default
 
 
 def message_rows(pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure) -> list[Row]:

@@ -65,6 +65,9 @@ class Policy(BaseModel):
     """Count a file once in a read that names it twice (A1.4)."""
     range_aware: bool = False
     """Replace a read only if newer kept reads cover its lines (A1.5)."""
+    judge_at: Literal["now", "turn"] = "now"
+    """Judge the tool results anew at each view, or as they were when the current turn began: then nothing before the
+    turn changes while it runs, nothing in it is replaced, and over a turn requests only grow."""
     protect_current_turn: bool = False
     """Replace nothing from the latest user message on (A0.15)."""
     min_saving: Count = 0
@@ -195,6 +198,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     },
     "turns": {
         "tool_output": True,
+        "judge_at": "turn",
         "trigger_usage": 0.8,
         "context_window": 200_000,
         "min_messages": 3,

@@ -150,7 +150,7 @@ def _judge(results: CTE) -> CTE:
 def _slot(of: CTE) -> ColumnElement[int]:
     """Tell of a result whether it takes one of the slots of the newest."""
     return case(
-        (of.c.at.is_(None), _zero),
+        (or_(of.c.at.is_(None), of.c.seq >= _number("judged_before")), _zero),
         (and_(of.c.is_error == _one, _number("errors_take_slots") == _zero), _zero),
         else_=_one,
     )
@@ -158,7 +158,13 @@ def _slot(of: CTE) -> ColumnElement[int]:
 
 def _is_read(of: CTE) -> ColumnElement[bool]:
     """Tell of a result whether it counts as a read of its files."""
-    return and_(of.c.is_read == _one, of.c.is_error == _zero, of.c.is_pending == _zero, of.c.at.is_not(None))
+    return and_(
+        of.c.is_read == _one,
+        of.c.is_error == _zero,
+        of.c.is_pending == _zero,
+        of.c.at.is_not(None),
+        of.c.seq < _number("judged_before"),
+    )
 
 
 _judged = _judge(_results)

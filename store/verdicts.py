@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from .compactions import NEVER, Visible
-from .facts import turn_start
+from .facts import moment_of, turn_start
 from .lines import Pointer
 from .policy import Kind, Policy
 from .rules import OUTPUT_SAVED, READS, READS_SAVED, SLOTLESS, VERDICTS
@@ -135,9 +135,12 @@ def _values(
     turn_over: bool = False,
 ) -> dict[str, Any]:
     """Return everything that the rules' statements are given."""
-    running = NEVER
-    if policy.protect_current_turn or policy.tool_output:
+    frozen = policy.judge_at == "turn"
+    running, moment = NEVER, now
+    if policy.protect_current_turn or policy.tool_output or frozen:
         running = last + 1 if turn_over else turn_start(connection, pointer, last)
+    if frozen and not turn_over:
+        moment = min(now, moment_of(connection, pointer, running, default=now))
     return {
         "tree_id": pointer.tree_id,
         "branch": pointer.branch,
@@ -145,8 +148,9 @@ def _values(
         "last": last,
         **_switches(policy),
         "running_from": running,
-        "protected_from": running if policy.protect_current_turn else NEVER,
-        "old_before": now - policy.terminal_max_age,
+        "judged_before": running if frozen else NEVER,
+        "protected_from": running if policy.protect_current_turn or frozen else NEVER,
+        "old_before": moment - policy.terminal_max_age,
     }
 
 

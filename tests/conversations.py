@@ -309,6 +309,7 @@ SWITCHES: dict[str, list[Any]] = {
     "range_aware": [False, True],
     "protect_current_turn": [False, False, True],
     "tool_output": [False, True],
+    "judge_at": ["now", "now", "turn"],
     "min_saving": [0, 0, 1, 10, 25],
     "unanswered": ["synthetic", "synthetic", "drop", "keep"],
     "orphans": ["adopt", "adopt", "drop"],

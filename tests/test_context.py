@@ -299,10 +299,9 @@ def test_a_rewind_changes_the_prefix_where_it_went(store: Store) -> None:
 def test_a_turn_only_adds(shared: Store, numbers: list[int], before: list[Message]) -> None:
     """Over a turn each request begins with the one before, its recap apart, and no result of it is shortened."""
     session_id = begun(shared, *before, user("now @this.py"))
-    policy = Policy.named("turns", terminal=False, file_read=False)
     last: list[Message] = []
-    for number in numbers:
-        context = shared.context(session_id, "prompt", TOOLS, policy=policy, now=NOW)
+    for minutes, number in enumerate(numbers):
+        context = shared.context(session_id, "prompt", TOOLS, now=NOW + minutes * 600_000)
         sent = [piece.message for piece in context.pieces if piece.layer != "todo_recap"]
         assert sent[: len(last)] == last
         assert context.first_changed is None or context.first_changed >= len(last)

@@ -147,19 +147,24 @@ class Result(NamedTuple):
 def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
     """Which positions are not sent whole, and by which rule, computed from the raw line alone (X.7)."""
     results = linked(line, adopt=policy.orphans == "adopt")
-    protected = max((i for i, m in enumerate(line, 1) if m["role"] == "user"), default=1)
+    running = max((i for i, m in enumerate(line, 1) if m["role"] == "user"), default=1)
+    judged = results
+    if policy.judge_at == "turn":
+        judged = [r for r in results if r.seq < running]
+        begun = moment(line[running - 1].get("timestamp")) if line else None
+        now = min(now, now if begun is None else begun)
     ripe = {
         r.seq
-        for r in results
+        for r in judged
         if r.at is not None and not is_error(r, policy) and r.status != "pending"
-        if not (policy.protect_current_turn and r.seq >= protected)
+        if not (policy.protect_current_turn and r.seq >= running)
     }
-    found = {seq: "terminal" for seq in old_output(results, policy, now) if seq in ripe} if policy.terminal else {}
+    found = {seq: "terminal" for seq in old_output(judged, policy, now) if seq in ripe} if policy.terminal else {}
     if policy.file_read:
-        stale = dict.fromkeys(old_reads(results, policy, ripe, set(found)), "file_read")
+        stale = dict.fromkeys(old_reads(judged, policy, ripe, set(found)), "file_read")
         found = {**stale, **found}
     if policy.tool_output:
-        finished = [r for r in results if r.seq < protected and r.status != "pending" and r.seq not in found]
+        finished = [r for r in results if r.seq < running and r.status != "pending" and r.seq not in found]
         found |= {r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)}
     return found
 

@@ -21,6 +21,6 @@ FROM results),
 reads AS 
 (SELECT tool_result_paths.seq AS seq, judged.at AS at, tool_result_paths.path AS path, tool_result_paths.start_line AS start_line, tool_result_paths.end_line AS end_line, tool_result_paths.contiguous AS contiguous, sum(CASE WHEN (%(dedupe)s::BIGINT = 1) THEN 1 ELSE tool_result_paths.mentions END) OVER (PARTITION BY tool_result_paths.path ORDER BY judged.at DESC, judged.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS nth 
 FROM judged JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
-WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL)
+WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < %(judged_before)s::BIGINT)
  SELECT reads.seq, reads.path, reads.start_line, reads.end_line, reads.contiguous 
 FROM reads ORDER BY reads.at DESC, reads.seq DESC

@@ -27,5 +27,5 @@ judged AS
 FROM results)
  SELECT judged.at, judged.seq 
 FROM judged 
-WHERE CASE WHEN (judged.at IS NULL) THEN 0 WHEN (judged.is_error = 1 AND :errors_take_slots = 0) THEN 0 ELSE 1 END = 1 ORDER BY judged.at DESC, judged.seq DESC
+WHERE CASE WHEN (judged.at IS NULL OR judged.seq >= :judged_before) THEN 0 WHEN (judged.is_error = 1 AND :errors_take_slots = 0) THEN 0 ELSE 1 END = 1 ORDER BY judged.at DESC, judged.seq DESC
  LIMIT 1 OFFSET :terminal_keep
