@@ -340,6 +340,7 @@ def test_the_users_wish_to_stop_passes_through(store: Store, stop: type[BaseExce
 
 def test_a_wish_to_stop_is_told_even_where_its_record_cannot_be_ended(store: Store) -> None:
     """The session was erased meanwhile, or somebody else has taken the compaction over."""
+    patient = policy("abort", summary_timeout=30)
     session_id = begun(store, chat(40))
 
     def erasing(request: SummaryRequest) -> str:
@@ -347,15 +348,15 @@ def test_a_wish_to_stop_is_told_even_where_its_record_cannot_be_ended(store: Sto
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.compact(session_id, policy("abort"), erasing)
+        store.compact(session_id, patient, erasing)
     session_id = begun(store, chat(40))
 
     def overtaken(request: SummaryRequest) -> str:
-        assert store.compact(session_id, policy("abort"), lambda request: "on", now=99_000).outcome == "applied"
+        assert store.compact(session_id, patient, lambda request: "on", now=99_000).outcome == "applied"
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.compact(session_id, policy("abort"), overtaken, now=1_000)
+        store.compact(session_id, patient, overtaken, now=1_000)
     outcomes = [(made.outcome, made.error) for made in store.compactions(session_id)]
     assert outcomes == [("failed", "it never ended"), ("applied", None)]
 
