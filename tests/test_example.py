@@ -129,7 +129,7 @@ def test_the_layers_are_in_order_and_nothing_would_be_refused(requests: list[Req
 def test_the_running_turn_is_whole_and_finished_turns_are_short(
     requests: list[Request], raw: list[StoredMessage]
 ) -> None:
-    """What the model works on is as the tools said it; what it remembers has neither text nor stats nor context."""
+    """What the model works on is as the tools said it; what it remembers has neither text nor stats, errors apart."""
     stored = {each.seq: each.message for each in raw}
     names = {call["id"]: call["function"]["name"] for each in raw for call in each.message.get("tool_calls", ())}
     seen = {"steps": 0, "history": 0}
@@ -139,7 +139,8 @@ def test_the_running_turn_is_whole_and_finished_turns_are_short(
                 continue
             whole = stored[seq]["content"]
             short = compress(names[message["tool_call_id"]], whole)
-            assert message["content"] == (whole if layer == "steps" else short)
+            stays = layer == "steps" or json.loads(whole)["status"] == "error"
+            assert message["content"] == (whole if stays else short)
             assert {"text", "stats", "context"} <= json.loads(whole).keys()
             assert json.loads(short).keys() <= {"status", "data", "error"}
             assert len(short) < len(whole)
