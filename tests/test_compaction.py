@@ -7,8 +7,9 @@ import logging
 from typing import Any
 
 import pytest
-from conversations import NOW, refusals
+from conversations import NOW
 
+from benchmarks.refusals import refusals
 from store import AsyncStore, Policy, Store
 from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreError
 from store.summaries import FileChange, KeyAction, Summary, SummaryRequest

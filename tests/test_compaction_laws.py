@@ -7,10 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from conversations import NOW, Agent, refusals
+from conversations import NOW, Agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.refusals import refusals
 from store import Compaction, Policy, Store, View
 from store.errors import NothingToUndo
 from store.summaries import SummaryRequest

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from conversations import refusals
 
+from benchmarks.refusals import refusals
 from store.formats import FORMATS
 from store.formats.openai import clean, scrubbed
 from store.repair import ApiCall, Placed

@@ -22,7 +22,6 @@ from conversations import (
     conversations,
     messy_conversations,
     policies,
-    refusals,
 )
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -35,6 +34,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from benchmarks.refusals import refusals
 from store import Policy, Store
 from store.errors import InvalidMessage
 from store.formats.openai import clean

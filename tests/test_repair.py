@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conversations import refusals
 
+from benchmarks.refusals import refusals
 from store import Policy, Store
 from store.repair import NO_RESULT, UNKNOWN_TOOL, Item, api_calls, arrange
 
