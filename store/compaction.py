@@ -81,13 +81,14 @@ def prepare(
         return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)
     fold = policy.previous_summary == "fold" and cost.shown.summaries
     previous = cost.shown.summaries[-1] if fold else None
+    untold = max((each.last for each in cost.shown.summaries if each != previous), default=0) + 1
     return Job(
         plan=todo,
         holder=_holder(connection, pointer, todo.last),
         messages=messages,
         transcript=fitted.transcript,
         previous=previous,
-        facts=ledger(hidden_facts(connection, pointer, policy, todo.last), policy.facts_chars),
+        facts=ledger(hidden_facts(connection, pointer, policy, untold, todo.last), policy.facts_chars),
         times=_times(connection, pointer, messages, previous),
     )
 

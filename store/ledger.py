@@ -16,7 +16,7 @@ from .lines import Pointer, segments_cte
 from .messages import content_text, decode
 from .policy import Policy
 from .rules import of_kind
-from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
+from .schema import BIG, messages, tool_calls, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 from .summaries import HiddenFact, command_of
 
@@ -31,6 +31,7 @@ _on_line = and_(
     _r.c.tree_id == bindparam("tree_id"),
     _r.c.branch == _walk.c.branch,
     _r.c.seq.between(_walk.c.first, _walk.c.last),
+    _r.c.seq >= bindparam("first", type_=BIG),
 )
 _kind = func.coalesce(_k.c.kind, literal_column("'other'"))
 RESULTS = Statement(
@@ -78,6 +79,7 @@ UNANSWERED = Statement(
             _c.c.tree_id == bindparam("tree_id"),
             _c.c.branch == _walk.c.branch,
             _c.c.seq.between(_walk.c.first, _walk.c.last),
+            _c.c.seq >= bindparam("first", type_=BIG),
         ),
     )
     .outerjoin(_k, _k.c.name == _c.c.name)
@@ -119,12 +121,13 @@ CHANGES = ("file_edit", "file_read")
 """What is said of a file that several tools touched: that it was changed, else that it was read, else the last."""
 
 
-def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last: int) -> list[HiddenFact]:
-    """Return the facts of a line up to a position, oldest first, by the kinds of tools that a policy knows.
+def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, first: int, last: int) -> list[HiddenFact]:
+    """Return the facts of a range of a line, oldest first, by the kinds of tools that a policy knows.
 
+    A result belongs to the range that it stands in, wherever its call was made.
     Of errors as many as the policy's budget could take, the newest ones.
     """
-    runs = [{"tree_id": pointer.tree_id, **run._asdict()} for run in lines.segments(connection, pointer, 1, last)]
+    runs = [{"tree_id": pointer.tree_id, **run._asdict()} for run in lines.segments(connection, pointer, first, last)]
     kinds = json.dumps(dict(policy.tool_kinds))
     rows = [row for run in runs for row in RESULTS.rows(connection, **run, start=1, kinds=kinds)]
     results = [_kinded(row, policy) for row in rows]
@@ -132,7 +135,7 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, last:
     for path, tool_name, kind in (row for run in runs for row in PATHS.rows(connection, **run)):
         found = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
         files[path] = next((each for each in CHANGES if each in found), found[1])
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "last": last}
+    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "first": first, "last": last}
     unanswered = [_kinded(row, policy) for row in UNANSWERED.rows(connection, **line)]
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)

@@ -391,6 +391,29 @@ def test_a_result_on_another_line_is_no_result(store: Store) -> None:
     assert str(contents(store, session_id, Policy())[0]).endswith("- npm start (exit 0)")
 
 
+def test_a_summary_tells_no_fact_that_one_beside_it_tells(store: Store) -> None:
+    """Where summaries stay beside each other, each has the facts of its own range, and room for all of them."""
+    policy = Policy(keep_turns=1, previous_summary="append")
+    session_id = begun(store, work(1))
+    for number in range(2, 6):
+        store.append(session_id, work(number))
+        store.compact(session_id, policy, lambda request: "we worked")
+    told = [row["facts"] + "\n" for row in query(store, session_id, "summaries")]
+    assert [[fact in text for fact in facts(range(n, n + 1))] for n, text in enumerate(told, 1)] == [[True] * 5] * 4
+    assert [text for n, text in enumerate(told, 1) if f"file{n - 1}" in text or "no result" in text] == []
+
+
+def test_the_command_of_a_late_result_is_told_with_it(store: Store) -> None:
+    """Its call was hidden before the result came, behind a summary that still stands."""
+    policy = Policy(keep_turns=1, previous_summary="append")
+    call, result = tool("terminal-execute", {"command": "make late"}, '{"stdout":"ok","exitCode":0}', "late")
+    session_id = begun(store, [*work(1), call, *work(2)])
+    assert store.compact(session_id, policy, lambda request: "we worked").outcome == "applied"
+    store.append(session_id, [result, *work(3)])
+    assert store.compact(session_id, policy, lambda request: "we worked").outcome == "applied"
+    assert "- make late (exit 0)\n" in query(store, session_id, "summaries")[1]["facts"]
+
+
 def test_a_kind_that_only_the_policy_knows_counts(store: Store) -> None:
     """X.11: what it calls a terminal ran commands."""
     session_id = begun(store, [*work(1), *work(2)])

@@ -10,7 +10,7 @@ FROM walk
 WHERE CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END <= walk.last), 
 answers AS 
 (SELECT tool_results.call_seq AS call_seq, tool_results.call_position AS call_position 
-FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last)
+FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last AND tool_results.seq >= %(first)s::BIGINT)
  SELECT tool_calls.branch, tool_calls.seq, tool_calls.name, coalesce(tool_kinds.kind, 'other') AS coalesce_1, tool_calls.arguments_form, tool_calls.arguments 
-FROM segments JOIN tool_calls ON tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = segments.branch AND tool_calls.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name LEFT OUTER JOIN answers ON answers.call_seq = tool_calls.seq AND answers.call_position = tool_calls.position 
+FROM segments JOIN tool_calls ON tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = segments.branch AND tool_calls.seq BETWEEN segments.first AND segments.last AND tool_calls.seq >= %(first)s::BIGINT LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name LEFT OUTER JOIN answers ON answers.call_seq = tool_calls.seq AND answers.call_position = tool_calls.position 
 WHERE answers.call_seq IS NULL ORDER BY tool_calls.seq, tool_calls.position
