@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from benchmarks import replay
 from benchmarks.__main__ import main
 from benchmarks.measures import MEASURES
+from benchmarks.replay import Transcript, Variant, replayed
+from benchmarks.workload import ROOT, conversation
+from store import Policy
+from store.repair import arrange
 
 
 def test_every_measure_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,3 +21,48 @@ def test_every_measure_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[
     for measure in MEASURES.values():
         for line in measure.lines:
             assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
+
+
+RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)
+TOLD = Transcript("told", ROOT, list(conversation(120)))
+
+
+def test_a_session_told_again_is_looked_at_from_outside() -> None:
+    """A made-up one: facts are found without the store, and all that have room are told."""
+    outcome = replayed(TOLD, RATIO)
+    assert outcome.violations == []
+    assert outcome.compactions["applied"] > 2
+    assert outcome.due[0] == outcome.due[1] > 20
+    assert outcome.facts[1] >= outcome.facts[0] >= outcome.due[0]
+    assert outcome.tokens_sent < outcome.tokens_raw
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "problem"),
+    [
+        ("store.compaction.ledger", lambda facts, budget: "Commands run:\n- true", "not told: file"),
+        ("store.view.arrange", lambda items, policy: [*arrange(items, policy)][:-2], "neither shown nor hidden"),
+        ("store.view.arrange", lambda items, policy: [*arrange(items, policy)] * 2, "shown twice"),
+        ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
+        ("store.budget.view_tokens", lambda *_: 20_000, "a check says 20000 tokens"),
+    ],
+)
+def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str) -> None:
+    """Each look finds what it is for."""
+    monkeypatch.setattr(place, wrong)
+    assert [each for each in replayed(TOLD, RATIO).violations if problem in each]
+
+
+def test_the_program_prints_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each session and policy; what is no transcript is counted."""
+    (tmp_path / "short.json").write_text(json.dumps(list(conversation(12, small=True))))
+    (tmp_path / "notes.txt").write_text("no transcript")
+    assert replay.main([str(tmp_path)]) == 0
+    first, _, *lines = capsys.readouterr().out.splitlines()
+    assert first == "1 sessions; 1 files are of no kind that is read"
+    assert [line.split()[1] for line in lines] == [variant.name.split()[0] for variant in replay.variants()]
+    assert replay.main([str(tmp_path), "--json"]) == 0
+    assert [each["policy"] for each in json.loads(capsys.readouterr().out)] == [
+        variant.name for variant in replay.variants()
+    ]
+    assert replay.main([str(tmp_path / "nowhere")]) == 1

@@ -1,0 +1,154 @@
+"""What must be told of hidden messages: files, commands and errors, found in the raw messages without the store.
+
+The same rules in other words, so that neither side's mistake hides the other's: names of tools and arguments are those
+of the recorded transcripts, paths are Python's, the text of a view is read as a person reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+Message = dict[str, Any]
+
+COMMANDS = {"exec_command": "cmd"} | dict.fromkeys(("Bash", "bash", "execute_bash", "terminal-execute"), "command")
+"""Tools that run commands, and the argument that holds one."""
+PATHS = ("file_path", "filePath", "notebook_path", "path")
+"""Arguments that name a file or a folder."""
+HEADINGS = {"Files touched:": "file", "Commands run:": "command", "Errors met:": "error"}
+"""The headings in a view under which each kind of fact stands."""
+
+ERROR_START = 200
+"""Code points of an error that are to be told."""
+COMPARED = 150
+"""Code points in which a text that may be shortened is compared."""
+NOTE = 130
+"""Code points set aside for headings and for what is said of what is left out."""
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_EXIT = re.compile(r"\A(?:Error: )?Exit code:? (-?\d+)\b|^Process exited with code (-?\d+)$", re.MULTILINE)
+
+
+class Fact(NamedTuple):
+    """A ``file`` touched, a ``command`` run or an ``error`` met; ``exit_code`` where a command's result tells it."""
+
+    kind: str
+    text: str
+    exit_code: int | None = None
+
+
+def facts(messages: Iterable[Message], root: str | None) -> list[Fact]:
+    """Return the distinct facts of messages, each as it was last, the newest last."""
+    found: dict[tuple[str, str], Fact] = {}
+    for fact in _met(messages, root):
+        found.pop(fact[:2], None)
+        found[fact[:2]] = fact
+    return list(found.values())
+
+
+def due(known: Sequence[Fact], budget: int) -> list[Fact]:
+    """Return the facts that a budget of code points surely has room for: the newest of each kind, round by round."""
+    rounds: list[list[Fact]] = []
+    ranks = {kind: count() for kind in HEADINGS.values()}
+    for fact in reversed(known):
+        rank = next(ranks[fact.kind])
+        rounds += [[]] if rank == len(rounds) else []
+        rounds[rank].append(fact)
+    surely: list[Fact] = []
+    room = budget - NOTE
+    for each in rounds:
+        room -= sum(_size(fact, budget) for fact in each)
+        if room < 0:
+            break
+        surely += each
+    return surely
+
+
+def told(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what the summaries of a view tell: each item under one of the headings, with its kind, in one line."""
+    items: list[tuple[str, str]] = []
+    for text in texts:
+        kind = None
+        for line in text.split("\n"):
+            if line in HEADINGS:
+                kind = HEADINGS[line]
+            elif kind and line.startswith("- "):
+                items.append((kind, line[2:]))
+            elif kind and items and line.startswith("  "):
+                items[-1] = (kind, f"{items[-1][1]} {line[2:]}")
+            else:
+                kind = None
+    return [(kind, _plain(text)) for kind, text in items]
+
+
+def is_told(fact: Fact, items: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a fact is among what a view tells: a path whole, a command with its exit code, an error's start."""
+    text = _plain(fact.text)
+    same_kind = (item for kind, item in items if kind == fact.kind)
+    if fact.kind == "file":
+        return any(item == text or item.startswith(f"{text} (") for item in same_kind)
+    ending = "" if fact.exit_code is None else f"(exit {fact.exit_code})"
+    return any(item.startswith(text[:COMPARED]) and item.endswith(ending) for item in same_kind)
+
+
+def _met(messages: Iterable[Message], root: str | None) -> Iterator[Fact]:
+    """Yield what the answered calls of messages did, in the order of their answers."""
+    waiting: dict[str, tuple[str, Message]] = {}
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            function = call.get("function", call)
+            waiting[call["id"]] = function["name"], _object(function.get("arguments"))
+        if message.get("role") == "tool":
+            yield from _of_result(message, *waiting.pop(str(message.get("tool_call_id")), ("", {})), root)
+
+
+def _of_result(message: Message, name: str, arguments: Message, root: str | None) -> Iterator[Fact]:
+    text = _text(message.get("content")).strip()
+    exit_code = _exit_code(text) if name in COMMANDS else None
+    paths = (arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key])
+    yield from (Fact("file", _path(path, root)) for path in paths)
+    command = arguments.get(COMMANDS.get(name, ""))
+    if isinstance(command, str) and command.strip():
+        yield Fact("command", command.strip(), exit_code)
+    if message.get("messageStatus") == "error" or text.startswith("Error:") or exit_code:
+        yield Fact("error", text[:ERROR_START])
+
+
+def _object(arguments: object) -> Message:
+    value = json.loads(arguments) if isinstance(arguments, str) and arguments.startswith("{") else arguments
+    return value if isinstance(value, dict) else {}
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if part.get("type") == "text")
+    return content if isinstance(content, str) else ""
+
+
+def _exit_code(text: str) -> int | None:
+    if text.startswith("{") and text.endswith("}"):
+        return _object(text).get("exitCode")
+    match = _EXIT.search(text[:300])
+    return int(match[1] or match[2]) if match else None
+
+
+def _path(path: str, root: str | None) -> str:
+    """Return a path as the root sees it, if it lies below; with Unix's separators."""
+    normal, below = (posixpath.normpath(each.replace("\\", "/")) for each in (path, root or ""))
+    if below == normal:
+        return "."
+    return normal.removeprefix(below.rstrip("/") + "/") if root else normal
+
+
+def _plain(text: str) -> str:
+    return " ".join(_CONTROLS.sub("", text).split())
+
+
+def _size(fact: Fact, budget: int) -> int:
+    """Return at most how many code points a fact takes: its text, what stands around it, and longer line ends."""
+    text = fact.text if fact.kind == "file" else fact.text[: budget // 4]
+    return len(text) + 2 * text.count("\n") + len("-  (file_edit)\n") + len(str(fact.exit_code))
