@@ -104,6 +104,7 @@ _on_line = and_(
     _r.c.seq.between(_segments.c.first, _segments.c.last),
 )
 _shown = and_(_r.c.seq >= _number("start"), or_(_r.c.call_seq >= _number("start"), _is("adopt")))
+_judged_yet = _r.c.seq < _number("judged_before")
 _results = (
     select(
         _r.c.branch,
@@ -121,7 +122,7 @@ _results = (
         _r.c.paths_complete,
         _kind.label("kind"),
         _terminal(_kind == literal_column("'terminal'")).label("is_terminal"),
-        case((_kind == literal_column("'file_read'"), _one), else_=_zero).label("is_read"),
+        case((and_(_kind == literal_column("'file_read'"), _judged_yet), _one), else_=_zero).label("is_read"),
     )
     .select_from(_segments)
     .join(_r, _on_line)
@@ -158,13 +159,7 @@ def _slot(of: CTE) -> ColumnElement[int]:
 
 def _is_read(of: CTE) -> ColumnElement[bool]:
     """Tell of a result whether it counts as a read of its files."""
-    return and_(
-        of.c.is_read == _one,
-        of.c.is_error == _zero,
-        of.c.is_pending == _zero,
-        of.c.at.is_not(None),
-        of.c.seq < _number("judged_before"),
-    )
+    return and_(of.c.is_read == _one, of.c.is_error == _zero, of.c.is_pending == _zero, of.c.at.is_not(None))
 
 
 _judged = _judge(_results)
@@ -282,7 +277,7 @@ _lean = _judge(
         _r.c.size,
         _r.c.paths_complete,
         _terminal(of_kind("terminal")).label("is_terminal"),
-        case((of_kind("file_read"), _one), else_=_zero).label("is_read"),
+        case((and_(of_kind("file_read"), _judged_yet), _one), else_=_zero).label("is_read"),
     )
     .select_from(_segments)
     .join(_r, _on_line)

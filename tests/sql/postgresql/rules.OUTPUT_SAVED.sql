@@ -19,7 +19,7 @@ FROM tool_kinds
 WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT pairs.key 
 FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs)) UNION ALL SELECT pairs.key 
 FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs 
-WHERE pairs.value = 'file_read')) THEN 1 ELSE 0 END AS is_read 
+WHERE pairs.value = 'file_read') AND tool_results.seq < %(judged_before)s::BIGINT) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
 WHERE tool_results.seq >= %(start)s::BIGINT AND (tool_results.call_seq >= %(start)s::BIGINT OR %(adopt)s::BIGINT = 1)), 
 judged AS 

@@ -19,7 +19,7 @@ FROM tool_kinds
 WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT pairs.key 
 FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs)) UNION ALL SELECT pairs.key 
 FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs 
-WHERE pairs.value = 'file_read')) THEN 1 ELSE 0 END AS is_read 
+WHERE pairs.value = 'file_read') AND tool_results.seq < %(judged_before)s::BIGINT) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
 WHERE tool_results.seq >= %(start)s::BIGINT AND (tool_results.call_seq >= %(start)s::BIGINT OR %(adopt)s::BIGINT = 1)), 
 judged AS 
@@ -28,7 +28,7 @@ FROM results),
 again AS 
 (SELECT judged.seq AS seq, CASE WHEN (%(sniff)s::BIGINT = 1 AND %(terminal)s::BIGINT = 1 AND judged.is_terminal = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < %(protected_from)s::BIGINT AND judged.at < %(old_before)s::BIGINT AND judged.length > 0 AND (judged.at < %(slot_at)s::BIGINT OR judged.at = %(slot_at)s::BIGINT AND judged.seq <= %(slot_seq)s::BIGINT) AND (%(min_saving)s::BIGINT = 0 OR judged.length - %(terminal_placeholder)s::BIGINT >= %(min_saving)s::BIGINT)) THEN 0 WHEN (judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < %(protected_from)s::BIGINT AND (%(batch_any)s::BIGINT = 1 OR judged.paths_complete = 1) AND (%(min_saving)s::BIGINT = 0 OR judged.length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT)) THEN ((11 * judged.size - judged.length) + 39) / 40 - %(file_read_tokens)s::BIGINT ELSE 0 END AS saving, sum(CASE WHEN (tool_result_paths.path IS NULL) THEN 0 WHEN (%(dedupe)s::BIGINT = 1) THEN 1 ELSE tool_result_paths.mentions END) OVER (PARTITION BY tool_result_paths.path ORDER BY judged.at DESC, judged.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS nth 
 FROM judged LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
-WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < %(judged_before)s::BIGINT), 
+WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL), 
 old_reads AS 
 (SELECT max(again.saving) AS saving 
 FROM again GROUP BY again.seq 

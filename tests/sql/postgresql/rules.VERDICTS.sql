@@ -12,7 +12,7 @@ overrides AS MATERIALIZED
 (SELECT pairs.key AS name, pairs.value AS kind 
 FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs), 
 results AS 
-(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.call_seq AS call_seq, tool_results.call_position AS call_position, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, coalesce(overrides.kind, tool_kinds.kind) AS kind, CASE WHEN (%(sniff)s::BIGINT = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'terminal') THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'file_read') THEN 1 ELSE 0 END AS is_read 
+(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.call_seq AS call_seq, tool_results.call_position AS call_position, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, coalesce(overrides.kind, tool_kinds.kind) AS kind, CASE WHEN (%(sniff)s::BIGINT = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'terminal') THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'file_read' AND tool_results.seq < %(judged_before)s::BIGINT) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name 
 WHERE tool_results.seq >= %(start)s::BIGINT AND (tool_results.call_seq >= %(start)s::BIGINT OR %(adopt)s::BIGINT = 1)), 
 judged AS 
@@ -24,7 +24,7 @@ FROM judged),
 reads AS 
 (SELECT tool_result_paths.seq AS seq, judged.at AS at, tool_result_paths.path AS path, tool_result_paths.start_line AS start_line, tool_result_paths.end_line AS end_line, tool_result_paths.contiguous AS contiguous, sum(CASE WHEN (%(dedupe)s::BIGINT = 1) THEN 1 ELSE tool_result_paths.mentions END) OVER (PARTITION BY tool_result_paths.path ORDER BY judged.at DESC, judged.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS nth 
 FROM judged JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
-WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < %(judged_before)s::BIGINT), 
+WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL), 
 files AS 
 (SELECT reads.seq AS seq, min(CASE WHEN (reads.nth > %(file_read_keep)s::BIGINT) THEN 1 ELSE 0 END) AS all_stale, max(CASE WHEN (reads.nth > %(file_read_keep)s::BIGINT) THEN 1 ELSE 0 END) AS any_stale 
 FROM reads GROUP BY reads.seq)

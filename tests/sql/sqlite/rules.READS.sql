@@ -12,7 +12,7 @@ overrides AS MATERIALIZED
 (SELECT pairs."key" AS name, pairs.value AS kind 
 FROM json_each(:kinds) AS pairs), 
 results AS 
-(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.call_seq AS call_seq, tool_results.call_position AS call_position, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, coalesce(overrides.kind, tool_kinds.kind) AS kind, CASE WHEN (:sniff = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'terminal') THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'file_read') THEN 1 ELSE 0 END AS is_read 
+(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.call_seq AS call_seq, tool_results.call_position AS call_position, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, coalesce(overrides.kind, tool_kinds.kind) AS kind, CASE WHEN (:sniff = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'terminal') THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'file_read' AND tool_results.seq < :judged_before) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name 
 WHERE tool_results.seq >= :start AND (tool_results.call_seq >= :start OR :adopt = 1)), 
 judged AS 
@@ -21,6 +21,6 @@ FROM results),
 reads AS 
 (SELECT tool_result_paths.seq AS seq, judged.at AS at, tool_result_paths.path AS path, tool_result_paths.start_line AS start_line, tool_result_paths.end_line AS end_line, tool_result_paths.contiguous AS contiguous, sum(CASE WHEN (:dedupe = 1) THEN 1 ELSE tool_result_paths.mentions END) OVER (PARTITION BY tool_result_paths.path ORDER BY judged.at DESC, judged.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS nth 
 FROM judged JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
-WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL AND judged.seq < :judged_before)
+WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL)
  SELECT reads.seq, reads.path, reads.start_line, reads.end_line, reads.contiguous 
 FROM reads ORDER BY reads.at DESC, reads.seq DESC

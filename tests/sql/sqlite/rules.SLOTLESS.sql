@@ -19,7 +19,7 @@ FROM tool_kinds
 WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT pairs."key" 
 FROM json_each(:kinds) AS pairs)) UNION ALL SELECT pairs."key" 
 FROM json_each(:kinds) AS pairs 
-WHERE pairs.value = 'file_read')) THEN 1 ELSE 0 END AS is_read 
+WHERE pairs.value = 'file_read') AND tool_results.seq < :judged_before) THEN 1 ELSE 0 END AS is_read 
 FROM segments JOIN tool_results ON tool_results.tree_id = :tree_id AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
 WHERE tool_results.seq >= :start AND (tool_results.call_seq >= :start OR :adopt = 1)), 
 judged AS 
