@@ -15,16 +15,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store import Entry, Policy, Store, StoreError, SummaryRequest, View
+from store import Entry, Policy, Store, SummaryRequest, View
 from store.summaries import Summarizer
 from store.tokens import estimate, message_tokens
-from store.transcripts import Opened, Said, read
 
-from .facts import Fact, Message, due, facts, is_told, told
+from .facts import Fact, due, facts, is_told, told
+from .recorded import Message, Transcript, groups, largest
 from .refusals import refusals
 
 LARGE, SMALL = 200_000, 8_000
@@ -33,14 +32,6 @@ ALWAYS_SHOWN = ("system", "developer")
 OVER = ("turn", "summaries", "kept", "late", "held")
 """Why a request is larger than its window: its current turn and the system messages are; with the summaries they are;
 with what the policy keeps they are; no trigger fired; a compaction failed or was put off."""
-
-
-class Transcript(NamedTuple):
-    """A session of a recorded file: what it is called, where its files lie, what was said."""
-
-    name: str
-    root: str | None
-    messages: list[Message]
 
 
 class Variant(NamedTuple):
@@ -98,23 +89,6 @@ def variants() -> list[Variant]:
         Variant("token_ratio 8k, poor", ratio(), SMALL, poor),
         Variant("turns 8k, poor", turns(), SMALL, poor),
     ]  # fmt: skip
-
-
-def largest(folder: Path, wanted: int) -> tuple[list[Transcript], int]:
-    """Return the sessions with the most characters below a folder, and how many files no parser reads."""
-    found: list[Transcript] = []
-    unread = 0
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-        try:
-            for event in read(path):
-                if isinstance(event, Opened):
-                    found.append(Transcript(event.session_id, event.project_root, []))
-                elif isinstance(event, Said):
-                    found[-1].messages.append(event.message)
-        except StoreError:
-            unread += 1
-    found.sort(key=lambda each: -len(json.dumps(each.messages)))
-    return found[:wanted], unread
 
 
 class Replay:
@@ -304,18 +278,11 @@ def replayed(transcript: Transcript, variant: Variant) -> Outcome:
     """Tell a session again under a policy, in a store of its own that must be sound afterwards."""
     with Store(":memory:", durability="normal") as store:
         replay = Replay(store, transcript, variant)
-        for group in _groups(transcript.messages):
+        for group in groups(transcript.messages):
             replay.tell(group)
         outcome = replay.outcome()
         outcome.violations.extend(f"{each.where}: {each.problem}" for each in store.verify())
     return outcome
-
-
-def _groups(messages: list[Message]) -> Iterator[list[Message]]:
-    """Yield messages as they come: the results of one batch at once, everything else by itself."""
-    for is_result, following in groupby(messages, key=lambda message: bool(message["role"] == "tool")):
-        group = list(following)
-        yield from [group] if is_result else [[message] for message in group]
 
 
 COLUMNS = (

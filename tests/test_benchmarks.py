@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import replay
+from benchmarks import replay, requests
 from benchmarks.__main__ import main
 from benchmarks.measures import MEASURES
-from benchmarks.replay import Transcript, Variant, replayed
+from benchmarks.recorded import Transcript
+from benchmarks.replay import Variant, replayed
 from benchmarks.workload import ROOT, conversation
 from store import Policy
 from store.repair import arrange
@@ -66,3 +67,33 @@ def test_the_program_prints_what_it_found(tmp_path: Path, capsys: pytest.Capture
         variant.name for variant in replay.variants()
     ]
     assert replay.main([str(tmp_path / "nowhere")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "problem"),
+    [
+        ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
+        ("store.context.remind", lambda text: text, ""),
+        ("store.verdicts.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
+        ("store.verdicts.moment_of", lambda *_, default: default, "does not begin as the one before"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str
+) -> None:
+    """Each look finds what it is for; what changes nothing for it is not found."""
+    monkeypatch.setattr(place, wrong)
+    found = requests.assembled(TOLD).violations
+    assert [each for each in found if problem in each] if problem else not found
+
+
+def test_requests_are_printed_by_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each session, each kind of program, and all."""
+    (tmp_path / "short.json").write_text(json.dumps(list(conversation(12, small=True))))
+    assert requests.main([str(tmp_path)]) == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["transcript", "kind", "requests", "sent"]
+    assert [line.split()[1] for line in lines] == ["openai", "openai", "all"]
+    assert requests.main([str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["layers"]["steps"] > 0
+    assert requests.main([str(tmp_path / "nowhere")]) == 1

@@ -5,7 +5,8 @@ from functools import cache
 import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
 
-from benchmarks.replay import SMALL, Outcome, Transcript, largest, replayed, variants
+from benchmarks.recorded import Transcript, largest
+from benchmarks.replay import SMALL, Outcome, replayed, variants
 
 pytestmark = needs_transcripts
 

@@ -1,0 +1,58 @@
+"""Recorded conversations, as programs tell them again: sessions of a folder, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from store import StoreError
+from store.transcripts import Opened, Said, read, sniff
+
+Message = dict[str, Any]
+
+
+class Transcript(NamedTuple):
+    """A session of a recorded file: what it is called, where its files lie, what was said, by which kind of program."""
+
+    name: str
+    root: str | None
+    messages: list[Message]
+    kind: str = ""
+
+
+def largest(folder: Path, wanted: int, *, of_each_kind: bool = False) -> tuple[list[Transcript], int]:
+    """Return the sessions with the most characters below a folder, and how many files no parser reads.
+
+    So many of all, or of each kind of program.
+    """
+    found: list[Transcript] = []
+    unread = 0
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        try:
+            found += _sessions(path)
+        except StoreError:
+            unread += 1
+    found.sort(key=lambda each: (each.kind if of_each_kind else "", -len(json.dumps(each.messages))))
+    kinds = groupby(found, key=lambda each: each.kind if of_each_kind else "")
+    return [each for _, same in kinds for each in list(same)[:wanted]], unread
+
+
+def groups(messages: list[Message]) -> Iterator[list[Message]]:
+    """Yield messages as they come: the results of one batch at once, everything else by itself."""
+    for is_result, following in groupby(messages, key=lambda message: bool(message["role"] == "tool")):
+        group = list(following)
+        yield from [group] if is_result else [[message] for message in group]
+
+
+def _sessions(path: Path) -> list[Transcript]:
+    kind = sniff(path)
+    found: list[Transcript] = []
+    for event in read(path, kind=kind):
+        if isinstance(event, Opened):
+            found.append(Transcript(event.session_id, event.project_root, [], kind))
+        elif isinstance(event, Said):
+            found[-1].messages.append(event.message)
+    return found
