@@ -258,11 +258,12 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
 
 
 @pytest.mark.sqlite_only
-def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store) -> None:
-    """A planner that begins with the paths would walk those of the whole tree, all branches of it."""
-    (named,) = (each for each in STATEMENTS if each.name == "rules.READS_SAVED")
+@pytest.mark.parametrize(("name", "join"), [("rules.READS_SAVED", " LEFT-JOIN"), ("rules.VERDICTS", "")])
+def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, join: str) -> None:
+    """A planner that begins with the paths, or takes a range of them for each read, would walk far too many."""
+    (named,) = (each for each in STATEMENTS if each.name == name)
     steps = [step for step in plan(opened, named) if " tool_result_paths " in step]
-    assert steps == ["SEARCH tool_result_paths USING PRIMARY KEY (tree_id=? AND branch=? AND seq=?) LEFT-JOIN"]
+    assert steps == [f"SEARCH tool_result_paths USING PRIMARY KEY (tree_id=? AND branch=? AND seq=?){join}"]
 
 
 @pytest.mark.sqlite_only
