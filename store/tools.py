@@ -196,6 +196,7 @@ _WHOLE: _Lines = ((1, None),)
 _UNKNOWN: _Lines = ()
 _LAST_LINE = _INTEGER_LIMIT - 1
 _LEVELS = 3  # files: [{path: {...}}] is as deep as any program goes
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)\s*$", re.MULTILINE)
 _DIGITS = re.compile(r"-?[0-9]{1,18}")
 _PAIR_TEXT = re.compile(r"[\s\[(]*([0-9]{1,18})\s*[-,:]\s*(-?[0-9]{1,18})[\s\])]*")
 
@@ -203,14 +204,16 @@ _PAIR_TEXT = re.compile(r"[\s\[(]*([0-9]{1,18})\s*[-,:]\s*(-?[0-9]{1,18})[\s\])]
 def call_paths(arguments: object, project_root: str | None = None, *, fold_case: bool = False) -> Paths:
     """Return the files that a call's arguments name, one entry per normalised path (S1.35, S1.42, A1.2, A1.4, A1.14).
 
-    Arguments are an object or its JSON text. Keys count in any spelling (``filePath``, ``file_path``, ``FilePath``);
-    folders only where no file is named. Empty and null paths are nothing (S1.32); an element of a list that is no path
-    makes the result incomplete, as does a path of over 2,000 bytes. Lines that make no sense are unknown, never "all".
-    Offsets count lines from 1, as most programs do; for one that counts from 0 the range is a line early.
+    Arguments are an object or its JSON text, or a patch as ``apply_patch`` takes it. Keys count in any spelling
+    (``filePath``, ``file_path``, ``FilePath``); folders only where no file is named. Empty and null paths are nothing
+    (S1.32); an element of a list that is no path makes the result incomplete, as does a path of over 2,000 bytes. Lines
+    that make no sense are unknown, never "all". Offsets count lines from 1, as most programs do; for one that counts
+    from 0 the range is a line early.
     """
     found: dict[str, list[_Lines]] = {}
     complete = True
-    for path, lines in _named(_arguments(arguments), _WHOLE, _LEVELS):
+    fields = _arguments(arguments) or ({"patch": arguments} if isinstance(arguments, str) else {})
+    for path, lines in _named(fields, _WHOLE, _LEVELS):
         key = normalise_path(path, project_root, fold_case=fold_case) if path else ""
         if key:
             found.setdefault(key, []).append(lines)
@@ -235,6 +238,14 @@ def _named(fields: dict[str, Any], lines: _Lines, levels: int) -> Iterator[tuple
             yield from _elements(value, lines, levels)
         if values:
             return
+    yield from ((path, _UNKNOWN) for _, value in given for path in _patched(value))
+
+
+def _patched(value: object) -> Iterator[str]:
+    """Yield the files that a patch in the form of ``apply_patch`` names; it may stand in a command, or in its words."""
+    for text in value if isinstance(value, list) else (value,):
+        if isinstance(text, str) and "*** Begin Patch" in text:
+            yield from (found[1] for found in _PATCHED.finditer(text))
 
 
 def _elements(value: object, lines: _Lines, levels: int) -> Iterator[tuple[str | None, _Lines]]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversations import NOW, Agent, busy_conversations, conversations, policies, refusals
+from conversations import NOW, Agent, busy_conversations, conversations, policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.refusals import refusals
 from store import AsyncStore, Context, Policy, Store
 from store.context import LAYERS, LOOK_BACK, Requests, remind
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound

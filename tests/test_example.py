@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from agent import POLICY, SESSION, SYSTEM
-from conversations import refusals
 from file_tools import FileTools
 from scripted_model import START, TURNS
 
 import store
+from benchmarks.refusals import refusals
 from store import Store
 from store.context import LAYERS, remind
 from store.records import StoredMessage

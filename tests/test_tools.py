@@ -528,3 +528,38 @@ def test_results_of_the_protocol_say_their_facts_in_data(content: Any, expected:
     fact = facts(json.dumps(content))
     assert (fact.status, fact.exit_code, fact.has_stderr) == expected
     assert facts(json.dumps(content), messageStatus="done").status == "done"
+
+
+PATCH = """*** Begin Patch
+*** Update File: src/a.py
+*** Move to: src/b.py
+@@
+-*** Update File: not/a/header.py
++x
+*** Add File: /home/dev/new file.py\x20
++y
+*** Delete File: old.py
+*** End Patch"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        PATCH,
+        {"input": PATCH},
+        json.dumps({"patchText": PATCH}),
+        {"command": ["apply_patch", PATCH], "timeout": 5},
+        {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"},
+    ],
+)
+def test_a_patch_names_its_files(arguments: Any) -> None:
+    """Wherever it stands: by itself, in a field, in the words of a command."""
+    found = tools.call_paths(arguments, "/home/dev")
+    assert [path.path for path in found.paths] == ["src/a.py", "src/b.py", "new file.py", "old.py"]
+    assert found.complete
+
+
+def test_what_only_speaks_of_patches_names_none() -> None:
+    """A header without a patch around it is text."""
+    assert tools.call_paths({"command": "echo '*** Update File: a.py'"}).paths == ()
+    assert tools.call_paths("not json").paths == ()
