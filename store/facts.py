@@ -122,12 +122,12 @@ def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
     return 1
 
 
-def moment_of(connection: Connection, pointer: Pointer, position: int, *, default: int) -> int:
-    """Return when a message was made, by its own time, else when it was stored; in ms."""
-    for branch, seq, _ in lines.segments(connection, pointer, position, position):
+def turn_moment(connection: Connection, pointer: Pointer, start: int) -> int | None:
+    """Return when the turn that begins at a position began, in ms: by the message's own time, else by when it came."""
+    for branch, seq, _ in lines.segments(connection, pointer, start, start):
         row = MOMENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=seq)
-        return default if row is None else int(row[0])
-    return default
+        return None if row is None else int(row[0])
+    return None
 
 
 def message_rows(pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure) -> list[Row]:

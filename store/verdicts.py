@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from .compactions import NEVER, Visible
-from .facts import moment_of, turn_start
+from .facts import turn_moment, turn_start
 from .lines import Pointer
 from .policy import Kind, Policy
 from .rules import OUTPUT_SAVED, READS, READS_SAVED, SLOTLESS, VERDICTS
@@ -140,7 +140,8 @@ def _values(
     if policy.protect_current_turn or policy.tool_output or frozen:
         running = last + 1 if turn_over else turn_start(connection, pointer, last)
     if frozen and not turn_over:
-        moment = min(now, moment_of(connection, pointer, running, default=now))
+        began = turn_moment(connection, pointer, running)
+        moment = began if began is not None and began <= now else -NEVER  # nothing is old by two clocks that disagree
     return {
         "tree_id": pointer.tree_id,
         "branch": pointer.branch,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def test_every_measure_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)
+NUMBERS = count()
 TOLD = Transcript("told", ROOT, list(conversation(120)))
 
 
@@ -75,7 +77,7 @@ def test_the_program_prints_what_it_found(tmp_path: Path, capsys: pytest.Capture
         ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
         ("store.context.remind", lambda text: text, ""),
         ("store.verdicts.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
-        ("store.verdicts.moment_of", lambda *_, default: default, "does not begin as the one before"),
+        ("store.view.short_form", lambda *_, **__: str(next(NUMBERS)), "does not begin as the one before"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_found(
