@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from . import lines
 from .clock import Now, given
+from .collector import paused
 from .errors import HeadMoved, InvalidMessage, InvalidValue
 from .facts import ResultRows, derive, measure, message_rows
 from .lines import Pointer, Segment
@@ -122,8 +123,9 @@ def read(
     pointer = lines.find(connection, session_id, branch)
     first, last = lines.span(start, stop, lines.position(pointer, at))
     found: list[StoredMessage] = []
-    for segment in lines.segments(connection, pointer, first, last):
-        found += _read_segment(connection, pointer.tree_id, segment)
+    with paused(last - first):
+        for segment in lines.segments(connection, pointer, first, last):
+            found += _read_segment(connection, pointer.tree_id, segment)
     return found
 
 

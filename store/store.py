@@ -25,6 +25,7 @@ from . import sessions as known_sessions
 from . import view as views
 from .clock import Now, milliseconds
 from .code_law import code_law
+from .collector import paused
 from .compacting import announce, reads_messages, summarised
 from .context import Context, Tools
 from .engine import Database
@@ -244,7 +245,8 @@ class Store:
         asked = contexts.asked(system, tools, user_input, todo_recap)
         gathered = self._gather(session_id, policy, user_input, recap=todo_recap is None, at=at, now=now, format=format)
         law = code_law(gathered.project_root if root is None else root)
-        return self._requests.compared(session_id, contexts.assemble(asked, gathered, law, policy))
+        with paused(len(gathered.view.messages)):
+            return self._requests.compared(session_id, contexts.assemble(asked, gathered, law, policy))
 
     def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
         """Erase a session for good: its messages and all that was derived from them, down to the freed bytes.

@@ -15,6 +15,7 @@ from sqlalchemy import Column, Connection, Table, bindparam, case, null, select
 
 from . import lines, rules
 from .clock import Now, given
+from .collector import paused
 from .compactions import Standing, Visible, active, records, sent, shown
 from .errors import InvalidValue
 from .formats import FORMATS
@@ -119,20 +120,26 @@ def built(
     """Return the view of a line up to a position; ``turn_over``: a new turn begins behind it."""
     known = records(connection, pointer, last)
     visible = shown(active(known))
-    judged = verdicts(connection, pointer, policy, visible, last=last, now=now, turn_over=turn_over)
-    runs = _runs(connection, pointer, visible, last)
-    items = _read(connection, pointer, policy, judged, runs)
-    placed = list(arrange(items, policy))
-    placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
-    if policy.summary_role == "merge":
-        placed = merged(placed)
-    explain = _Explained(judged, explanations(policy), *_counts(connection, pointer, runs))
-    entries = [explain.entry(each) for each in placed]
-    left_out = _left_out(items, entries)
-    unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
+    with paused(last - visible.first_kept):
+        judged = verdicts(connection, pointer, policy, visible, last=last, now=now, turn_over=turn_over)
+        runs = _runs(connection, pointer, visible, last)
+        items = _read(connection, pointer, policy, judged, runs)
+        placed = _placed(items, visible, policy)
+        explain = _Explained(judged, explanations(policy), *_counts(connection, pointer, runs))
+        entries = [explain.entry(each) for each in placed]
+        left_out = _left_out(items, entries)
+        unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
+        messages = [FORMATS[format](each) for each in placed]
     stats = explain.stats(entries, left_out, raw=last)._replace(unchanged_tokens=unchanged)
     _log(pointer.session_id, stats)
-    return View([FORMATS[format](each) for each in placed], entries, stats, pointer.session_id, pointer.branch, last)
+    return View(messages, entries, stats, pointer.session_id, pointer.branch, last)
+
+
+def _placed(items: list[Item], visible: Visible, policy: Policy) -> list[Placed]:
+    """Return the messages in their places: calls and results in pairs, the summaries behind what is pinned."""
+    placed = list(arrange(items, policy))
+    placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
+    return merged(placed) if policy.summary_role == "merge" else placed
 
 
 def _runs(connection: Connection, pointer: Pointer, visible: Visible, last: int) -> list[Segment]:

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors clock messages records resources paths mentions todos code_law freshness",
+        "errors clock collector messages records resources paths mentions todos code_law freshness",
         "schema tokens tool_kinds tools excerpts tool_shapes tool_output policy prompts summaries repair formats",
         "transcripts statements places writer_queue engine migrate",
         "lines facts sessions heads history tokenizing compactions rules shortening verdicts",
