@@ -15,10 +15,14 @@ from typing import Any, NamedTuple
 
 Message = dict[str, Any]
 
-COMMANDS = {"exec_command": "cmd"} | dict.fromkeys(("Bash", "bash", "execute_bash", "terminal-execute"), "command")
+COMMANDS = {"exec_command": "cmd", "write_stdin": "chars"} | dict.fromkeys(
+    ("Bash", "bash", "execute_bash", "terminal-execute"), "command"
+)
 """Tools that run commands, and the argument that holds one."""
 PATHS = ("file_path", "filePath", "notebook_path", "path")
 """Arguments that name a file or a folder."""
+PATCH = "*** Begin Patch"
+"""How a patch begins that names its files in lines of their own."""
 HEADINGS = {"Files touched:": "file", "Commands run:": "command", "Errors met:": "error"}
 """The headings in a view under which each kind of fact stands."""
 
@@ -101,7 +105,7 @@ def _met(messages: Iterable[Message], root: str | None) -> Iterator[Fact]:
     for message in messages:
         for call in message.get("tool_calls") or ():
             function = call.get("function", call)
-            waiting[call["id"]] = function["name"], _object(function.get("arguments"))
+            waiting[str(call.get("id"))] = function.get("name", ""), _object(function.get("arguments"))
         if message.get("role") == "tool":
             yield from _of_result(message, *waiting.pop(str(message.get("tool_call_id")), ("", {})), root)
 
@@ -109,8 +113,7 @@ def _met(messages: Iterable[Message], root: str | None) -> Iterator[Fact]:
 def _of_result(message: Message, name: str, arguments: Message, root: str | None) -> Iterator[Fact]:
     text = _text(message.get("content")).strip()
     exit_code = _exit_code(text) if name in COMMANDS else None
-    paths = (arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key])
-    yield from (Fact("file", _path(path, root)) for path in paths)
+    yield from (Fact("file", path) for path in sorted(_path(each, root) for each in _paths(arguments)))
     command = arguments.get(COMMANDS.get(name, ""))
     if isinstance(command, str) and command.strip():
         yield Fact("command", command.strip(), exit_code)
@@ -119,8 +122,20 @@ def _of_result(message: Message, name: str, arguments: Message, root: str | None
 
 
 def _object(arguments: object) -> Message:
+    """Return the arguments of a call by their names; a tool that takes no JSON is given a text."""
     value = json.loads(arguments) if isinstance(arguments, str) and arguments.startswith("{") else arguments
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {"text": value}
+
+
+def _paths(arguments: Message) -> Iterator[str]:
+    """Yield the files that arguments name, else those that a patch among them changes."""
+    named = [arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key]]
+    patches = [text for text in arguments.values() if isinstance(text, str) and PATCH in text]
+    yield from named or (line.split(": ", 1)[1] for text in patches for line in text.splitlines() if _names_file(line))
+
+
+def _names_file(line: str) -> bool:
+    return line.startswith(("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "))
 
 
 def _text(content: object) -> str:
