@@ -10,6 +10,7 @@ from store import Store
 from store.cli import main
 from store.cli.demo import FORK, PARTS, SESSION
 from store.cli.demo_session import NOW, conversation
+from store.context import LAYERS
 
 Output = pytest.CaptureFixture[str]
 
@@ -51,6 +52,16 @@ def test_fork_and_rewind_are_counted_before_and_after(told: str) -> None:
     part = told.partition("4. Fork")[2].partition("5. ")[0]
     heads = re.findall(r"^(before|fork|rewind|undo).* (\d+) messages", part, re.MULTILINE)
     assert heads == [("before", "56"), ("fork", "23"), ("rewind", "32"), ("undo", "56")]
+
+
+def test_a_request_is_shown_by_layers(told: str) -> None:
+    """What each layer takes, the project's rules, and the reminder behind the input."""
+    part = told.partition("6. Request")[2].partition("7. ")[0]
+    tokens = {layer: int(found.replace(",", "")) for layer, found in re.findall(r"^(\w+) +\d+ +([\d,]+)", part, re.M)}
+    assert list(tokens) == [*LAYERS, "together"]
+    assert tokens.pop("together") == sum(tokens.values())
+    assert "code_law   | - Money is counted in cents." in part
+    assert "The user mentioned @src/parcel/rates.py." in part
 
 
 def test_a_compaction_is_shown_and_undone(told: str) -> None:

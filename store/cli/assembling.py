@@ -95,7 +95,7 @@ def context(
     else:
         render.print_json_list(built.messages)
     sys.stdout.flush()
-    render.table(COLUMNS, _rows(built), error=True)
+    render.table(COLUMNS, rows(built), error=True)
 
 
 def _text(path: Path | None) -> str | None:
@@ -119,7 +119,7 @@ def _fields(built: Context) -> dict[str, Any]:
     return {"session": view.session_id, "at": view.at, **{name: getattr(built, name) for name in names}, **facts}
 
 
-def _rows(built: Context) -> list[tuple[Cell, ...]]:
+def rows(built: Context) -> list[tuple[Cell, ...]]:
     """Return each layer and the whole: its messages, its tokens, what rules saved in it, its share."""
     saved = {entry.seq: entry.tokens_saved for entry in built.view.entries if entry.seq is not None}
     rows: list[tuple[Cell, ...]] = []

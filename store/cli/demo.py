@@ -18,7 +18,7 @@ from ..inspection import query
 from ..policy import Policy
 from ..records import View
 from ..store import Store
-from . import asking, compacting, demo_session, render
+from . import asking, assembling, compacting, demo_session, render
 from .looking import raw_tokens
 from .render import Column
 
@@ -27,6 +27,8 @@ SESSION = "demo"
 FORK = "demo-fork"
 FORK_AT, REWIND_TO = 22, 32
 COMPACTING = Policy(name="demo", keep_turns=2)
+LAW = "- Money is counted in cents."
+INPUT = "Does @src/parcel/rates.py keep to it?"
 SUMMARY_LINES = 12
 """Lines of the summary that are shown."""
 
@@ -134,6 +136,16 @@ def summarise(store: Store, _: Path) -> None:
     _line(store, f"undo compaction {done.id}", SESSION)
 
 
+def request(store: Store, folder: Path) -> None:
+    """Assemble a whole request: the project's rules, finished turns in short, the new input with its reminder."""
+    (folder / "CODE_LAW.md").write_text(LAW, "utf-8")
+    built = store.context(SESSION, user_input=INPUT, root=folder, now=demo_session.NOW)
+    render.table(assembling.COLUMNS, assembling.rows(built), width=_width())
+    for piece in (*built.pieces[:2], built.pieces[-1]):
+        said = str(piece.message["content"]).splitlines()
+        render.say("", *(f"  {piece.layer:<10} | {render.one_line(line, WIDTH - 16)}" for line in said))
+
+
 def ask(store: Store, _: Path) -> None:
     """Ask the store a question in SQL."""
     render.say(*(f"  {line}" for line in QUESTION.splitlines()), "")
@@ -154,6 +166,7 @@ PARTS: dict[str, Callable[[Store, Path], None]] = {
     "Why: each replacement has a reason": explain,
     "Fork, rewind, undo: O(1), nothing is lost": move,
     "Compaction: a recorded event, never a loss": summarise,
+    "Request: everything that goes to the model": request,
     "SQL: the read-only console": ask,
     "Verify: the promises, checked": check,
 }
