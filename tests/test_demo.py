@@ -57,7 +57,8 @@ def test_fork_and_rewind_are_counted_before_and_after(told: str) -> None:
 def test_a_request_is_shown_by_layers(told: str) -> None:
     """What each layer takes, the project's rules, and the reminder behind the input."""
     part = told.partition("6. Request")[2].partition("7. ")[0]
-    tokens = {layer: int(found.replace(",", "")) for layer, found in re.findall(r"^(\w+) +\d+ +([\d,]+)", part, re.MULTILINE)}
+    rows = re.findall(r"^(\w+) +\d+ +([\d,]+)", part, re.MULTILINE)
+    tokens = {layer: int(found.replace(",", "")) for layer, found in rows}
     assert list(tokens) == [*LAYERS, "together"]
     assert tokens.pop("together") == sum(tokens.values())
     assert "code_law   | - Money is counted in cents." in part
