@@ -44,5 +44,4 @@ def _preferred(path: Path) -> tuple[bool, str]:
 
 def _text(path: Path) -> str:
     with path.open("rb") as file:
-        text = file.read(LIMIT).decode("utf-8-sig", "replace")
-    return text.replace("\r\n", "\n").replace("\0", "\ufffd").strip()
+        return file.read(LIMIT).decode("utf-8-sig", "replace")

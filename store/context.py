@@ -30,6 +30,7 @@ from .compactions import visible
 from .errors import InvalidValue
 from .facts import measure, turn_start
 from .formats import react
+from .formats.openai import scrubbed
 from .history import read
 from .lines import Pointer
 from .mentions import mentions, remind, reminder
@@ -46,6 +47,9 @@ __all__ = ["LAYERS", "Context", "Piece", "mentions", "remind"]
 
 LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
 """The layers of a request, in their order."""
+
+DEFAULT_FORMAT, REACT = "openai", "react"
+"""Formats of messages are those of views, or one message with the whole request as ReAct text."""
 
 LOOK_BACK = 2_000
 """Positions before the first visible one in which a todo list is looked for."""
@@ -84,6 +88,7 @@ class Piece(NamedTuple):
 class Context(NamedTuple):
     """A request: ``messages`` are clean for the API, ``layers`` the tokens of each layer, ``text`` the same as ReAct.
 
+    With the format ``react``, ``messages`` are one user message: the text.
     ``stable_prefix_tokens`` are as in the request that the store assembled before for the session (0 where there was
     none): what a prompt cache still holds; ``first_changed`` is the index of the first message that differs from it
     (None: none does, or there was none). ``open_turn`` is the position of the user message that is being worked on
@@ -174,7 +179,7 @@ def gather(
     recap: bool = True,
     at: int | None = None,
     now: Now = None,
-    format: str = "openai",  # noqa: A002 - the public name
+    format: str = DEFAULT_FORMAT,  # noqa: A002 - the public name
 ) -> Gathered:
     """Return the view of a session as part of a request, where its current turn begins, and its todo list.
 
@@ -188,12 +193,13 @@ def gather(
     if user_input is not None and (begins is None or answered or not _says(connection, pointer, begins, user_input)):
         begins = None
     over = begins is None and user_input is not None
-    view = built(connection, pointer, policy, last=last, now=given(now), format=known_format(format), turn_over=over)
+    wire = DEFAULT_FORMAT if format == REACT else known_format(format)
+    view = built(connection, pointer, policy, last=last, now=given(now), format=wire, turn_over=over)
     found = _recap(connection, pointer, policy, last, begins or last + 1) if recap else None
     return Gathered(view, begins, answered, found, pointer.project_root)
 
 
-def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> Context:
+def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy, *, format: str) -> Context:  # noqa: A002
     """Return a request from what the caller gave, what the store has, and the rules of the project."""
     role = policy.summary_role if policy.summary_role in ("user", "developer") else "system"
     entries = _entries(gathered)
@@ -218,7 +224,8 @@ def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> Cont
     layers["tools"] += _tools_tokens(tools)
     messages = [piece.message for piece in pieces]
     open_turn = None if gathered.answered else gathered.begins
-    return Context(messages, layers, 0, None, open_turn, tools, pieces, gathered.view)
+    context = Context(messages, layers, 0, None, open_turn, tools, pieces, gathered.view)
+    return context._replace(messages=[{"role": "user", "content": context.text}]) if format == REACT else context
 
 
 def _answers(message: Message) -> bool:
@@ -296,7 +303,7 @@ def _made(layer: str, role: str, content: str | None) -> Iterable[Piece]:
     """Return the message of a layer that is not stored; none where there is nothing to say."""
     if not content or not content.strip():
         return ()
-    message = {"role": role, "content": content}
+    message = {"role": role, "content": scrubbed(content)}
     return (Piece(layer, message, message_tokens(message, estimate)),)
 
 

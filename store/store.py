@@ -240,13 +240,14 @@ class Store:
         ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what is not stored yet
         (None: the last user message is the current input); ``todo_recap`` what is left to do (None: what the last todo
         list says, "": nothing); ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md`` is read
-        anew. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        anew; ``format`` one of a view's, or ``react`` for the whole as one text. Raises SessionNotFound,
+        PositionOutOfRange, InvalidValue.
         """
         asked = contexts.asked(system, tools, user_input, todo_recap)
         gathered = self._gather(session_id, policy, user_input, recap=todo_recap is None, at=at, now=now, format=format)
         law = code_law(gathered.project_root if root is None else root)
         with paused(len(gathered.view.messages)):
-            return self._requests.compared(session_id, contexts.assemble(asked, gathered, law, policy))
+            return self._requests.compared(session_id, contexts.assemble(asked, gathered, law, policy, format=format))
 
     def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
         """Erase a session for good: its messages and all that was derived from them, down to the freed bytes.

@@ -64,6 +64,6 @@ def test_what_cannot_be_read_is_logged(tmp_path: Path, caplog: pytest.LogCapture
 def test_odd_bytes_and_great_length(tmp_path: Path) -> None:
     """Bytes that are no UTF-8 become U+FFFD; no more is read than the limit."""
     write(tmp_path, "CODE_LAW.md", b"\xef\xbb\xbfbad \xff\r\nline\r\n")
-    assert code_law(tmp_path) == "bad \ufffd\nline"
+    assert code_law(tmp_path) == "bad \ufffd\r\nline\r\n"
     write(tmp_path, "CODE_LAW.md", "x" * (LIMIT + 10))
     assert len(code_law(tmp_path)) == LIMIT

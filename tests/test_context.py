@@ -86,7 +86,7 @@ def test_the_layers_stand_in_their_order(store: Store, tmp_path: Path) -> None:
     )
     context = store.context(session_id, "You fix bugs.", "Bash[command]: run it", None, "[1/2] in progress", now=NOW)
     contents = [content for _, content in said(context)]
-    assert contents[:4] == ["You fix bugs.", "stored prompt", "Bash[command]: run it", "Write tests."]
+    assert contents[:4] == ["You fix bugs.", "stored prompt", "Bash[command]: run it", "Write tests.\n"]
     assert contents[4:6] == ["first", "Thought: try"]
     assert len(contents[6]) < len(LONG)
     assert contents[7:] == ["done", "second", "Thought: try", LONG, "[1/2] in progress"]
@@ -321,8 +321,8 @@ def test_every_request_is_valid_and_the_running_turn_whole(
     """Whatever was said, nothing in a request is refused, nothing stored changes, and the running turn is not short."""
     session_id = begun(shared, *line)
     policy = policy.model_copy(update={"tool_output": True, "unanswered": "synthetic", "summary_role": role})
-    options: Any = {"user_input": "new @file"} if new else {}
-    context = shared.context(session_id, "prompt", TOOLS, policy=policy, todo_recap="left", now=NOW, **options)
+    options: Any = {"user_input": "new @file \ud800"} if new else {}
+    context = shared.context(session_id, "prompt \udfff", TOOLS, policy=policy, todo_recap="left", now=NOW, **options)
     assert refusals(context.messages) == []
     assert context.messages[0]["content"].startswith("prompt")
     assert [stored.message for stored in shared.messages(session_id)] == line
@@ -376,6 +376,15 @@ def test_react_text(store: Store) -> None:
             "[tool] ok",
         ]
     )
+
+
+def test_react_as_a_format(store: Store) -> None:
+    """The whole request is one message, for a model that is prompted with a text."""
+    session_id = begun(store, user("why?"), *step(1, "ok"))
+    plain, react = (store.context(session_id, "Think.", TOOLS, format=name) for name in ("openai", "react"))
+    assert react.messages == [user(plain.text)]
+    assert (react.text, react.layers, react.pieces) == (plain.text, plain.layers, plain.pieces)
+    assert react.stable_prefix_tokens == plain.tokens
 
 
 def test_what_was_said_as_react_stays_verbatim(store: Store) -> None:

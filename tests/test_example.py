@@ -168,7 +168,7 @@ def test_the_rules_are_read_anew_when_the_agent_edits_them(requests: list[Reques
     rules = [request.of("code_law")[0]["content"] for request in requests]
     changed = next(place for place, (was, now) in enumerate(pairwise(rules), 1) if was != now)
     assert "every price" not in rules[0].lower()
-    assert {*rules[changed:]} == {f"{rules[0]}\n- Check every price."}
+    assert {*rules[changed:]} == {f"{rules[0]}- Check every price.\n"}
     assert requests[changed].first_changed == [layer for layer, _ in requests[changed].pieces].index("code_law")
     assert requests[changed].stable_prefix_tokens == requests[0].layers["system"] + requests[0].layers["tools"]
 
