@@ -6,17 +6,18 @@ Models' summaries lose nearly all of them, so they are read from the tables and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, or_, select
+from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, or_, select, tuple_
 
 from . import lines
+from .facts import ANSWERS
 from .lines import Pointer, segments_cte
 from .messages import content_text, decode
 from .policy import Policy
 from .rules import of_kind
-from .schema import BIG, messages, tool_calls, tool_kinds, tool_result_paths, tool_results
+from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
 from .summaries import HiddenFact, command_of
 
@@ -26,12 +27,6 @@ _in_run = and_(  # not all of a line at once: joined with its runs, SQLite begin
     _r.c.tree_id == bindparam("tree_id"),
     _r.c.branch == bindparam("branch"),
     _r.c.seq.between(bindparam("first"), bindparam("last")),
-)
-_on_line = and_(
-    _r.c.tree_id == bindparam("tree_id"),
-    _r.c.branch == _walk.c.branch,
-    _r.c.seq.between(_walk.c.first, _walk.c.last),
-    _r.c.seq >= bindparam("first", type_=BIG),
 )
 _kind = func.coalesce(_k.c.kind, literal_column("'other'"))
 RESULTS = Statement(
@@ -69,24 +64,20 @@ RESULTS = Statement(
     .order_by(_r.c.seq)
 )
 """The results of a run that the ledger tells of: output of commands, and errors."""
-_answers = select(_r.c.call_seq, _r.c.call_position).select_from(_walk).join(_r, _on_line).cte("answers")
+_answered = select(_r.c.call_seq, _r.c.call_position).where(_in_run, _r.c.call_seq.is_not(null()))
 UNANSWERED = Statement(
-    select(_c.c.branch, _c.c.seq, _c.c.name, _kind, _c.c.arguments_form, _c.c.arguments)
-    .select_from(_walk)
-    .join(
-        _c,
-        and_(
-            _c.c.tree_id == bindparam("tree_id"),
-            _c.c.branch == _walk.c.branch,
-            _c.c.seq.between(_walk.c.first, _walk.c.last),
-            _c.c.seq >= bindparam("first", type_=BIG),
-        ),
-    )
+    select(_c.c.position, _c.c.branch, _c.c.seq, _c.c.name, _kind, _c.c.arguments_form, _c.c.arguments)
+    .select_from(_c)
     .outerjoin(_k, _k.c.name == _c.c.name)
-    .outerjoin(_answers, and_(_answers.c.call_seq == _c.c.seq, _answers.c.call_position == _c.c.position))
-    .where(_answers.c.call_seq.is_(null()))
+    .where(
+        _c.c.tree_id == bindparam("tree_id"),
+        _c.c.branch == bindparam("branch"),
+        _c.c.seq.between(bindparam("first"), bindparam("last")),
+        tuple_(_c.c.seq, _c.c.position).not_in(_answered),  # not a join, whose answers SQLite may scan for each call
+    )
     .order_by(_c.c.seq, _c.c.position)
 )
+"""The calls of a run that nothing in it answers."""
 PATHS = Statement(
     select(_p.c.path, _r.c.tool_name, _kind)
     .select_from(_r)
@@ -135,8 +126,7 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, first
     for path, tool_name, kind in (row for run in runs for row in PATHS.rows(connection, **run)):
         found = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
         files[path] = next((each for each in CHANGES if each in found), found[1])
-    line = {"tree_id": pointer.tree_id, "branch": pointer.branch, "start": 1, "first": first, "last": last}
-    unanswered = [_kinded(row, policy) for row in UNANSWERED.rows(connection, **line)]
+    unanswered = [_kinded(row, policy) for row in _unanswered(connection, runs)]
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
     return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]
@@ -149,6 +139,17 @@ def began(connection: Connection, pointer: Pointer, first: int, last: int) -> in
         if row:
             return int(row[0])
     return None
+
+
+def _unanswered(connection: Connection, runs: list[dict[str, int]]) -> Iterable[Row]:
+    """Return the calls that no run of a line answers, neither their own nor a later one."""
+    waiting: dict[Row, Row] = {}
+    for run in runs:
+        for answered in ANSWERS.rows(connection, **run) if waiting else ():
+            waiting.pop(answered, None)
+        for position, *call in UNANSWERED.rows(connection, **run):
+            waiting[call[1], position] = tuple(call)
+    return waiting.values()
 
 
 def _kinded(row: Row, policy: Policy) -> Row:

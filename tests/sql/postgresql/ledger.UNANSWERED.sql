@@ -1,16 +1,5 @@
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS 
-(SELECT branches.branch AS branch, branches.parent_branch AS parent_branch, branches.parent_position + 1 AS first, %(last)s::BIGINT AS last 
-FROM branches 
-WHERE branches.tree_id = %(tree_id)s::BIGINT AND branches.branch = %(branch)s::BIGINT UNION ALL SELECT parents.branch AS branch, parents.parent_branch AS parent_branch, parents.parent_position + 1 AS anon_1, CASE WHEN (walk.first <= %(last)s::BIGINT) THEN walk.first - 1 ELSE %(last)s::BIGINT END AS anon_2 
-FROM branches AS parents JOIN walk ON parents.branch = walk.parent_branch 
-WHERE parents.tree_id = %(tree_id)s::BIGINT AND walk.first > %(start)s::BIGINT), 
-segments AS 
-(SELECT walk.branch AS branch, CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END AS first, walk.last AS last 
-FROM walk 
-WHERE CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END <= walk.last), 
-answers AS 
-(SELECT tool_results.call_seq AS call_seq, tool_results.call_position AS call_position 
-FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last AND tool_results.seq >= %(first)s::BIGINT)
- SELECT tool_calls.branch, tool_calls.seq, tool_calls.name, coalesce(tool_kinds.kind, 'other') AS coalesce_1, tool_calls.arguments_form, tool_calls.arguments 
-FROM segments JOIN tool_calls ON tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = segments.branch AND tool_calls.seq BETWEEN segments.first AND segments.last AND tool_calls.seq >= %(first)s::BIGINT LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name LEFT OUTER JOIN answers ON answers.call_seq = tool_calls.seq AND answers.call_position = tool_calls.position 
-WHERE answers.call_seq IS NULL ORDER BY tool_calls.seq, tool_calls.position
+SELECT tool_calls.position, tool_calls.branch, tool_calls.seq, tool_calls.name, coalesce(tool_kinds.kind, 'other') AS coalesce_1, tool_calls.arguments_form, tool_calls.arguments 
+FROM tool_calls LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name 
+WHERE tool_calls.tree_id = %(tree_id)s::BIGINT AND tool_calls.branch = %(branch)s::BIGINT AND tool_calls.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT AND ((tool_calls.seq, tool_calls.position) NOT IN (SELECT tool_results.call_seq, tool_results.call_position 
+FROM tool_results 
+WHERE tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = %(branch)s::BIGINT AND tool_results.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT AND tool_results.call_seq IS NOT NULL)) ORDER BY tool_calls.seq, tool_calls.position
