@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, cast, func, literal_column, null, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
@@ -219,6 +219,16 @@ def _saves(placeholder: str, of: CTE = _ranked) -> ColumnElement[bool]:
     return or_(_number("min_saving") == _zero, saving >= _number("min_saving"))
 
 
+def _is_finished(of: CTE) -> ColumnElement[bool]:
+    """Tell of a result whether its short form is enough."""
+    return and_(
+        _is("tool_output"),
+        of.c.seq < _number("running_from"),
+        or_(of.c.is_error == _zero, _number("errors_stay") == _zero),
+        of.c.is_pending == _zero,
+    )
+
+
 _ripe = _is_ripe(_ranked)
 _old = _ranked.c.at < _number("old_before")
 _kept = _ranked.c.nth <= _number("terminal_keep")
@@ -228,12 +238,10 @@ _stale_read = or_(
     and_(_is("batch_any"), _files.c.any_stale == _one),
 )
 _output = and_(_is("terminal"), _ranked.c.is_terminal == _one)
-_finished = and_(_is("tool_output"), _ranked.c.seq < _number("running_from"))
-_spared = and_(_ranked.c.is_error == _one, _is("errors_stay"))
 _says = {
     "terminal": and_(_output, _ripe, ~_kept, _old, _ranked.c.length > _zero, _saves("terminal_placeholder")),
     "file_read": and_(_is("file_read"), _ranked.c.is_read == _one, _ripe, _stale_read, _saves("file_read_placeholder")),
-    "tool_output": and_(_finished, ~_spared, _ranked.c.is_pending == _zero),
+    "tool_output": _is_finished(_ranked),
     "error": _ranked.c.is_error == _one,
     "pending": _ranked.c.is_pending == _one,
     "undated": _ranked.c.at.is_(None),
@@ -255,6 +263,7 @@ VERDICTS = Statement(
         _ranked.c.size,
         _ranked.c.tool_name,
         _ranked.c.kind,
+        _ranked.c.branch,
     )
     .select_from(_ranked)
     .outerjoin(_files, _files.c.seq == _ranked.c.seq)
@@ -268,6 +277,7 @@ _lean = _judge(
     select(
         _r.c.branch,
         _r.c.seq,
+        _r.c.tool_name,
         _r.c.at,
         _r.c.status,
         _r.c.exit_code,
@@ -300,20 +310,21 @@ _is_output = and_(
     _no_slot,
     _saves("terminal_placeholder", _lean),
 )
-_is_old_read = and_(
-    _is_ripe(_lean),
+_is_old_read = and_(  # of what counts as a read, which is neither an error nor pending, and dated
+    _is("file_read"),
+    _lean.c.seq < _number("protected_from"),
     or_(_is("batch_any"), _lean.c.paths_complete == _one),
     _saves("file_read_placeholder", _lean),
 )
-_again = (
+_lean_reads = (  # apart from the ranks: their sort carries what it is given, not what that is computed of
     select(
         _lean.c.seq,
-        case(
-            (and_(_is("sniff"), _is_output), _zero), (_is_old_read, _tokens - _number("file_read_tokens")), else_=_zero
-        ).label("saving"),
-        func.sum(case((_p.c.path.is_(None), _zero), (_is("dedupe"), _one), else_=_p.c.mentions))
-        .over(partition_by=_p.c.path, order_by=(_lean.c.at.desc(), _lean.c.seq.desc()), rows=(None, 0))
-        .label("nth"),
+        _lean.c.at,
+        _p.c.path,
+        case((_p.c.path.is_(None), _zero), (_is("dedupe"), _one), else_=_p.c.mentions).label("mentions"),
+        case((and_(_is("sniff"), _is_output), null()), (_is_old_read, _tokens - _number("file_read_tokens"))).label(
+            "saving"
+        ),
     )
     .select_from(_lean)
     .outerjoin(  # not an inner join, which SQLite would begin with the paths of the whole tree
@@ -321,11 +332,22 @@ _again = (
         and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _lean.c.branch, _p.c.seq == _lean.c.seq),
     )
     .where(_is_read(_lean))
-    .cte("again")
+    .cte("lean_reads")
 )
+_again = select(
+    _lean_reads.c.seq,
+    _lean_reads.c.saving,
+    func.sum(_lean_reads.c.mentions)
+    .over(
+        partition_by=_lean_reads.c.path,
+        order_by=(_lean_reads.c.at.desc(), _lean_reads.c.seq.desc()),
+        rows=(None, 0),
+    )
+    .label("nth"),
+).cte("again")
 _nth = case((_is("batch_any"), func.max(_again.c.nth)), else_=func.min(_again.c.nth))
 _old_reads = (
-    select(func.max(_again.c.saving).label("saving"))
+    select(_again.c.seq, func.max(_again.c.saving).label("saving"))
     .group_by(_again.c.seq)
     .having(_nth > _number("file_read_keep"))
     .cte("old_reads")
@@ -348,6 +370,18 @@ OUTPUT_SAVED = Statement(select(_total(_tokens - _number("terminal_tokens"))).wh
 """About how many tokens the terminal rule saves."""
 READS_SAVED = Statement(select(_total(_old_reads.c.saving)))
 """About how many tokens the file-read rule saves of what the terminal rule leaves."""
+OLD_READS = Statement(
+    select(_old_reads.c.seq, cast(_old_reads.c.saving, BIG)).where(_old_reads.c.saving.is_not(null()))
+)
+"""What the file-read rule replaces of what the terminal rule leaves, and about how many tokens that saves."""
+FINISHED = Statement(
+    select(_lean.c.branch, _lean.c.seq, _lean.c.tool_name, tool_kinds.c.kind, _lean.c.length, _lean.c.size)
+    .select_from(_lean)
+    .outerjoin(tool_kinds, tool_kinds.c.name == _lean.c.tool_name)
+    .where(case((_is_output, _zero), else_=_one) == _one, _is_finished(_lean))
+)
+"""The results whose short form is enough, where neither the terminal rule nor the file-read rule replaces them: of the
+latter it knows nothing, and the kinds are those of the table."""
 READS = Statement(
     select(_reads.c.seq, _reads.c.path, _reads.c.start_line, _reads.c.end_line, _reads.c.contiguous).order_by(
         _reads.c.at.desc(), _reads.c.seq.desc()

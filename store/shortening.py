@@ -7,13 +7,14 @@ kept in memory: a check then reads narrow rows only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from . import lines, rules
-from .lines import Pointer
+from . import rules
 from .messages import content_text, decode
 from .policy import Kind, Policy
 from .schema import messages
@@ -40,6 +41,8 @@ CONTENTS = Statement(
 class Result(NamedTuple):
     """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
 
+    tree_id: int
+    branch: int
     seq: int
     tool_name: str | None
     kind: Kind | None
@@ -52,7 +55,8 @@ class _Short(NamedTuple):
     tokens: int
 
 
-_remembered: dict[tuple[int, int, Result], _Short | None] = {}
+_UNKNOWN = _Short(-1, 0)
+_remembered: dict[Result, _Short | None] = {}
 
 
 def short_form(content: object, tool_name: str | None, kind: Kind | None, *, min_saving: int = 0) -> str | None:
@@ -64,36 +68,37 @@ def short_form(content: object, tool_name: str | None, kind: Kind | None, *, min
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
 
-def short_savings(
-    connection: Connection, pointer: Pointer, policy: Policy, results: Iterable[Result]
-) -> dict[int, int]:
+def short_savings(connection: Connection, policy: Policy, results: Iterable[Result]) -> dict[int, int]:
     """Return about how many tokens the short form of each result saves, by position; none where it is not shorter."""
-    wanted = {result.seq: result for result in results}
-    saved: dict[int, int] = {}
-    for run in lines.segments(connection, pointer, min(wanted, default=1), max(wanted, default=0)):
-        there = {seq: result for seq, result in wanted.items() if run.first <= seq <= run.last}
-        for seq, short in _measured(connection, pointer.tree_id, run, there).items():
-            length, size = there[seq].length, there[seq].size
-            if short and length - short.length >= max(1, policy.min_saving):
-                saved[seq] = estimate_size(length, size) - short.tokens
-    return saved
+    least = max(1, policy.min_saving)
+    return {
+        result.seq: estimate_size(result.length, result.size) - short.tokens
+        for result, short in _measured(connection, results).items()
+        if short and result.length - short.length >= least
+    }
 
 
-def _measured(
-    connection: Connection, tree_id: int, run: lines.Segment, there: dict[int, Result]
-) -> dict[int, _Short | None]:
-    """Return how long the short form of each result of a run is, reading what is not known yet."""
-    keys = {seq: (tree_id, run.branch, result) for seq, result in there.items()}
-    unknown = [seq for seq, key in keys.items() if key not in _remembered]
-    known = {seq: _remembered[key] for seq, key in keys.items() if key in _remembered}
+def _measured(connection: Connection, results: Iterable[Result]) -> dict[Result, _Short | None]:
+    """Return how long the short form of each result is, reading what is not known yet."""
+    shorts = {result: _remembered.get(result, _UNKNOWN) for result in results}
+    unknown = [result for result, short in shorts.items() if short is _UNKNOWN]
     if unknown:
-        rows = CONTENTS.rows(connection, tree_id=tree_id, **run._asdict(), wanted=json.dumps(unknown))
-        fresh = {seq: _measure(form, content, there[seq]) for seq, form, content in rows}
+        fresh = dict(_read(connection, unknown))
         while _remembered and len(_remembered) + len(fresh) > REMEMBERED:
             _remembered.pop(next(iter(_remembered)), None)
-        _remembered.update((keys[seq], short) for seq, short in fresh.items())
-        known |= fresh
-    return known
+        _remembered.update(fresh)
+        shorts |= fresh
+    return shorts
+
+
+def _read(connection: Connection, results: list[Result]) -> Iterator[tuple[Result, _Short | None]]:
+    """Yield results with the length of their short form, a branch at a time."""
+    place = attrgetter("tree_id", "branch")
+    for (tree_id, branch), there in groupby(sorted(results, key=place), key=place):
+        wanted = {result.seq: result for result in there}
+        values = {"first": min(wanted), "last": max(wanted), "wanted": json.dumps([*wanted])}
+        for seq, form, content in CONTENTS.rows(connection, tree_id=tree_id, branch=branch, **values):
+            yield wanted[seq], _measure(form, content, wanted[seq])
 
 
 def _measure(form: str | None, content: str | None, result: Result) -> _Short | None:

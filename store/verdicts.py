@@ -12,7 +12,7 @@ from .compactions import NEVER, Visible
 from .facts import turn_moment, turn_start
 from .lines import Pointer
 from .policy import Kind, Policy
-from .rules import OUTPUT_SAVED, READS, READS_SAVED, SLOTLESS, VERDICTS
+from .rules import FINISHED, OLD_READS, OUTPUT_SAVED, READS, READS_SAVED, SLOTLESS, VERDICTS
 from .shortening import Result, short_savings
 from .statements import Row
 from .tokens import estimate, estimate_size
@@ -30,11 +30,7 @@ class Verdict(NamedTuple):
     size: int
     tool_name: str | None
     kind: Kind | None
-
-    @property
-    def result(self) -> Result:
-        """What the narrow rows know of the result."""
-        return Result(self.seq, self.tool_name, self.kind, self.length, self.size)
+    branch: int
 
 
 WHOLE = ("terminal", "file_read")
@@ -91,26 +87,46 @@ def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Vis
     """Return about how many tokens the rules save on a line."""
     if not any(getattr(policy, rule) for rule in RULES) or (policy.clearing == "batched" and not visible.cleared):
         return 0
-    if policy.range_aware or policy.tool_output or policy.clearing == "batched":
+    if policy.range_aware or policy.clearing == "batched":
         found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now)
         return sum(savings(connection, pointer, policy, found).values())
     values = _values(connection, pointer, policy, visible, pointer.head, now)
     slotless = SLOTLESS.row(connection, **values) if policy.terminal else None
     values["slot_at"], values["slot_seq"] = slotless or (None, None)
-    rows = [OUTPUT_SAVED.row(connection, **values)] if slotless else []
-    rows += [READS_SAVED.row(connection, **values)] if policy.file_read else []
-    return sum(int(row[0]) for row in rows if row)
+    total = _sum(OUTPUT_SAVED.row(connection, **values)) if slotless else 0
+    if not policy.tool_output:
+        return total + (_sum(READS_SAVED.row(connection, **values)) if policy.file_read else 0)
+    old_reads = dict[int, int](OLD_READS.rows(connection, **values) if policy.file_read else ())
+    finished = [
+        Result(pointer.tree_id, branch, seq, name, policy.tool_kinds.get(name, kind), length, size)
+        for branch, seq, name, kind, length, size in FINISHED.rows(connection, **values)
+        if seq not in old_reads
+    ]
+    return total + sum(old_reads.values()) + sum(short_savings(connection, policy, finished).values())
+
+
+def _sum(row: Row | None) -> int:
+    assert row is not None
+    return int(row[0])
 
 
 def savings(connection: Connection, pointer: Pointer, policy: Policy, found: dict[int, Verdict]) -> dict[int, int]:
     """Return about how many tokens each replacement saves, by position; what has no shorter form is not replaced."""
-    shortened = [verdict.result for verdict in found.values() if verdict.rule == "tool_output"]
-    placed = {
-        seq: estimate_size(verdict.length, verdict.size) - estimate(placeholder(verdict, policy))
-        for seq, verdict in found.items()
-        if verdict.rule in WHOLE
+    placeholders = {
+        "terminal": estimate(policy.terminal_placeholder),
+        "file_read": estimate(policy.file_read_placeholder),
     }
-    return placed | short_savings(connection, pointer, policy, shortened)
+    placed = {
+        seq: estimate_size(verdict.length, verdict.size) - placeholders[verdict.rule]
+        for seq, verdict in found.items()
+        if verdict.rule in placeholders
+    }
+    shortened = [
+        Result(pointer.tree_id, verdict.branch, seq, verdict.tool_name, verdict.kind, verdict.length, verdict.size)
+        for seq, verdict in found.items()
+        if verdict.rule == "tool_output"
+    ]
+    return placed | short_savings(connection, policy, shortened)
 
 
 def placeholder(verdict: Verdict, policy: Policy) -> str:

@@ -225,6 +225,8 @@ HOT = {
     "rules.SLOTLESS": ["branches", "parents", "tool_results"],
     "rules.OUTPUT_SAVED": ["branches", "parents", "tool_results"],
     "rules.READS_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "rules.OLD_READS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "rules.FINISHED": ["branches", "parents", "tool_results"],
     "planning.SPANNING": ["branches", "parents", "tool_results"],
     "planning.NEXT_USER": ["branches", "parents", "message_facts"],
     "tokenizing.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
@@ -243,7 +245,8 @@ def test_hot_statements_search(opened: Store, name: str) -> None:
 
 
 RANGES = dict.fromkeys(
-    ("history.MESSAGES", "history.CALLS", "view.VISIBLE", "ledger.RESULTS", "ledger.PATHS"), "seq>? AND seq<?"
+    ("history.MESSAGES", "history.CALLS", "view.VISIBLE", "ledger.RESULTS", "ledger.UNANSWERED", "ledger.PATHS"),
+    "seq>? AND seq<?",
 )
 
 
@@ -258,7 +261,9 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(("name", "join"), [("rules.READS_SAVED", " LEFT-JOIN"), ("rules.VERDICTS", "")])
+@pytest.mark.parametrize(
+    ("name", "join"), [("rules.READS_SAVED", " LEFT-JOIN"), ("rules.OLD_READS", " LEFT-JOIN"), ("rules.VERDICTS", "")]
+)
 def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, join: str) -> None:
     """A planner that begins with the paths, or takes a range of them for each read, would walk far too many."""
     (named,) = (each for each in STATEMENTS if each.name == name)
