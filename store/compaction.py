@@ -13,10 +13,11 @@ from sqlalchemy import Connection
 from . import lines
 from .budget import Budget, as_viewed, budget, last_usage, triggered, view_tokens
 from .clock import Now, given
+from .collector import paused
 from .compactions import Standing, active, history, records, sent
 from .errors import CompactionError, InvalidValue
 from .facts import turn_start
-from .history import read
+from .fitting import hidden
 from .ledger import began, hidden_facts
 from .lines import Pointer
 from .messages import encode
@@ -25,7 +26,7 @@ from .policy import Policy
 from .prompts import load
 from .recording import RUNNING, Job, Result, end_record, insert_record, keep_summary, recorded
 from .records import Compaction, StoredMessage
-from .summaries import Fitted, fit, ledger, rendered
+from .summaries import ledger, rendered
 from .tokens import estimate, message_tokens
 from .verdicts import savings, verdicts
 
@@ -66,31 +67,23 @@ def prepare(
     todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if todo.nothing:
         return _answer(pointer, policy, "nothing", todo.nothing, moment)
-    messages = _hidden(connection, session_id, todo)
-    fitted = Fitted("", len(messages)) if whole else _fitted(messages, policy)
-    for boundary in (policy.boundary, "group"):
-        if fitted.messages_shown == len(messages):
-            break
-        reach = messages[fitted.messages_shown].seq - todo.first if fitted.messages_shown else 0
-        less = policy.model_copy(update={"boundary": boundary})
-        smaller = plan(connection, pointer, less, cost.shown, tokens=cost.tokens, reach=reach)
-        if not smaller.nothing:
-            todo, messages = smaller, [each for each in messages if each.seq <= smaller.last]
-            fitted = _fitted(messages, policy)
-    if fitted.messages_shown < len(messages):
-        return _answer(pointer, policy, "nothing", "its first messages are longer than a transcript may be", moment)
-    fold = policy.previous_summary == "fold" and cost.shown.summaries
-    previous = cost.shown.summaries[-1] if fold else None
-    untold = max((each.last for each in cost.shown.summaries if each != previous), default=0) + 1
-    return Job(
-        plan=todo,
-        holder=_holder(connection, pointer, todo.last),
-        messages=messages,
-        transcript=fitted.transcript,
-        previous=previous,
-        facts=ledger(hidden_facts(connection, pointer, policy, untold, todo.last), policy.facts_chars),
-        times=_times(connection, pointer, messages, previous),
-    )
+    with paused(todo.messages):
+        todo, messages, transcript = hidden(connection, pointer, policy, cost, todo, whole=whole)
+        if transcript is None:
+            too_long = "its first messages are longer than a transcript may be"
+            return _answer(pointer, policy, "nothing", too_long, moment)
+        fold = policy.previous_summary == "fold" and cost.shown.summaries
+        previous = cost.shown.summaries[-1] if fold else None
+        untold = max((each.last for each in cost.shown.summaries if each != previous), default=0) + 1
+        return Job(
+            plan=todo,
+            holder=_holder(connection, pointer, todo.last),
+            messages=messages,
+            transcript=transcript,
+            previous=previous,
+            facts=ledger(hidden_facts(connection, pointer, policy, untold, todo.last), policy.facts_chars),
+            times=_times(connection, pointer, messages, previous),
+        )
 
 
 def check_reason(reason: str) -> None:
@@ -229,14 +222,6 @@ def clear(
         created_at=moment,
     )
     return recorded(connection, pointer, number)
-
-
-def _hidden(connection: Connection, session_id: str, todo: Plan) -> list[StoredMessage]:
-    return [each for each in read(connection, session_id, todo.first, todo.last) if each.seq not in todo.pinned]
-
-
-def _fitted(messages: list[StoredMessage], policy: Policy) -> Fitted:
-    return fit([each.message for each in messages], max_chars=policy.transcript_max_chars)
 
 
 def _times(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from conversations import NOW
 
 from benchmarks.refusals import refusals
-from store import AsyncStore, Policy, Store
+from store import AsyncStore, Policy, Store, StoredMessage, fitting
 from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreError
+from store.history import read as stored
 from store.summaries import FileChange, KeyAction, Summary, SummaryRequest
 
 Message = dict[str, Any]
@@ -956,3 +958,35 @@ def test_no_policy_of_impossible_values() -> None:
     for wrong in ({"keep_turns": 0}, {"trigger_ratio": 1.1}, {"trigger_ratio": 0.0}, {"boundary": "message"}):
         with pytest.raises(InvalidPolicy, match=next(iter(wrong))):
             Policy(**wrong)
+
+
+# --- long ranges ------------------------------------------------------------------------------------------------------
+
+
+def test_no_more_is_read_than_a_transcript_may_have_room_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the range, reading ends where the transcript is full; all that it shows is what is hidden."""
+    session_id = begun(store, chat(3000))
+    read: list[int] = []
+
+    def noting(connection: Any, name: str, start: int, stop: int) -> list[StoredMessage]:
+        read.append(stop)
+        return stored(connection, name, start, stop)
+
+    monkeypatch.setattr(fitting, "stored", noting)
+    asked: list[SummaryRequest] = []
+    policy = Policy(keep_messages=2, transcript_max_chars=10_000)
+    made = store.compact(session_id, policy, lambda request: asked.append(request) or "short")
+    assert made.hidden
+    assert read == [fitting.READ_AT_ONCE]
+    assert len(asked[0].messages) == made.hidden[1] < 200
+    assert f"消息 {made.hidden[1] - 1} " in asked[0].transcript
+
+
+def test_a_hosts_summarizer_has_its_garbage_collected(store: Store) -> None:
+    """The collector is paused for our own work on many messages, not for that of others."""
+    session_id = begun(store, chat(1500))
+    collected: list[bool] = []
+    policy = Policy(keep_messages=2)
+    assert store.compact(session_id, policy, lambda request: collected.append(gc.isenabled()) or "short").hidden
+    assert collected == [True]
+    assert gc.isenabled()

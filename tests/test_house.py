@@ -23,7 +23,7 @@ FLOORS = [
         "schema tokens tool_kinds tools excerpts tool_shapes tool_output policy prompts summaries repair formats",
         "transcripts statements places writer_queue engine migrate",
         "lines facts sessions heads history tokenizing compactions rules shortening verdicts",
-        "planning budget prefix view summarizers ledger recording compaction compacting",
+        "planning budget prefix view summarizers ledger recording fitting compaction compacting",
         "context statistics console inspection erasure invariants verifying",
         "store",
         "importing simulation",

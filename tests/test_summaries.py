@@ -172,6 +172,16 @@ def test_a_group_too_large_for_any_prompt_says_so() -> None:
     assert fit([assistant("", "x"), *[{"role": "tool", "content": "r"}] * 50], max_chars=100) == ("", 0)
 
 
+def test_no_more_is_taken_than_it_takes_to_see_that_it_is_full() -> None:
+    """What stands behind has no room whatever it is, so it is not even asked for: only up to the first group's end."""
+    group = [assistant("", "x"), *[{"role": "tool", "content": "r"}] * 50]
+    messages = [*[user("u" * 500) for _ in range(1000)], *group]
+    for long, limit, most in ((messages, 12_000, 120), ([*group, *messages], 100, len(group) + 1)):
+        rest = iter(long)
+        assert fit(rest, max_chars=limit) == fit(long, max_chars=limit)
+        assert len(long) - len([*rest]) <= most
+
+
 @settings(max_examples=60)
 @given(MESSAGES, st.integers(0, 600), st.integers(0, 60), st.integers(0, 60))
 def test_a_fitted_transcript_keeps_its_word(messages: list[Message], max_chars: int, text: int, result: int) -> None:

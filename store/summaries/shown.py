@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from typing import NamedTuple
 
 from ..messages import Message
@@ -54,7 +54,7 @@ def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -
 
 
 def fit(
-    messages: Sequence[Message],
+    messages: Iterable[Message],
     limits: TranscriptLimits = LIMITS,
     max_chars: int = 12_000,
     *,
@@ -65,14 +65,14 @@ def fit(
     Messages are shortened alike, as little as possible, down to `FLOOR`; then only the first ones are shown, as many
     as fit. ``ends``, ascending, are the numbers of messages after which a range may end; by default the ends of whole
     groups, a call with its results. The first end alone goes below the floor; where not even its labels fit,
-    ``messages_shown`` is 0.
+    ``messages_shown`` is 0. Of many messages no more are taken than it needs to see that the rest does not fit.
     """
-    pieces = [_pieces(message) for message in messages]
-    count, low = len(messages), min(FLOOR, limits.text)
-    sizes = _sizes(pieces, _scaled(limits, low))
+    low = min(FLOOR, limits.text)
+    taken, pieces, sizes = _taken(messages, _scaled(limits, low), max_chars, ends)
+    count = len(taken)
     if sizes[count] > max_chars:
-        ends = group_ends(messages) if ends is None else ends
-        fitting = [end for end in ends if sizes[end] <= max_chars]
+        ends = group_ends(taken) if ends is None else ends
+        fitting = [end for end in ends if end <= count and sizes[end] <= max_chars]
         count, low = (fitting[-1], low) if fitting else (next(iter(ends), 0), min(len(ELLIPSIS), low))
     caps, size = range(low, limits.text + 1), _sizer(pieces[:count])
     fits = bisect_right(caps, max_chars, key=lambda cap: size(_scaled(limits, cap)))
@@ -116,13 +116,30 @@ def _written(pieces: Iterable[list[_Piece]], limits: TranscriptLimits) -> str:
     )
 
 
-def _sizes(pieces: list[list[_Piece]], limits: TranscriptLimits) -> list[int]:
-    """Return the length of the transcript of the first 0, 1, 2 … messages."""
-    lengths = (
-        sum(len(piece.before) + min(len(piece.text), _limit(piece, limits)) + len(piece.after) for piece in each)
-        for each in pieces
-    )
-    return list(accumulate(lengths, initial=0))
+def _taken(
+    messages: Iterable[Message], limits: TranscriptLimits, max_chars: int, ends: Sequence[int] | None
+) -> tuple[list[Message], list[list[_Piece]], list[int]]:
+    """Return messages until they do not fit and the first end is known, their pieces, and their length 0, 1, 2 … long.
+
+    All that fit are among them, and the first that does not, since lengths only grow.
+    """
+    first = ends[0] if ends else None
+    taken: list[Message] = []
+    pieces: list[list[_Piece]] = []
+    sizes = [0]
+    for message in messages:
+        if first is None and taken and message.get("role") not in RESULT_ROLES:
+            first = len(taken)
+        if first is not None and len(taken) >= first and sizes[-1] > max_chars:
+            break
+        taken.append(message)
+        pieces.append(_pieces(message))
+        sizes.append(sizes[-1] + sum(map(_length, pieces[-1], repeat(limits))))
+    return taken, pieces, sizes
+
+
+def _length(piece: _Piece, limits: TranscriptLimits) -> int:
+    return len(piece.before) + min(len(piece.text), _limit(piece, limits)) + len(piece.after)
 
 
 def _sizer(pieces: list[list[_Piece]]) -> Callable[[TranscriptLimits], int]:
