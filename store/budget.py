@@ -138,6 +138,9 @@ def check(
     planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
+    vain = tried_in_vain(connection, pointer, policy, cost.known, planned)
+    if vain:
+        return Check(overflow, False, total, 0, f"{why}; {vain}")
     viewed = as_viewed(connection, pointer, policy, cost, planned, given(now))
     if viewed.tokens_hidden <= message_tokens(sent("", None, policy), estimate):
         few = f"{viewed.tokens_hidden} tokens do not pay for a summary"
@@ -191,10 +194,27 @@ def holds_back(
     return None
 
 
+def tried_in_vain(
+    connection: Connection, pointer: Pointer, policy: Policy, known: list[Record], planned: Plan
+) -> str | None:
+    """Return why a plan is not tried: in this turn what came of it by this policy was rejected for its size."""
+    same = [record for record in known if _was_rejected(record, policy, planned)]
+    if not same or same[-1].head < turn_start(connection, pointer, pointer.head):
+        return None
+    what = f"compaction {same[-1].compaction}, which was rejected for its size"
+    return f"no more could be hidden than by {what}; waiting for more messages or the next turn"
+
+
 def savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save (A3.14)."""
     longest = policy.summary_max_chars + policy.facts_chars
     return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
+
+
+def _was_rejected(record: Record, policy: Policy, planned: Plan) -> bool:
+    """Tell a compaction of the same positions rejected for its size: no other rejected one has a first kept."""
+    at = (record.outcome, record.policy, record.first_kept)
+    return at == ("rejected", policy.name, planned.last + 1)
 
 
 def _stayed_above(record: Record, policy: Policy, window: int, added: int) -> bool:

@@ -68,6 +68,7 @@ def prepare(
     if todo.nothing:
         return _answer(pointer, policy, "nothing", todo.nothing, moment)
     with paused(todo.messages):
+        sought = todo.last
         todo, messages, transcript = hidden(connection, pointer, policy, cost, todo, whole=whole)
         if transcript is None:
             too_long = "its first messages are longer than a transcript may be"
@@ -77,6 +78,7 @@ def prepare(
         untold = max((each.last for each in cost.shown.summaries if each != previous), default=0) + 1
         return Job(
             plan=todo,
+            sought=sought,
             holder=_holder(connection, pointer, todo.last),
             messages=messages,
             transcript=transcript,
@@ -272,7 +274,8 @@ def _apply(
     bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
     problem = _too_much(policy, cost, result, messages=messages, after=after, bare=bare, added=added)
     if problem:
-        return end_record(connection, pointer, number, outcome="rejected", error=problem)
+        kept = job.sought + 1
+        return end_record(connection, pointer, number, outcome="rejected", error=problem, first_kept=kept)
     summary = keep_summary(connection, pointer, job, result.summary, text, tokens, moment)
     return end_record(
         connection,

@@ -67,10 +67,12 @@ NEWEST_SUMMARY = Statement(
 class Job(NamedTuple):
     """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position.
 
+    ``sought`` is the last position that the policy would hide if a transcript had room for everything.
     ``times`` are the first and last moment (ms) of what the summary will stand for, the earlier summary's included.
     """
 
     plan: Plan
+    sought: int
     holder: int
     messages: list[StoredMessage]
     transcript: str

@@ -133,7 +133,8 @@ class Compaction(NamedTuple):
     failed of. A result is ``rejected`` where it no longer fits the line, makes the view no smaller, or leaves it at the
     policy's trigger though without the summary's text it would be below; where not even that would do, it is progress
     and applied. ``reason``: ``llm_call``, ``tool_execution`` or ``manual`` (S3.12). ``hidden``: first and last
-    position; tokens are estimates of the view before and after, without what repairs make up.
+    position; ``first_kept``: the first one behind them, also where they were rejected for their size; tokens are
+    estimates of the view before and after, without what repairs make up.
     """
 
     id: int | None

@@ -186,8 +186,7 @@ def test_what_stays_above_the_trigger_and_need_not_is_rejected(store: Store, on_
         assert str(number) in str(made.error)
     assert store.view(session_id).messages == chat(60)
     assert store.check(session_id, chosen).tokens == tokens
-    made = store.compact_if_needed(session_id, chosen, worded(99 - FRAMING_TOKENS))
-    assert made is not None
+    made = store.compact(session_id, chosen, worded(99 - FRAMING_TOKENS))
     assert (made.outcome, made.tokens_after) == ("applied", limit - 1)
 
 
@@ -207,10 +206,10 @@ def test_what_no_summary_brings_below_the_trigger_is_progress(store: Store) -> N
 def test_the_trigger_is_that_of_the_window_and_the_input_it_was_checked_with(store: Store) -> None:
     """Not of the policy's own window where the check named another; a compaction by hand knows the policy's alone."""
     window = {"trigger_ratio": 0.5, "context_window": 1_000_000, "facts_chars": 0}
-    session_id = begun(store, chat(60))
-    _, kept = half(store, session_id)
+    _, kept = half(store, begun(store, chat(60)))
     asked = {"max_tokens": 2 * kept + 200, "user_input": "x" * 90}
     for tokens, outcome in ((70 - FRAMING_TOKENS, "rejected"), (69 - FRAMING_TOKENS, "applied")):
+        session_id = begun(store, chat(60))
         made = store.compact_if_needed(session_id, policy("abort", **window), worded(tokens), **asked)
         assert made is not None
         assert made.outcome == outcome
@@ -232,16 +231,49 @@ def test_a_notice_is_never_too_long_for_the_trigger(store: Store) -> None:
     assert made.tokens_after >= kept + 10  # type: ignore[operator]
 
 
-def test_summaries_too_long_count_as_failures(store: Store) -> None:
-    """Nobody is asked again and again in one turn."""
+def test_what_was_rejected_for_its_size_is_not_tried_again(store: Store) -> None:
+    """Until there is more to hide, or a new turn, or another policy; who asks by hand is not held back."""
     session_id = begun(store, chat(61))
     _, kept = half(store, session_id)
     chosen = policy("abort", trigger_tokens=kept + 100, facts_chars=0)
-    made = [store.compact_if_needed(session_id, chosen, worded(200)) for _ in range(5)]
-    assert [each and each.outcome for each in made] == ["rejected", "rejected", "rejected", None, None]
-    store.append(session_id, {"role": "user", "content": "and now?"})
-    made = [store.compact_if_needed(session_id, chosen, worded(1))]
-    assert [each and each.outcome for each in made] == ["applied"]
+    made = [store.compact_if_needed(session_id, chosen, worded(200)) for _ in range(3)]
+    assert [each and each.outcome for each in made] == ["rejected", None, None]
+    check = store.check(session_id, chosen)
+    assert not check.should_compact
+    assert "no more could be hidden than by compaction 1, which was rejected for its size" in check.reason
+    assert store.check(session_id, chosen.model_copy(update={"name": "another"})).should_compact
+    assert store.compact(session_id, chosen, worded(200)).outcome == "rejected"
+    grown = []
+    for role in ("assistant", "assistant", "user"):
+        store.append(session_id, {"role": role, "content": "and on"})
+        grown.append(store.compact_if_needed(session_id, chosen, worded(1 if role == "user" else 200)))
+    assert [each and (each.outcome, each.first_kept) for each in grown] == [("rejected", 53), None, ("applied", 55)]
+
+
+def test_a_range_that_a_transcript_cuts_short_is_not_tried_again_either(store: Store) -> None:
+    """It is as it was as long as what the policy would hide is."""
+    session_id = begun(store, [{**each, "content": each["content"] + "word" * 400} for each in chat(61)])
+    chosen = policy("abort", trigger_messages=40, transcript_max_chars=1000, summary_max_chars=100_000)
+    made = [store.compact_if_needed(session_id, chosen, lambda request: "长" * 50_000) for _ in range(3)]
+    assert made[0] is not None
+    assert str(made[0].error).startswith("the view would not get smaller")
+    assert [each and each.outcome for each in made] == ["rejected", None, None]
+
+
+def test_what_no_longer_fits_its_line_may_be_tried_again(store: Store) -> None:
+    """It was not rejected for its size."""
+    session_id = begun(store, chat(61))
+
+    def rewinding(request: SummaryRequest) -> str:
+        store.rewind(session_id, 5)
+        return "of what is gone"
+
+    chosen = policy("abort", trigger_messages=40)
+    made = store.compact_if_needed(session_id, chosen, rewinding)
+    assert made is not None
+    assert (made.outcome, made.first_kept) == ("rejected", None)
+    store.undo_rewind(session_id)
+    assert store.check(session_id, chosen).should_compact
 
 
 def test_a_notice_longer_than_what_it_stands_for_is_rejected(store: Store) -> None:
