@@ -10,13 +10,13 @@ from sqlalchemy import Connection, bindparam, func, insert, literal_column, sele
 
 from . import lines, verdicts
 from .clock import Now, given
-from .compactions import NEVER, Record, Visible, active, line_cte, records, sent, shown
+from .compactions import NEVER, Record, Standing, Visible, active, line_cte, records, sent, shown
 from .errors import InvalidValue
 from .facts import measure, turn_start
 from .lines import Pointer
 from .planning import Plan, plan, tokens_at
 from .policy import Policy, checked
-from .records import Check, Usage
+from .records import Check, Compaction, Usage
 from .schema import BIG, usages
 from .statements import Statement
 from .tokens import estimate, message_tokens, s4_tokens
@@ -42,6 +42,9 @@ NEXT_USAGE = Statement(
     )
 )
 INSERT_USAGE = Statement(insert(usages))
+
+FOLDED_FROM = 0.25
+"""The share of the window from which on summaries that stand beside each other are folded into the next one."""
 
 
 class Budget(NamedTuple):
@@ -101,9 +104,15 @@ def view_tokens(connection: Connection, pointer: Pointer, policy: Policy, visibl
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
     before = measure(connection, pointer, visible.first_kept - 1).tokens
     tokens = measure(connection, pointer, pointer.head).tokens - before
-    tokens += tokens_at(connection, pointer, visible.pinned)
-    tokens += sum(message_tokens(sent(each.body, each.facts, policy), estimate) for each in visible.summaries)
+    tokens += tokens_at(connection, pointer, visible.pinned) + _sent_tokens(policy, visible.summaries)
     return tokens - verdicts.saved(connection, pointer, policy, visible, now=now)
+
+
+def folded(policy: Policy, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """Return the summaries that the next one is given to be carried in it, and takes the place of (S4.21, A4.6)."""
+    if policy.previous_summary == "fold":
+        return standing[-1:]
+    return standing if reaches(_sent_tokens(policy, standing), FOLDED_FROM, policy.context_window or 0) else ()
 
 
 def check(
@@ -205,6 +214,18 @@ def tried_in_vain(
     return f"no more could be hidden than by {what}; waiting for more messages or the next turn"
 
 
+def told(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
+    """Return a compaction that says whether the view it left is still at the trigger of its policy and window."""
+    messages, tokens = made.messages_before, made.tokens_before
+    if made.outcome == "applied":
+        messages, tokens = made.messages_after, made.tokens_after
+    if messages is None or tokens is None:
+        return made
+    window = policy.context_window or 0
+    above = triggered(policy, messages=messages, tokens=tokens + added, window=window)
+    return made._replace(still_over=above is not None)
+
+
 def savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save (A3.14)."""
     longest = policy.summary_max_chars + policy.facts_chars
@@ -215,6 +236,10 @@ def _was_rejected(record: Record, policy: Policy, planned: Plan) -> bool:
     """Tell a compaction of the same positions rejected for its size: no other rejected one has a first kept."""
     at = (record.outcome, record.policy, record.first_kept)
     return at == ("rejected", policy.name, planned.last + 1)
+
+
+def _sent_tokens(policy: Policy, standing: tuple[Standing, ...]) -> int:
+    return sum(message_tokens(sent(each.body, each.facts, policy), estimate) for each in standing)
 
 
 def _stayed_above(record: Record, policy: Policy, window: int, added: int) -> bool:

@@ -19,7 +19,7 @@ FAILED = "No summary could be made, keeping recent history only."
 
 def request(job: Job, policy: Policy) -> SummaryRequest:
     """Return what a summarizer is asked: the raw messages of the range, never placeholders, and the earlier summary."""
-    previous = job.previous.body if job.previous else None
+    previous = "\n\n".join(filter(None, (each.body for each in job.previous))) or None
     started_at, ended_at = job.times or (None, None)
     filled = load(policy.prompt).fill(
         transcript=job.transcript, previous_summary=previous, max_chars=policy.summary_max_chars
@@ -80,5 +80,5 @@ def _in_its_place(job: Job, policy: Policy, error: SummaryGenerationError) -> Re
     if policy.on_failure not in ("skip", "truncate"):
         return Result(None, problem)
     notice = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED
-    earlier = job.previous.body.removesuffix(notice).rstrip() if job.previous else ""
-    return Result(Summary(f"{earlier}\n\n{notice}".strip()), problem)
+    earlier = (each.body.removesuffix(notice).rstrip() for each in job.previous)
+    return Result(Summary("\n\n".join(filter(None, (*earlier, notice)))), problem)

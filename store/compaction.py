@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, budget, last_usage, triggered, view_tokens
+from .budget import Budget, as_viewed, budget, folded, last_usage, told, triggered, view_tokens
 from .clock import Now, given
 from .collector import paused
 from .compactions import Standing, active, history, records, sent
@@ -66,16 +66,15 @@ def prepare(
     cost = budget(connection, pointer, policy, moment)
     todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
     if todo.nothing:
-        return _answer(pointer, policy, "nothing", todo.nothing, moment)
+        return _nothing(pointer, policy, cost, todo.nothing, moment)
     with paused(todo.messages):
         sought = todo.last
         todo, messages, transcript = hidden(connection, pointer, policy, cost, todo, whole=whole)
         if transcript is None:
             too_long = "its first messages are longer than a transcript may be"
-            return _answer(pointer, policy, "nothing", too_long, moment)
-        fold = policy.previous_summary == "fold" and cost.shown.summaries
-        previous = cost.shown.summaries[-1] if fold else None
-        untold = max((each.last for each in cost.shown.summaries if each != previous), default=0) + 1
+            return _nothing(pointer, policy, cost, too_long, moment)
+        previous = folded(policy, cost.shown.summaries)
+        untold = max((each.last for each in cost.shown.summaries if each not in previous), default=0) + 1
         return Job(
             plan=todo,
             sought=sought,
@@ -150,7 +149,7 @@ def finish(
         ended = _fail(connection, pointer, policy, number, result, cost, moment)
     else:
         ended = _apply(connection, pointer, policy, job, number, result, cost, moment, added)
-    return recorded(connection, pointer, ended)
+    return told(recorded(connection, pointer, ended), policy, added)
 
 
 def abandon(connection: Connection, session_id: str, number: int, stopped_by: BaseException) -> None:
@@ -227,13 +226,13 @@ def clear(
 
 
 def _times(
-    connection: Connection, pointer: Pointer, messages: list[StoredMessage], previous: Standing | None
+    connection: Connection, pointer: Pointer, messages: list[StoredMessage], previous: tuple[Standing, ...]
 ) -> tuple[int, int] | None:
     """Return the first and last moment that a summary of messages and an earlier summary stands for."""
     times = [m.message["timestamp"] for m in messages if type(m.message.get("timestamp")) is int]
     if not times:
         return None
-    earlier = began(connection, pointer, previous.first, previous.last) if previous else None
+    earlier = began(connection, pointer, previous[0].first, previous[-1].last) if previous else None
     return min(times if earlier is None else [earlier, *times]), max(times)
 
 
@@ -268,9 +267,9 @@ def _apply(
     text = rendered(result.summary)
     tokens = message_tokens(sent(text, job.facts, policy), estimate)
     left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
-    left = left._replace(summaries=tuple(each for each in left.summaries if each != job.previous))
+    left = left._replace(summaries=tuple(each for each in left.summaries if each not in job.previous))
     after = view_tokens(connection, pointer, policy, left, moment) + tokens
-    messages = cost.messages - job.plan.messages + (0 if job.previous else 1)
+    messages = cost.messages - job.plan.messages - len(job.previous) + 1
     bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
     problem = _too_much(policy, cost, result, messages=messages, after=after, bare=bare, added=added)
     if problem:
@@ -339,6 +338,12 @@ def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:
         "hidden_last": todo.last,
         "pinned": encode(list(todo.pinned)),
     }
+
+
+def _nothing(pointer: Pointer, policy: Policy, cost: Budget, why: str, moment: int) -> Compaction:
+    """Return that there is nothing to hide, with what the view has, which stays as it is."""
+    answer = _answer(pointer, policy, "nothing", why, moment)
+    return told(answer._replace(messages_before=cost.messages, tokens_before=cost.tokens), policy)
 
 
 def _answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:

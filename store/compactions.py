@@ -47,7 +47,6 @@ class Record(NamedTuple):
     created_at: int
     error: str | None
     summary: int | None
-    supersedes: int | None
     title: str | None
     body: str | None
     facts: str | None
@@ -112,7 +111,6 @@ _c, _s = compaction_records, summaries
 RECORDS = Statement(
     select(
         *(_c.c[name] for name in Record._fields[:19]),
-        _s.c.supersedes,
         _s.c.title,
         _s.c.body,
         _s.c.facts,
@@ -158,7 +156,6 @@ def visible(connection: Connection, pointer: Pointer, last: int) -> Visible:
 def shown(in_force: list[Record]) -> Visible:
     """Return what the records in force leave visible."""
     hiding = [record for record in in_force if record.kind == "summary"]
-    superseded = {record.supersedes for record in hiding}
     pinned: set[int] = set()
     cleared: dict[int, str] = {}
     first_kept = 1
@@ -167,8 +164,7 @@ def shown(in_force: list[Record]) -> Visible:
         pinned.update(json.loads(record.pinned or "[]"))
     for record in in_force:
         cleared.update((seq, rule) for seq, rule in json.loads(record.cleared or "[]"))
-    standing = tuple(_standing(record) for record in hiding if record.summary and record.summary not in superseded)
-    return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), standing, cleared)
+    return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), _standing(hiding), cleared)
 
 
 def sent(text: str, facts: str | None, policy: Policy) -> Message:
@@ -225,13 +221,14 @@ def history(known: list[Record]) -> list[Compaction]:
     return [compaction(record, undone=record.compaction in undone) for record in known if record.kind != "undo"]
 
 
-def _standing(record: Record) -> Standing:
-    assert record.summary is not None
-    return Standing(
-        record.summary,
-        record.compaction,
-        record.covers_from or 1,
-        record.hidden_last or 0,
-        record.body or "",
-        record.facts,
-    )
+def _standing(hiding: list[Record]) -> tuple[Standing, ...]:
+    """Return the summaries that stand: a later one takes the place of those whose positions it stands for too."""
+    standing: list[Standing] = []
+    for record in hiding:
+        if record.summary is None:
+            continue
+        first, last = record.covers_from or 1, record.hidden_last or 0
+        while standing and standing[-1].first >= first:
+            standing.pop()
+        standing.append(Standing(record.summary, record.compaction, first, last, record.body or "", record.facts))
+    return tuple(standing)

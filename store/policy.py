@@ -125,7 +125,8 @@ class Policy(BaseModel):
     facts_chars: Count = 2000
     """Code points for the exact files, commands and errors of what is hidden, added to every summary; 0 for none."""
     previous_summary: Literal["fold", "append"] = "fold"
-    """Give the earlier summary to be carried into the new one, or let it stand beside it (S4.21, A2.4)."""
+    """Give the earlier summary to be carried into the new one, or let it stand beside it (S4.21, A2.4); once those that
+    stand take a quarter of the window, the next one is given all of them to carry (A4.6)."""
     summary_role: Literal["system", "user", "developer", "merge"] = "system"
     """The role a summary is sent with; ``merge`` makes one system message of the first and all summaries (A2.11)."""
     summary_heading: str = ""

@@ -68,7 +68,8 @@ class Job(NamedTuple):
     """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position.
 
     ``sought`` is the last position that the policy would hide if a transcript had room for everything.
-    ``times`` are the first and last moment (ms) of what the summary will stand for, the earlier summary's included.
+    ``previous`` are the summaries that the new one takes the place of, having been given them.
+    ``times`` are the first and last moment (ms) of what the summary will stand for, theirs included.
     """
 
     plan: Plan
@@ -76,7 +77,7 @@ class Job(NamedTuple):
     holder: int
     messages: list[StoredMessage]
     transcript: str
-    previous: Standing | None
+    previous: tuple[Standing, ...]
     facts: str
     times: tuple[int, int] | None
 
@@ -99,9 +100,9 @@ def keep_summary(
         tree_id=pointer.tree_id,
         summary=number,
         branch=pointer.branch,
-        first=job.previous.first if job.previous else job.plan.first,
+        first=job.previous[0].first if job.previous else job.plan.first,
         last=job.plan.last,
-        supersedes=job.previous.number if job.previous else None,
+        supersedes=job.previous[-1].number if job.previous else None,
         tokens=tokens,
         model=summary.model,
         prompt_version=summary.prompt_version,

@@ -103,6 +103,16 @@ def test_compact_prints_its_record(run: Run) -> None:
     assert answer(run("compactions", "talk", "--json")) == [json.loads(json.dumps(done._asdict()))]
 
 
+def test_compact_says_where_the_view_is_still_over(run: Run) -> None:
+    """A4.6: with the answer, whether anything was hidden or not."""
+    for field, outcome in (("keep_messages=10", "applied"), ("keep_turns=100", "nothing")):
+        ran = run("compact", "talk", "--set", field, "--set", "trigger_tokens=10", *AT)
+        assert f"{outcome} (manual" in ran.out
+        assert "the view that is left is still at the policy's trigger" in ran.out
+    assert answer(run("compact", "talk", "--set", "trigger_tokens=10", "--json", *AT))["still_over"] is True
+    assert answer(run("compact", "talk", "--json", *AT))["still_over"] is False
+
+
 def test_compact_only_if_needed(run: Run) -> None:
     """With --if-needed a trigger decides, by the window, the last usage and the input that are given."""
     by_usage = ["compact", "talk", "--policy", "turns", "--set", "keep_turns=2", "--if-needed", *AT]

@@ -173,6 +173,56 @@ def test_archived_summaries_are_never_written_again(store: Store) -> None:
     assert [message["role"] for message in view.messages[:3]] == ["system", "system", "user"]
 
 
+def test_archived_summaries_that_fill_a_quarter_of_the_window_are_folded(store: Store) -> None:
+    """A4.6: else they grow until nothing but them is left; up to there none is written again (S4.21)."""
+    policy = TURNS.model_copy(update={"keep_turns": 1, "facts_chars": 10_000})
+    asked: list[str | None] = []
+
+    def archived(request: SummaryRequest) -> str:
+        asked.append(request.previous_summary)
+        return f"archive {len(asked)}"
+
+    def compacted(window: int | None) -> list[str]:
+        store.append(session_id, work(len(asked) + 2))
+        made = store.compact_if_needed(session_id, policy, archived, max_tokens=window, last_usage=10**9)
+        assert made is not None
+        assert made.messages_after == len(store.view(session_id, policy).messages)
+        assert made.tokens_after == store.check(session_id, policy).tokens
+        return [str(text) for text in contents(store, session_id, policy) if "archive" in str(text)]
+
+    session_id = begun(store, work(1))
+    told = [compacted(100_000) for _ in range(3)][-1]
+    assert (len(told), asked) == (3, [None] * 3)
+    entries = store.view(session_id, policy).entries
+    quarter = 4 * sum(entry.tokens for entry in entries if entry.rule == "summary")
+    fork = store.fork(session_id).id
+    assert len(compacted(quarter + 1)) == 4
+    session_id = fork
+    asked.pop()
+    [told] = [compacted(quarter)]
+    assert (len(told), asked[3]) == (1, "archive 1\n\narchive 2\n\narchive 3")
+    assert [fact for fact in facts(range(1, 5)) if fact not in told[0] + "\n"] == []
+    assert len(compacted(100_000)) == 2
+    made = store.compactions(session_id)
+    for each, left in zip(made[:-3:-1], (1, 3), strict=True):
+        store.undo_compaction(session_id, each.id)
+        assert sum("archive" in str(text) for text in contents(store, session_id, policy)) == left
+
+
+def test_archived_summaries_are_carried_where_folding_them_fails(store: Store) -> None:
+    """Word by word, with one notice for all."""
+    policy = TURNS.model_copy(update={"keep_turns": 1, "facts_chars": 0})
+    session_id = begun(store, work(1))
+    answers = ["A" * 300, "", "B" * 300, ""]
+    for number, answer in enumerate(answers, 2):
+        store.append(session_id, work(number))
+        window = policy.model_copy(update={"context_window": 100 if number == 5 else 100_000})
+        store.compact(session_id, window, lambda request, answer=answer: answer)  # type: ignore[misc]
+    notice = "No summary could be made, keeping recent history only."
+    assert contents(store, session_id, policy)[0] == "\n\n".join([answers[0], answers[2], notice])
+    assert len([text for text in contents(store, session_id, policy) if notice in str(text)]) == 1
+
+
 # --- what the view shows ----------------------------------------------------------------------------------------------
 
 

@@ -203,6 +203,31 @@ def test_what_no_summary_brings_below_the_trigger_is_progress(store: Store) -> N
     assert store.compact(session_id, heading, worded(50)).outcome == "applied"
 
 
+def test_what_is_still_over_the_trigger_says_so(store: Store) -> None:
+    """A4.6: whatever came of it, by the window and the input it was checked with; a record of the past does not."""
+    session_id = begun(store, chat(60))
+    _, kept = half(store, session_id)
+
+    def made(limit: int, summarizer: Callable[[SummaryRequest], Any], **checks: Any) -> list[Any]:
+        chosen = policy("abort", trigger_tokens=limit, facts_chars=0)
+        done = store.compact_if_needed(store.fork(session_id).id, chosen, summarizer, **checks)
+        return [done and (done.outcome, done.still_over)]
+
+    assert made(kept + 20, worded(1)) == [("applied", False)]
+    assert made(kept + 20, worded(1), user_input="x" * 90) == [("applied", True)]
+    assert made(kept, worded(1)) == [("applied", True)]
+    assert made(kept + 20, worded(20)) == [("rejected", True)]
+    assert made(kept + 20, raising) == [("failed", True)]
+    windowed = policy("abort", trigger_ratio=0.5, facts_chars=0)
+    done = store.compact_if_needed(session_id, windowed, worded(1), max_tokens=2 * kept)
+    assert done is not None
+    assert done.still_over
+    assert store.compactions(session_id) == [done._replace(still_over=False)]
+    assert not store.compact(session_id, windowed, worded(1)).still_over
+    nothing = store.compact(session_id, windowed.model_copy(update={"context_window": 2 * kept}), worded(1))
+    assert (nothing.outcome, nothing.still_over) == ("nothing", True)
+
+
 def test_the_trigger_is_that_of_the_window_and_the_input_it_was_checked_with(store: Store) -> None:
     """Not of the policy's own window where the check named another; a compaction by hand knows the policy's alone."""
     window = {"trigger_ratio": 0.5, "context_window": 1_000_000, "facts_chars": 0}

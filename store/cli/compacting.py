@@ -161,6 +161,7 @@ def said_of(done: Compaction) -> list[str]:
     lines = [f"{number}{done.outcome} ({done.reason}, policy {done.policy})"]
     if done.outcome in ("applied", "undone"):
         lines += [f"{name}: {text}" for name, text in _effects(done) if text]
+    lines += ["the view that is left is still at the policy's trigger"] if done.still_over else []
     return lines + ([f"because: {done.error}"] if done.error else [])
 
 
