@@ -247,8 +247,10 @@ class Replay:
         return {seq for seq in positions if self._messages[seq - 1]["role"] not in ALWAYS_SHOWN}
 
     def _summed_up(self) -> int:
-        """Return up to where there is a summary: what goes by a hard limit has none until the next one is made."""
-        made = (each for each in self._store.compactions(self._id) if each.outcome == "applied" and each.summary)
+        """Return up to where there is a summary, or facts alone: what goes by a hard limit may have neither yet."""
+        made = (
+            each for each in self._store.compactions(self._id) if each.outcome == "applied" and each.summary is not None
+        )
         return max((each.hidden[1] for each in made if each.hidden), default=0)
 
     def _wrong(self, problem: str) -> None:

@@ -226,6 +226,24 @@ def told(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
     return made._replace(still_over=above is not None)
 
 
+def too_much(
+    policy: Policy, cost: Budget, *, messages: int, after: int, bare: int, added: int, given: bool
+) -> str | None:
+    """Say why a view of ``after`` tokens is not small enough; ``bare`` are those without the summary's text.
+
+    It must be smaller than it was, and below the policy's trigger where an empty summary would bring it there; what
+    is ``given``, in the place of a summary that failed, cannot be shorter than it is.
+    """
+    if after >= cost.tokens:
+        return f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
+    window = policy.context_window or 0
+    above = triggered(policy, messages=messages, tokens=after + added, window=window)
+    least = triggered(policy, messages=messages, tokens=bare + added, window=window)
+    if given or not above or least:
+        return None
+    return f"the summary is too long: the view would still trigger ({above}), without its text it would have {bare}"
+
+
 def savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save (A3.14)."""
     longest = policy.summary_max_chars + policy.facts_chars

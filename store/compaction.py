@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, budget, folded, last_usage, told, triggered, view_tokens
+from .budget import Budget, as_viewed, budget, folded, last_usage, told, too_much, view_tokens
 from .clock import Now, given
 from .collector import paused
 from .compactions import Standing, active, history, records, sent
@@ -24,9 +24,9 @@ from .messages import encode
 from .planning import Plan, plan, trim
 from .policy import Policy
 from .prompts import load
-from .recording import RUNNING, Job, Result, end_record, insert_record, keep_summary, recorded
+from .recording import RUNNING, Job, Result, answer, end_record, insert_record, keep_summary, recorded
 from .records import Compaction, StoredMessage
-from .summaries import ledger, rendered
+from .summaries import Summary, ledger, rendered
 from .tokens import estimate, message_tokens
 from .verdicts import savings, verdicts
 
@@ -74,7 +74,6 @@ def prepare(
             too_long = "its first messages are longer than a transcript may be"
             return _nothing(pointer, policy, cost, too_long, moment)
         previous = folded(policy, cost.shown.summaries)
-        untold = max((each.last for each in cost.shown.summaries if each not in previous), default=0) + 1
         return Job(
             plan=todo,
             sought=sought,
@@ -82,7 +81,7 @@ def prepare(
             messages=messages,
             transcript=transcript,
             previous=previous,
-            facts=ledger(hidden_facts(connection, pointer, policy, untold, todo.last), policy.facts_chars),
+            facts=_facts(connection, pointer, policy, cost, previous, todo),
             times=_times(connection, pointer, messages, previous),
         )
 
@@ -104,7 +103,7 @@ def begin(
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
     if running and (running[1] or 0) > moment:
-        return _answer(pointer, policy, "rejected", f"compaction {running[0]} is still running", moment)
+        return answer(pointer, policy, "rejected", f"compaction {running[0]} is still running", moment)
     if running:
         end_record(connection, pointer, running[0], outcome="failed", error="it never ended")
     return insert_record(
@@ -140,13 +139,13 @@ def finish(
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
     if not running or running[0] != number:
-        return _answer(pointer, policy, "rejected", "another compaction took its place", moment)
+        return answer(pointer, policy, "rejected", "another compaction took its place", moment)
     cost = budget(connection, pointer, policy, moment)
     problem = _moved(connection, pointer, job, cost.shown.first_kept)
     if problem:
         ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
-        ended = _fail(connection, pointer, policy, number, result, cost, moment)
+        ended = _fail(connection, pointer, policy, job, number, result, cost, moment)
     else:
         ended = _apply(connection, pointer, policy, job, number, result, cost, moment, added)
     return told(recorded(connection, pointer, ended), policy, added)
@@ -225,6 +224,14 @@ def clear(
     return recorded(connection, pointer, number)
 
 
+def _facts(
+    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, previous: tuple[Standing, ...], todo: Plan
+) -> str:
+    """Return the ledger of what is hidden in the end and told by no summary that goes on standing beside."""
+    untold = max((each.last for each in cost.shown.summaries if each not in previous), default=0) + 1
+    return ledger(hidden_facts(connection, pointer, policy, untold, todo.last), policy.facts_chars)
+
+
 def _times(
     connection: Connection, pointer: Pointer, messages: list[StoredMessage], previous: tuple[Standing, ...]
 ) -> tuple[int, int] | None:
@@ -265,66 +272,74 @@ def _apply(
     """Apply a summary, unless the view would not get small enough by it; return the record's number."""
     assert result.summary is not None
     text = rendered(result.summary)
-    tokens = message_tokens(sent(text, job.facts, policy), estimate)
-    left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
-    left = left._replace(summaries=tuple(each for each in left.summaries if each not in job.previous))
-    after = view_tokens(connection, pointer, policy, left, moment) + tokens
-    messages = cost.messages - job.plan.messages - len(job.previous) + 1
+    after, tokens = _with(connection, pointer, policy, job, text, cost, moment)
+    messages = _messages(job, cost)
     bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
-    problem = _too_much(policy, cost, result, messages=messages, after=after, bare=bare, added=added)
+    problem = too_much(policy, cost, messages=messages, after=after, bare=bare, added=added, given=bool(result.error))
     if problem:
         kept = job.sought + 1
         return end_record(connection, pointer, number, outcome="rejected", error=problem, first_kept=kept)
     summary = keep_summary(connection, pointer, job, result.summary, text, tokens, moment)
-    return end_record(
-        connection,
-        pointer,
-        number,
-        outcome="applied",
-        error=result.error,
-        **_change(job.plan, cost, moment),
-        summary=summary,
-        messages_after=messages,
-        tokens_after=after,
-    )
+    change = _change(job.plan, cost, moment) | {"summary": summary, "messages_after": messages, "tokens_after": after}
+    return end_record(connection, pointer, number, outcome="applied", error=result.error, **change)
 
 
-def _too_much(
-    policy: Policy, cost: Budget, result: Result, *, messages: int, after: int, bare: int, added: int
-) -> str | None:
-    """Say why a view of ``after`` tokens is not small enough; ``bare`` are those without the summary's text.
+def _with(
+    connection: Connection, pointer: Pointer, policy: Policy, job: Job, text: str, cost: Budget, moment: int
+) -> tuple[int, int]:
+    """Return the tokens of the view with a text in the place of what a job hides, and those of the text itself."""
+    tokens = message_tokens(sent(text, job.facts, policy), estimate)
+    left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
+    left = left._replace(summaries=tuple(each for each in left.summaries if each not in job.previous))
+    return view_tokens(connection, pointer, policy, left, moment) + tokens, tokens
 
-    It must be smaller than it was, and below the policy's trigger where an empty summary would bring it there; what
-    stands in the place of a summary that failed cannot be shorter than it is.
-    """
-    if after >= cost.tokens:
-        return f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
-    window = policy.context_window or 0
-    above = triggered(policy, messages=messages, tokens=after + added, window=window)
-    least = triggered(policy, messages=messages, tokens=bare + added, window=window)
-    if result.error or not above or least:
-        return None
-    return f"the summary is too long: the view would still trigger ({above}), without its text it would have {bare}"
+
+def _messages(job: Job, cost: Budget) -> int:
+    return cost.messages - job.plan.messages - len(job.previous) + 1
 
 
 def _fail(
-    connection: Connection, pointer: Pointer, policy: Policy, number: int, result: Result, cost: Budget, moment: int
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    job: Job,
+    number: int,
+    result: Result,
+    cost: Budget,
+    moment: int,
 ) -> int:
-    """Record a failure; a policy with a hard limit hides its oldest turns all the same, without a summary (S2.27)."""
-    whole = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens)
-    todo = as_viewed(connection, pointer, policy, cost, whole, moment)
-    if policy.on_failure != "trim" or todo.nothing:
+    """Record a failure; a policy with a hard limit hides its oldest turns all the same (S2.27), their facts stay."""
+    trims = policy.on_failure == "trim"
+    whole = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens) if trims else None
+    if whole is None or whole.nothing:
         return end_record(connection, pointer, number, outcome="failed", error=result.error)
-    return end_record(
-        connection,
-        pointer,
-        number,
-        outcome="applied",
-        error=result.error,
-        **_change(todo, cost, moment),
-        messages_after=cost.messages - todo.messages,
-        tokens_after=cost.tokens - todo.tokens_hidden,
-    )
+    noticed = _noticed(connection, pointer, policy, job, cost)
+    text = "".join(each.body for each in noticed.previous)
+    after, tokens = _with(connection, pointer, policy, noticed, text, cost, moment)
+    if noticed.facts and after < cost.tokens:
+        summary = keep_summary(connection, pointer, noticed, Summary(text), text, tokens, moment)
+        hidden, messages = noticed.plan, _messages(noticed, cost)
+    else:
+        summary, hidden, messages = None, whole, cost.messages - whole.messages
+        after = cost.tokens - as_viewed(connection, pointer, policy, cost, whole, moment).tokens_hidden
+    change = _change(hidden, cost, moment) | {"summary": summary, "messages_after": messages, "tokens_after": after}
+    return end_record(connection, pointer, number, outcome="applied", error=result.error, **change)
+
+
+def _noticed(connection: Connection, pointer: Pointer, policy: Policy, job: Job, cost: Budget) -> Job:
+    """Return the job of a trim: the facts of what goes are told with the summary before, else by themselves.
+
+    By themselves they are one more message, for which the hard limit has to leave room.
+    """
+    last = cost.shown.summaries[-1:]
+    previous = tuple(each for each in last if policy.previous_summary == "fold" or not each.body)
+    for spare in (0, 1):
+        todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens, spare=spare)
+        facts = _facts(connection, pointer, policy, cost, previous, todo)
+        if previous or not facts:
+            break
+    _, messages, _ = hidden(connection, pointer, policy, cost, todo, whole=True)
+    return job._replace(plan=todo, messages=messages, previous=previous, facts=facts)
 
 
 def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:
@@ -342,28 +357,5 @@ def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:
 
 def _nothing(pointer: Pointer, policy: Policy, cost: Budget, why: str, moment: int) -> Compaction:
     """Return that there is nothing to hide, with what the view has, which stays as it is."""
-    answer = _answer(pointer, policy, "nothing", why, moment)
-    return told(answer._replace(messages_before=cost.messages, tokens_before=cost.tokens), policy)
-
-
-def _answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:
-    """Return what is not recorded: that there is nothing to do, or that it cannot be done now."""
-    return Compaction(
-        None,
-        "summary",
-        outcome,
-        "manual",
-        policy.name,
-        None,
-        None,
-        (),
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        error,
-        pointer.head,
-        moment,
-    )
+    nothing = answer(pointer, policy, "nothing", why, moment)
+    return told(nothing._replace(messages_before=cost.messages, tokens_before=cost.tokens), policy)

@@ -111,14 +111,19 @@ def plan(
     return _up_to(cuts, shown, tokens, cut)
 
 
-def trim(connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int) -> Plan:
-    """Return what must be hidden to keep to a policy's hard limit of messages: the oldest turns, never the current."""
+def trim(
+    connection: Connection, pointer: Pointer, policy: Policy, shown: Visible, *, tokens: int, spare: int = 0
+) -> Plan:
+    """Return what must be hidden to keep to a policy's hard limit of messages: the oldest turns, never the current.
+
+    ``spare`` is how many messages will be added in the place of what goes.
+    """
     messages = _messages(pointer, shown)
     if policy.hard_limit is None or messages <= policy.hard_limit:
         return _nothing(pointer, shown, tokens, "the view is within the hard limit")
     current = turn_start(connection, pointer, pointer.head)
     cuts = _cuts(connection, pointer, shown.first_kept, current)
-    return _up_to(cuts, shown, tokens, cuts.first(messages - policy.hard_limit) or cuts.last(current))
+    return _up_to(cuts, shown, tokens, cuts.first(messages - policy.hard_limit + spare) or cuts.last(current))
 
 
 class _Cuts(NamedTuple):

@@ -134,7 +134,8 @@ class Policy(BaseModel):
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
     """Seconds a summarizer may take (S4.32)."""
     on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
-    """Without a summary: change nothing; keep to the hard limit (S2.27); hide and say so (S3.39, S4.33)."""
+    """Without a summary: change nothing; keep to the hard limit, and the facts of what goes (S2.27); hide and say so
+    (S3.39, S4.33)."""
     back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
     """Failures in a row after which nothing is tried until a new turn begins."""
 

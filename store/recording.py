@@ -157,3 +157,26 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
 def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
     """Return a record of the line as it is given out."""
     return next(each for each in history(records(connection, pointer, pointer.head)) if each.id == number)
+
+
+def answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:
+    """Return what is not recorded: that there is nothing to do, or that it cannot be done now."""
+    return Compaction(
+        None,
+        "summary",
+        outcome,
+        "manual",
+        policy.name,
+        None,
+        None,
+        (),
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        error,
+        pointer.head,
+        moment,
+    )

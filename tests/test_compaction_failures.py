@@ -110,6 +110,72 @@ def test_trim_keeps_to_the_hard_limit(store: Store, summarizer: Callable[[Summar
     assert store.view(within).messages == chat(50)
 
 
+def commands(number: int) -> list[Message]:
+    """A turn of four messages in which a command runs."""
+    arguments = f'{{"command":"make step-{number}"}}'
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "terminal-execute", "arguments": arguments}}
+    return [
+        {"role": "user", "content": f"step {number} " + "please " * 60},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": '{"stdout":"made","exitCode":0}'},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+@pytest.mark.parametrize("previous", ["fold", "append"])
+def test_the_facts_of_what_is_trimmed_stay(store: Store, previous: str) -> None:
+    """S2.27: no word of a model, within the hard limit, and however often it happens; until a summary is made."""
+    chosen = policy("trim", hard_limit=20, keep_messages=4, previous_summary=previous)
+    session_id = begun(store, [each for number in range(5) for each in commands(number)])
+    for number in range(5, 9):
+        store.append(session_id, commands(number))
+        made = store.compact(session_id, chosen, raising)
+        assert (made.outcome, made.summary, made.hidden) == (
+            "applied",
+            "",
+            ((1, 8), (9, 12), (13, 16), (17, 20))[number - 5],
+        )
+        view = store.view(session_id, chosen)
+        assert made.messages_after == len(view.messages) == 17
+        assert made.tokens_after == store.check(session_id, chosen).tokens < made.tokens_before  # type: ignore[operator]
+        told = [f"- make step-{each} (exit 0)" for each in range(number - 3)]
+        assert view.messages[0] == {"role": "system", "content": "\n".join(["Commands run:", *told])}
+        assert view.messages[1:] == [each for turn in range(number - 3, number + 1) for each in commands(turn)]
+    asked: list[SummaryRequest] = []
+    store.compact(session_id, chosen, lambda request: asked.append(request) or "a summary")  # type: ignore[func-returns-value]
+    assert asked[0].previous_summary is None
+    told = [str(each["content"]) for each in store.view(session_id, chosen).messages if each["role"] == "system"]
+    assert len(told) == (1 if previous == "fold" else 2)
+    assert [number for number in range(8) if f"- make step-{number} (exit 0)\n" not in "\n".join([*told, ""])] == []
+    assert store.verify() == []
+
+
+def test_a_trim_carries_the_summary_before_it_with_the_facts(store: Store) -> None:
+    """Word by word; an archive is left as it is and the facts stand behind it."""
+    for previous, texts in (("fold", ["alpha\n\nCommands run:"]), ("append", ["alpha", "Commands run:"])):
+        chosen = policy("trim", hard_limit=20, keep_messages=0, previous_summary=previous, facts_chars=300)
+        session_id = begun(store, chat(10))
+        store.compact(session_id, chosen, lambda request: "alpha")
+        store.append(session_id, [each for number in range(6) for each in commands(number)])
+        made = store.compact(session_id, chosen, raising)
+        told = [str(each["content"]) for each in store.view(session_id, chosen).messages if each["role"] == "system"]
+        assert [text.split("\n- ")[0] for text in told] == texts
+        assert made.messages_after == len(store.view(session_id, chosen).messages) <= 20
+        store.undo_compaction(session_id, made.id)
+        assert [str(each["content"]) for each in store.view(session_id).messages[:1]] == ["alpha"]
+
+
+@pytest.mark.parametrize("fields", [{"facts_chars": 0}, {}])
+def test_a_trim_leaves_nothing_where_there_is_no_fact_or_no_gain(store: Store, fields: dict[str, Any]) -> None:
+    """Facts that take more than what goes are left to the next summary."""
+    short = [{**each, "content": "a"} if each["role"] == "user" else each for each in commands(0)]
+    chosen = policy("trim", hard_limit=4, keep_messages=0, summary_heading="word" * 100, **fields)
+    session_id = begun(store, [*short, *commands(1)])
+    made = store.compact(session_id, chosen, raising)
+    assert (made.hidden, made.summary, made.messages_after) == ((1, 4), None, 4)
+    assert store.view(session_id, chosen).messages == commands(1)
+
+
 @every_failure
 @pytest.mark.parametrize("on_failure", ["skip", "truncate"])
 def test_skip_and_truncate_hide_with_a_notice(
