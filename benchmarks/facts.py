@@ -26,6 +26,8 @@ PATCH = "*** Begin Patch"
 HEADINGS = {"Files touched:": "file", "Commands run:": "command", "Errors met:": "error"}
 """The headings in a view under which each kind of fact stands."""
 
+SAYS_ERROR = ("error", "fail", "exception", "traceback", "fatal", "panic", "denied", "abort", "no such", "not found")
+"""What a line says, in whatever case, that tells of an error."""
 ERROR_START = 200
 """Code points of an error that are to be told."""
 COMPARED = 150
@@ -117,13 +119,50 @@ def _of_result(message: Message, name: str, arguments: Message, root: str | None
     command = arguments.get(COMMANDS.get(name, ""))
     if isinstance(command, str) and command.strip():
         yield Fact("command", command.strip(), exit_code)
-    if message.get("messageStatus") == "error" or text.startswith("Error:") or exit_code:
-        yield Fact("error", text[:ERROR_START])
+    said = "error" in (message.get("messageStatus"), _object(text).get("status"))
+    if said or text.startswith("Error:") or exit_code:
+        yield Fact("error", _error(text))
+
+
+def _error(text: str) -> str:
+    """Return what is to be told of an error: all of a short one, else the first line that says it and the last.
+
+    Of JSON it is looked for where it has its place; the words of a program before an output are none of it.
+    """
+    ends, text = _reason(text)
+    if text.startswith(("Command: ", "Chunk ID: ", "Exit code: ", "Wall time: ")) and "\nOutput:\n" in text:
+        text = text.split("\nOutput:\n", 1)[1].strip() or text
+    elif re.match(r"(Error: )?Exit code -?\d+\n", text):
+        text = text.split("\n", 1)[1].strip()
+    lines = [line.strip() for line in text.split("\n") if any(word in line.lower() for word in SAYS_ERROR)]
+    lines = [line for line in dict.fromkeys(lines) if line.rstrip(":") != "Traceback (most recent call last)"]
+    if len(text) <= ERROR_START or not lines:
+        return text[-ERROR_START:] if ends else text[:ERROR_START]
+    if len(lines) == 1:
+        return lines[0][:ERROR_START]
+    told = [lines[0][: ERROR_START // 2]]
+    fits = [count for count in range(len(lines)) if len("\n".join(told + lines[len(lines) - count :])) <= ERROR_START]
+    return "\n".join(told + lines[len(lines) - fits[-1] :])
+
+
+def _reason(text: str) -> tuple[bool, str]:
+    """Return the text of a JSON result that says why it is an error, and whether its end says more."""
+    fields = _object(text)
+    error, data = fields.get("error"), fields.get("data")
+    if isinstance(error, dict):
+        return False, f"{error.get('code')}: {error.get('message')}"
+    ran = data if isinstance(data, dict) else fields
+    said = ((0, error), (1, ran.get("stderr")), (0, fields.get("message")), (1, ran.get("stdout")))
+    found = ((bool(ends), each.strip()) for ends, each in said if isinstance(each, str) and each.strip())
+    return next(found, (False, text))
 
 
 def _object(arguments: object) -> Message:
     """Return the arguments of a call by their names; a tool that takes no JSON is given a text."""
-    value = json.loads(arguments) if isinstance(arguments, str) and arguments.startswith("{") else arguments
+    try:
+        value = json.loads(arguments) if isinstance(arguments, str) and arguments.startswith("{") else arguments
+    except ValueError:
+        value = arguments
     return value if isinstance(value, dict) else {"text": value}
 
 

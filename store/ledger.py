@@ -12,14 +12,15 @@ from operator import itemgetter
 from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, or_, select, tuple_
 
 from . import lines
+from .error_texts import error_told
 from .facts import ANSWERS
 from .lines import Pointer, segments_cte
-from .messages import content_text, decode
+from .messages import decode
 from .policy import Policy
 from .rules import of_kind
 from .schema import messages, tool_calls, tool_kinds, tool_result_paths, tool_results
 from .statements import Row, Statement
-from .summaries import HiddenFact, command_of
+from .summaries import HiddenFact, command_of, message_content
 
 _walk = segments_cte()
 _r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
@@ -104,8 +105,6 @@ FIRST_TIME = Statement(
     .limit(literal_column("1"))
 )
 
-FIRST_LINES = 200
-"""Code points of an error that are kept."""
 NO_RESULT = "no result"
 """What is said of a command whose call was never answered: it may have run, or not."""
 CHANGES = ("file_edit", "file_read")
@@ -192,5 +191,5 @@ def _error(connection: Connection, pointer: Pointer, row: Row) -> HiddenFact:
     branch, seq, tool_name, *_ = row
     stored = CONTENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=seq)
     form, content = stored or (None, None)
-    text = content_text(decode(content) if form == "json" and content else content)
-    return HiddenFact("error", text.strip()[:FIRST_LINES], tool_name)
+    text = message_content({"content": decode(content) if form == "json" and content else content})
+    return HiddenFact("error", error_told(text), tool_name)

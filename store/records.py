@@ -135,8 +135,8 @@ class Compaction(NamedTuple):
     and applied. ``reason``: ``llm_call``, ``tool_execution`` or ``manual`` (S3.12). ``hidden``: first and last
     position; ``first_kept``: the first one behind them, also where they were rejected for their size; tokens are
     estimates of the view before and after, without what repairs make up. ``summary`` is empty where only the facts of
-    what a hard limit hid stay (S2.27). ``still_over``: the view that is left would
-    still trigger by its estimate (A4.6); told by what compacts, not kept with the record.
+    what a hard limit hid stay (S2.27). ``still_over``: the view that is left would still trigger by its estimate, as
+    what compacts says (A4.6); it is not kept with the record.
     """
 
     id: int | None

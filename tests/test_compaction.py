@@ -410,6 +410,29 @@ def test_files_commands_and_errors_outlast_every_compaction(store: Store, previo
     assert all("Errors met:" in each for each in with_errors)
 
 
+def test_the_error_itself_is_told(store: Store) -> None:
+    """Not how long it took and what went well before it: in the facts and by the summarizer without a model."""
+    noise = "\n".join(f"compiling module {number}" for number in range(40))
+    chunk = (
+        f"Chunk ID: 1f\nWall time: 0 seconds\nProcess exited with code 2\nOutput:\n{noise}\nld: fatal: no libx\n{noise}"
+    )
+    protocol = {"status": "error", "text": noise, "error": {"code": "NOT_FOUND", "message": "no b.ts"}, "data": {}}
+    session_id = begun(
+        store,
+        [
+            {"role": "user", "content": "build " * 200},
+            *tool("exec_command", {"cmd": "make"}, chunk, "m"),
+            *tool("Read", {"path": "b.ts"}, json.dumps(protocol), "r"),
+            *chat(1),
+        ],
+    )
+    store.compact(session_id, Policy())
+    [row] = query(store, session_id, "summaries")
+    assert row["facts"].endswith("Errors met:\n- ld: fatal: no libx (exec_command)\n- NOT_FOUND: no b.ts (Read)")
+    assert "to run make: exit 2, ld: fatal: no libx" in row["body"]
+    assert "to read b.ts: failed, NOT_FOUND: no b.ts" in row["body"]
+
+
 def test_a_command_without_a_result_is_told(store: Store) -> None:
     """It may have run: nothing came back; each in its place, and of a command run again what came of it last."""
     started, stopped = (tool("terminal-execute", {"command": f"npm {word}"}, "", word)[0] for word in ("start", "stop"))

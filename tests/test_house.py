@@ -20,8 +20,8 @@ FLOORS = [
     floor.split()
     for floor in (
         "errors clock collector messages records resources paths mentions todos code_law freshness",
-        "schema tokens tool_kinds tools excerpts tool_shapes tool_output policy prompts summaries repair formats",
-        "transcripts statements places writer_queue engine migrate",
+        "schema tokens tool_kinds tools excerpts error_texts tool_shapes tool_output policy prompts summaries repair",
+        "formats transcripts statements places writer_queue engine migrate",
         "lines facts sessions heads history tokenizing compactions rules shortening verdicts",
         "planning budget prefix view summarizers ledger recording fitting compaction compacting",
         "context statistics console inspection erasure invariants verifying",
@@ -35,7 +35,7 @@ FLOORS = [
 ORDER = [module for floor in FLOORS for module in floor]
 ENTRANCES = ("__init__", "__main__")  # they stand above all floors
 
-SQL_FREE = {*FLOORS[0], *FLOORS[1], "transcripts", "cli"} - {"schema"}
+SQL_FREE = {*FLOORS[0], *FLOORS[1], "formats", "transcripts", "cli"} - {"schema"}
 ONLY_IN = {"tiktoken": {"tokens"}, "alembic": {"migrate"}, "typer": {"cli"}, "rich": {"cli"}}
 ON_FIRST_USE = ("alembic", "tiktoken")
 

@@ -10,7 +10,7 @@ from .extracts import extractive
 from .facts_ledger import HiddenFact, ledger
 from .returned import EMPTY, normalised
 from .shown import FLOOR, LIMITS, Fitted, TranscriptLimits, fit, group_ends, transcript
-from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, scrubbed
+from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, message_content, scrubbed
 from .values import (
     TIMED_OUT_NOTICE,
     FileChange,
@@ -43,6 +43,7 @@ __all__ = [
     "fit",
     "group_ends",
     "ledger",
+    "message_content",
     "normalised",
     "rendered",
     "scrubbed",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from ..error_texts import error_told
 from ..messages import Message
 from ..paths import normalise_path
 from ..tools import TOOL_KINDS, Facts, answered_call_id, call_paths, kind_name, result_facts
@@ -154,17 +155,9 @@ def _outcome(kind: str | None, facts: Facts, result: Message, *, failed: bool) -
         return exit_code
     if kind is not None and kind != "other" and not failed:
         return ""
-    text = _reason(result) if failed else message_content(result)
+    text = error_told(message_content(result)) if failed else message_content(result)
     first = next((line for line in text[:4000].splitlines() if line.strip()), "")
     return ", ".join(filter(None, (exit_code or ("failed" if failed else ""), one_line(first, _OUTCOME_LIMIT))))
-
-
-def _reason(result: Message) -> str:
-    """Return the text that says why something failed: in JSON output what a program wrote to stderr."""
-    text = message_content(result)
-    given = json_value(text)
-    fields = [given.get(key) for key in ("stderr", "error", "message", "stdout")] if isinstance(given, dict) else []
-    return next((field for field in fields if isinstance(field, str) and field.strip()), text)
 
 
 def _changes(name: str, kind: str | None, arguments: Any, result: Message) -> Iterator[FileChange]:
