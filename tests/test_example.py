@@ -225,7 +225,7 @@ def test_the_compaction_hides_and_loses_nothing(
         summary = request.of("history")[0]
         assert summary["role"] == "system"
         assert summary["content"].startswith(str(made.summary))
-        assert "Errors met:\n- {" in summary["content"]
+        assert "Errors met:\n- COMMAND_FAILED: exit code 1 (Bash)" in summary["content"]
         assert min(seq for _, seq in request.pieces if seq) == 20
     assert [each.seq for each in raw] == list(range(1, 37))
     assert opened.verify() == []
