@@ -25,6 +25,8 @@ STEPS = (
 """Code points of a text, items of a list and keys of an object, tried in turn until a JSON value is small enough."""
 
 KEYS = 20
+ROOM = 50
+"""Code points that a line with the marker may take."""
 _DEPTH = 8
 _OMITTED = "…"
 
@@ -46,6 +48,14 @@ def clipped(text: str, points: int, before_marker: str = "") -> str:
         return text
     cut = f"{text[:points]}{before_marker}{_marker(len(text) - points, 'characters')}"
     return cut if len(cut) < len(text) else text
+
+
+def outside(text: str, points: int, tail: int) -> str:
+    """Return the beginning, a line with the marker and the last ``tail`` code points: ``points`` at most in all."""
+    if len(text) <= points:
+        return text
+    head = points - tail - ROOM
+    return f"{text[:head]}\n{_marker(len(text) - head - tail, 'characters')}\n{text[-tail:]}"
 
 
 def narrowed(text: str, width: int) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .excerpts import clipped, decoded, encoded, first_lines, trimmed
+from .excerpts import clipped, decoded, encoded, first_lines, outside, trimmed
 from .todos import LISTS, recap
 from .tool_kinds import EXIT_KEYS, TOOL_KINDS, Kind
 from .tool_shapes import (
@@ -22,6 +22,7 @@ from .tool_shapes import (
     OUTPUT_POINTS,
     POINTS,
     READ_WIDTH,
+    TAIL,
     WIDTH,
     Fields,
     Shape,
@@ -296,7 +297,10 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             marks=frozenset(),
         ),
         "Skill": Rule("everything: instructions, plans and answers hold on", whole, str, plain=lambda *_: True),
-        "default": Rule("the first 2,000 code points; of JSON the first of each list", digested, _digest_of(POINTS)),
+        "default": Rule(
+            "of 2,000 code points the last 600, where reports conclude, and the first; of JSON the first of each list",
+            *(digested, partial(outside, points=POINTS, tail=TAIL)),
+        ),
     }
 )
 """What is kept of each tool's results, by the name of the rule."""

@@ -18,7 +18,7 @@ from .tools import exit_said
 Fields = dict[str, Any]
 Shape = Callable[[Fields, Fields], Fields]
 
-POINTS = 2000
+POINTS, TAIL = 2000, 600
 """What stays of a result that no rule is about."""
 WIDTH = 300
 """What stays of one line, one item, one fact."""

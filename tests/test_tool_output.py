@@ -331,10 +331,12 @@ def test_an_error_of_any_tool_is_not_cut_like_its_results() -> None:
     assert compress("Grep", "Error: " + "x" * 9000).endswith("\n… (5007 more characters)")
 
 
-def test_other_text_keeps_its_first_2000_code_points() -> None:
-    """The marker has a line of its own."""
-    assert compress("WebFetch", "é" * 5000) == "é" * 2000 + "\n… (3000 more characters)"
-    assert compress("WebFetch", "é" * 2010) == "é" * 2010
+def test_other_text_keeps_its_beginning_and_its_end() -> None:
+    """The marker has a line of its own; all together are 2,000 code points at most, so that it stays as it is."""
+    assert compress("WebFetch", "é" * 5000) == "é" * 1350 + "\n… (3050 more characters)\n" + "é" * 600
+    assert compress("Task", "I looked.\n" * 500 + "In short: it works.").endswith("\nIn short: it works.")
+    assert len(compress("WebFetch", "é" * 10**7)) <= 2000
+    assert compress("WebFetch", "é" * 2000) == "é" * 2000
 
 
 # JSON that is not of the protocol.
