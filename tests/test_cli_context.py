@@ -82,6 +82,7 @@ def test_everything_as_json(run: Run, tmp_path: Path) -> None:
     assert said["tools"] == [{"type": "function"}]
     assert said["tokens"] == sum(said["layers"].values())
     assert said["at"] == 3
+    assert json.loads(run("talk", "--json", "--tools", "tools.json", "--policy", "default", "--at", 3).out) == said
     said = json.loads(run("talk", "--format", "json", "--tools", "tools.txt").out)
     assert said["tools"] is None
     assert {"role": "system", "content": "Bash[command]"} in said["messages"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 
 from ..context import Context, Tools
 from . import render
-from .options import At, Fields, Now, PolicyName, SessionId, existing, find, moment_of, policy_of
+from .options import At, Fields, Json, Now, PolicyName, SessionId, existing, find, moment_of, policy_of
 from .render import Cell, Column
 
 COLUMNS = (
@@ -73,6 +73,7 @@ def context(
     format: Annotated[  # noqa: A002 - the option's name
         Format, typer.Option("--format", help="The API's messages, ReAct text, or all that is known of the request.")
     ] = Format.openai,
+    json: Json = False,
 ) -> None:
     """Print a whole request: prompts, project rules, history, input, running turn; on standard error its layers."""
     with existing(ctx) as store:
@@ -87,7 +88,7 @@ def context(
             now=moment_of(now),
             at=at,
         )
-    if format is Format.json:
+    if json or format is Format.json:
         render.print_json(_fields(built))
         return
     if format is Format.react:
@@ -106,7 +107,7 @@ def _tools(path: Path | None) -> Tools | None:
     """Return what a file says of tools: definitions where it is a JSON list, else its text."""
     text = _text(path)
     try:
-        found = json.loads(text or "")
+        found = json_format.loads(text or "")
     except ValueError:
         return text
     return found if isinstance(found, list) else text
