@@ -100,6 +100,20 @@ def as_viewed(connection: Connection, pointer: Pointer, policy: Policy, cost: Bu
     return planned._replace(tokens_hidden=cost.tokens - view_tokens(connection, pointer, policy, left, now))
 
 
+def laddered(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, now: int) -> tuple[Policy, Plan]:
+    """Return a plan, and the policy that it is by: with fewer turns where what stays would be too much (A4.6)."""
+    while True:
+        planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+        fewer = max(policy.keep_turns // 2, policy.least_turns or policy.keep_turns)
+        if fewer >= policy.keep_turns:
+            return policy, planned
+        left = cost.tokens - as_viewed(connection, pointer, policy, cost, planned, now).tokens_hidden
+        messages = cost.messages - (0 if planned.nothing else planned.messages)
+        if triggered(policy, messages=messages, tokens=left, window=policy.context_window or 0) is None:
+            return policy, planned
+        policy = policy.model_copy(update={"keep_turns": fewer})
+
+
 def view_tokens(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, now: int) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
     before = measure(connection, pointer, visible.first_kept - 1).tokens
@@ -133,6 +147,7 @@ def check(
     """
     pointer, policy = lines.find(connection, session_id), checked(policy)
     window = _checked("max_tokens", policy.context_window if max_tokens is None else max_tokens) or 0
+    policy = policy.model_copy(update={"context_window": window})
     cost = budget(connection, pointer, policy, given(now))
     usage = _usage(connection, pointer, cost) if last_usage is None else _checked("last_usage", last_usage)
     total = cost.tokens + s4_tokens(user_input)
@@ -144,7 +159,7 @@ def check(
     held = holds_back(connection, pointer, policy, cost.known, window=window, added=s4_tokens(user_input))
     if held:
         return Check(overflow, False, total, 0, f"{why}; {held}")
-    planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    policy, planned = laddered(connection, pointer, policy, cost, given(now))
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
     vain = tried_in_vain(connection, pointer, policy, cost.known, planned)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, budget, folded, last_usage, told, too_much, view_tokens
+from .budget import Budget, as_viewed, budget, folded, laddered, last_usage, told, too_much, view_tokens
 from .clock import Now, given
 from .collector import paused
 from .compactions import Standing, active, history, records, sent
@@ -21,7 +21,7 @@ from .fitting import hidden
 from .ledger import began, hidden_facts
 from .lines import Pointer
 from .messages import encode
-from .planning import Plan, plan, trim
+from .planning import Plan, trim
 from .policy import Policy
 from .prompts import load
 from .recording import RUNNING, Job, Result, answer, end_record, insert_record, keep_summary, recorded
@@ -47,7 +47,7 @@ def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now
     moment = given(now)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
-    todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    policy, todo = laddered(connection, pointer, policy, cost, moment)
     return as_viewed(connection, pointer, policy, cost, todo, moment)
 
 
@@ -64,7 +64,7 @@ def prepare(
     moment = given(now)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
-    todo = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+    policy, todo = laddered(connection, pointer, policy, cost, moment)
     if todo.nothing:
         return _nothing(pointer, policy, cost, todo.nothing, moment)
     with paused(todo.messages):

@@ -106,6 +106,8 @@ class Policy(BaseModel):
     """Newest messages that stay (S2.5, S3.29)."""
     keep_turns: Annotated[int, Field(ge=1, le=2**62)] = 1
     """Newest turns that stay whole, the current one included (S4.23); the current turn always stays."""
+    least_turns: Annotated[int, Field(ge=1, le=2**62)] | None = None
+    """Where what stays would still be at the trigger, half as many turns stay, and so on, down to so many (A4.6)."""
     window_messages: Count | None = None
     """Hide at most so many messages at a time, the oldest ones (S2.4); where a turn that is longer leaves no place to
     cut in their second half, all up to the end of that turn (A2.2)."""

@@ -288,3 +288,39 @@ def test_no_cut_parts_a_call_from_its_results(
     best = max((at for at in legal if at <= 1 + window), default=legal[0])
     assert (plan.first, plan.last) == (1, best - 1)
     assert set(plan.pinned) == {seq for seq in systems if seq < best}
+
+
+# --- fewer turns where these are too many -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "least", "last"),
+    [
+        (10**6, 1, 20),  # no trigger: ten turns stay
+        (4_600, 1, 20),  # what ten turns have is below it
+        (2_400, 1, 30),  # five
+        (1_000, 1, 36),  # two
+        (10, 1, 38),  # the current one alone, though it is not below either
+        (10, 4, 32),  # never fewer than the policy says
+        (10, None, 20),  # as it is written: ten, whatever they have
+    ],
+)
+def test_fewer_turns_stay_where_more_are_too_many(store: Store, limit: int, least: int | None, last: int) -> None:
+    """A4.6: half as many at a time, by what the view would have; each turn here has about 470 tokens."""
+    messages = [each for number in range(20) for each in (user(f"{number} " + "x" * 900), says("y" * 900))]
+    policy = Policy.named("turns", trigger_tokens=limit, least_turns=least)
+    assert cut(store, messages, policy) == last
+
+
+def test_a_compaction_keeps_as_few_turns_as_its_check_expects(store: Store) -> None:
+    """What is hidden is what the plan said, and what is left is below the trigger."""
+    messages = [each for number in range(20) for each in (user(f"{number} " + "x" * 900), says("y" * 900))]
+    session_id = store.create_session().id
+    store.append(session_id, messages)
+    policy = Policy.named("turns", context_window=2_000, trigger_ratio=0.8, least_turns=1)
+    assert store.check(session_id, policy).should_compact
+    plan = store.plan_compaction(session_id, policy)
+    done = store.compact_if_needed(session_id, policy, lambda request: "short")
+    assert done is not None
+    assert (done.outcome, done.hidden, done.still_over) == ("applied", (1, plan.last), False)
+    assert plan.last == 36
