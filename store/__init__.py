@@ -14,6 +14,8 @@ Read the modules in this order and nothing is used before it is met: ``errors``,
 
 from __future__ import annotations
 
+import logging
+
 from .context import Context
 from .errors import (
     CompactionError,
@@ -54,6 +56,8 @@ from .records import (
 )
 from .store import AsyncStore, Store
 from .summaries import Summary, SummaryRequest
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is shown where the host asks for it
 
 __all__ = [
     "AsyncStore",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -94,3 +96,19 @@ def test_missing_folder() -> None:
     """A folder that is nowhere means a damaged installation, and the error says so."""
     with pytest.raises(FileNotFoundError, match=r"nowhere/ is neither in nor beside the package .* install it again"):
         resources.folder("nowhere")
+
+
+def test_the_library_prints_nothing_by_itself(tmp_path: Path) -> None:
+    """What it logs is for the host: without logging set up, a warning does not reach standard error."""
+    code = (
+        "from store import Policy, Store\n"
+        "store = Store('chat.db')\n"
+        "store.create_session('s')\n"
+        "store.append('s', [{'role': 'user', 'content': 'x' * 99}] * 9)\n"
+        "print(store.compact('s', Policy(), lambda request: '').outcome)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, capture_output=True, text=True
+    )
+    assert (ran.stdout, ran.stderr) == ("failed\n", "")

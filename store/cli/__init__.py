@@ -6,7 +6,6 @@ one line on standard error and exit status 2.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -33,9 +32,6 @@ DEFAULT_STORE = "convostore.db"
 
 OK, FAILED, INTERRUPTED = 0, 2, 130
 BROKEN_PIPE = 1
-
-# What the library logs is said by the commands in their own way.
-logging.getLogger("store").addHandler(logging.NullHandler())
 
 app = typer.Typer(
     add_completion=False,
