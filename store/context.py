@@ -114,7 +114,7 @@ class Context(NamedTuple):
     def text(self) -> str:
         """The request as ReAct text (S4.60); tool definitions stand in front, made-up calls are left out."""
         tools: list[Message] = [{"role": "system", "content": _json(self.tools)}] if self.tools else []
-        return react.text([*tools, *(piece.message for piece in self.pieces if not piece.made)])
+        return scrubbed(react.text([*tools, *(piece.message for piece in self.pieces if not piece.made)]))
 
 
 class Asked(NamedTuple):
@@ -225,7 +225,7 @@ def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy, *, form
     messages = [piece.message for piece in pieces]
     open_turn = None if gathered.answered else gathered.begins
     context = Context(messages, layers, 0, None, open_turn, tools, pieces, gathered.view)
-    return context._replace(messages=[{"role": "user", "content": context.text}]) if format == REACT else context
+    return context if format != REACT else context._replace(messages=[{"role": "user", "content": context.text}])
 
 
 def _answers(message: Message) -> bool:

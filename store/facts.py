@@ -124,10 +124,9 @@ def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
 
 def turn_moment(connection: Connection, pointer: Pointer, start: int) -> int | None:
     """Return when the turn that begins at a position began, in ms: by the message's own time, else by when it came."""
-    for branch, seq, _ in lines.segments(connection, pointer, start, start):
-        row = MOMENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=seq)
-        return None if row is None else int(row[0])
-    return None
+    branch = lines.segments(connection, pointer, start, start)[0].branch
+    row = MOMENT.row(connection, tree_id=pointer.tree_id, branch=branch, seq=start)
+    return None if row is None else int(row[0])
 
 
 def message_rows(pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure) -> list[Row]:

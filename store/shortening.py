@@ -84,10 +84,10 @@ def _measured(connection: Connection, results: Iterable[Result]) -> dict[Result,
     unknown = [result for result, short in shorts.items() if short is _UNKNOWN]
     if unknown:
         fresh = dict(_read(connection, unknown))
-        while _remembered and len(_remembered) + len(fresh) > REMEMBERED:
-            _remembered.pop(next(iter(_remembered)), None)
+        if len(_remembered) + len(fresh) > REMEMBERED:
+            _remembered.clear()  # in one step: other threads go on reading and adding
         _remembered.update(fresh)
-        shorts |= fresh
+        shorts |= dict.fromkeys(unknown) | fresh
     return shorts
 
 

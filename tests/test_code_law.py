@@ -47,9 +47,14 @@ def test_a_folder_of_that_name_is_none(tmp_path: Path) -> None:
     """And gives way to a file in another spelling."""
     (tmp_path / "CODE_LAW.md").mkdir()
     assert code_law(tmp_path) == ""
-    write(tmp_path, "code_law.md", "file")
-    if (tmp_path / "CODE_LAW.md").is_dir():
-        assert code_law(tmp_path) in ("file", "")
+    (tmp_path / "CODE_LAW.md").rename(tmp_path / "CODE_LAW.MD")
+    write(tmp_path, "code_law.md.txt", "other")
+    assert code_law(tmp_path) == ""
+    (tmp_path / "CODE_LAW.MD").rmdir()
+    (tmp_path / "CODE_LAW.md").mkdir()
+    if not (tmp_path / "code_law.md").exists():  # the file system tells names by their case
+        write(tmp_path, "code_law.md", "file")
+        assert code_law(tmp_path) == "file"
 
 
 def test_what_cannot_be_read_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.refusals import refusals
-from store import AsyncStore, Context, Policy, Store
+from store import AsyncStore, Context, Policy, Store, shortening
 from store.context import LAYERS, LOOK_BACK, Requests, remind
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 
@@ -470,3 +470,28 @@ def test_the_same_awaited(tmp_path: Path) -> None:
             return await store.context(session.id, "prompt", user_input="b")
 
     assert said(asyncio.run(asked())) == [("system", "prompt"), ("user", "a"), ("user", "b")]
+
+
+def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(store: Store) -> None:
+    """What was sent without it changes there, and nowhere else."""
+    calls = [step(1)[0]["tool_calls"][0], step(2)[0]["tool_calls"][0]]
+    session_id = begun(store, user("a"), {"role": "assistant", "content": None, "tool_calls": calls}, step(2, "two")[1])
+    early = store.context(session_id, now=NOW).messages
+    store.append(session_id, [*step(3), step(1, "one")[1]])
+    late = store.context(session_id, now=NOW)
+    assert late.messages[2] == {"role": "tool", "tool_call_id": "c1", "content": "one"} != early[2]
+    assert late.messages[:2] + late.messages[3:4] == early[:2] + early[3:]
+    assert late.first_changed == 2
+
+
+def test_what_is_remembered_of_short_forms_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And forgetting it changes no number."""
+    monkeypatch.setattr(shortening, "_remembered", remembered := {})
+    session_id = begun(store, user("a"), *step(1), *step(2), *step(3), user("b"))
+    tokens = store.check(session_id, TURNS, now=NOW).tokens
+    assert len(remembered) == 3
+    monkeypatch.setattr(shortening, "REMEMBERED", 2)
+    store.append(session_id, [*step(4), user("c")])
+    assert store.check(session_id, TURNS, now=NOW).tokens > tokens
+    assert len(remembered) == 1
+    assert store.view(session_id, TURNS, now=NOW).stats.tokens == store.check(session_id, TURNS, now=NOW).tokens
