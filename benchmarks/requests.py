@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Context, Policy, Store
+from store.context import Piece
 
-from .recorded import Message, Transcript, groups, largest
+from .recorded import Transcript, groups, largest
 from .refusals import refusals
 
 PROMPT = "You are a coding agent. Keep the rules of the project."
@@ -84,16 +85,20 @@ def _wrong(before: Context | None, now: Context) -> Iterator[str]:
             yield f"position {entry.seq} of the running turn is not whole: {entry.rule}"
     if before and before.open_turn == now.open_turn is not None:
         was, is_now = _lasting(before), _lasting(now)
-        if is_now[: len(was)] != was:
+        if len(is_now) < len(was) or not all(map(_same, was, is_now)):
             yield "it does not begin as the one before it"
 
 
-def _lasting(context: Context) -> list[Message]:
-    """Return what must stay while a turn runs: everything but the recap, and what a repair made up at the end."""
-    pieces = [piece for piece in context.pieces if piece.layer != "todo_recap"]
-    while pieces and pieces[-1].seq is None:
-        pieces.pop()
-    return [piece.message for piece in pieces]
+def _lasting(context: Context) -> list[Piece]:
+    """Return what must stay while a turn runs: everything but the recap."""
+    return [piece for piece in context.pieces if piece.layer != "todo_recap"]
+
+
+def _same(was: Piece, now: Piece) -> bool:
+    """Tell whether a message stays; what stands for a missing result gives way to the result when it comes."""
+    stand_in = was.seq is None and was.message["role"] == "tool"
+    awaited = stand_in and was.message["tool_call_id"] == now.message.get("tool_call_id")
+    return was.message == now.message or awaited
 
 
 COLUMNS = ("transcript", "kind", "requests", "sent", *SHOWN, *(f"- {rule}" for rule in RULES), "stable", "violations")
