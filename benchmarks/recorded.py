@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,17 @@ def largest(folder: Path, wanted: int, *, of_each_kind: bool = False) -> tuple[l
     found.sort(key=lambda each: (each.kind if of_each_kind else "", -len(json.dumps(each.messages))))
     kinds = groupby(found, key=lambda each: each.kind if of_each_kind else "")
     return [each for _, same in kinds for each in list(same)[:wanted]], unread
+
+
+def options(
+    program: str, description: str | None, arguments: Sequence[str] | None, *, of: str, wanted: int
+) -> argparse.Namespace:
+    """Return what a program over recorded conversations is asked for: a folder, how many ``of`` what, and as what."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
+    parser.add_argument("folder", type=Path, help="a folder of recorded conversations")
+    parser.add_argument("--largest", type=int, default=wanted, help=f"how many {of}, those with the most characters")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser.parse_args(arguments)
 
 
 def groups(messages: list[Message]) -> Iterator[list[Message]]:

@@ -7,7 +7,6 @@ chat API and facts found without the store. The program ends with 1 where anythi
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -15,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Entry, Policy, Store, SummaryRequest, View
@@ -23,7 +21,7 @@ from store.summaries import Summarizer
 from store.tokens import estimate, message_tokens
 
 from .facts import Fact, due, facts, is_told, told
-from .recorded import Message, Transcript, groups, largest
+from .recorded import Message, Transcript, groups, largest, options
 from .refusals import refusals
 
 LARGE, SMALL = 200_000, 8_000
@@ -309,28 +307,20 @@ def line(outcome: Outcome) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 1 where anything is wrong."""
-    options = _options(arguments)
-    transcripts, unread = largest(options.folder, options.largest)
+    asked = options("replay", __doc__, arguments, of="sessions", wanted=10)
+    transcripts, unread = largest(asked.folder, asked.largest)
     found: list[Outcome] = []
-    if not options.json:
+    if not asked.json:
         print(f"{len(transcripts)} sessions; {unread} files are of no kind that is read")
         print(*map(str.ljust, COLUMNS, WIDTHS))
     for transcript in transcripts:
         for variant in variants():
             found.append(replayed(transcript, variant))
-            if not options.json:
+            if not asked.json:
                 print(line(found[-1]), *(f"    {each}" for each in found[-1].violations[:10]), sep="\n", flush=True)
-    if options.json:
+    if asked.json:
         print(json.dumps([outcome._asdict() for outcome in found], indent=1))
     return int(not found or any(outcome.violations for outcome in found))
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a folder of recorded conversations")
-    parser.add_argument("--largest", type=int, default=10, help="how many sessions, those with the most characters")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

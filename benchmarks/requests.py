@@ -7,18 +7,16 @@ layer takes over all requests of a session, and what the rules save. The program
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Context, Policy, Store
 from store.context import Piece
 
-from .recorded import Transcript, groups, largest
+from .recorded import Transcript, groups, largest, options
 from .refusals import refusals
 
 PROMPT = "You are a coding agent. Keep the rules of the project."
@@ -128,31 +126,23 @@ def summed_up(found: Sequence[Outcome], kind: str) -> Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 1 where anything is wrong."""
-    options = _options(arguments)
-    transcripts, unread = largest(options.folder, options.largest, of_each_kind=True)
+    asked = options("requests", __doc__, arguments, of="sessions of each kind", wanted=5)
+    transcripts, unread = largest(asked.folder, asked.largest, of_each_kind=True)
     found: list[Outcome] = []
-    if not options.json:
+    if not asked.json:
         print(f"{len(transcripts)} sessions; {unread} files are of no kind that is read")
         print(*map(str.ljust, COLUMNS, WIDTHS))
     for transcript in transcripts:
         found.append(assembled(transcript))
-        if not options.json:
+        if not asked.json:
             print(line(found[-1]), *(f"    {each}" for each in found[-1].violations[:10]), sep="\n", flush=True)
-    if options.json:
+    if asked.json:
         print(json.dumps([outcome._asdict() for outcome in found], indent=1))
     else:
         for kind in dict.fromkeys(each.kind for each in found):
             print(line(summed_up([each for each in found if each.kind == kind], kind)))
         print(line(summed_up(found, "all")))
     return int(not found or any(outcome.violations for outcome in found))
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.requests", description=__doc__)
-    parser.add_argument("folder", type=Path, help="a folder of recorded conversations")
-    parser.add_argument("--largest", type=int, default=5, help="how many sessions of each kind")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy
 
 from store import Store
+from store.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,6 +57,31 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store for all tests of a file: each begins sessions, and so trees, of its own."""
     with database(tmp_path_factory.mktemp("module")) as given, Store(given, durability="normal") as opened:
         yield opened
+
+
+class Ran(NamedTuple):
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Give a function that runs the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
+
+    def runs(*arguments: object) -> Ran:
+        capsys.readouterr()
+        status = main([str(each) for each in arguments])
+        return Ran(status, *capsys.readouterr())
+
+    return runs
 
 
 class Child:

@@ -7,46 +7,19 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Ran, Run
 
 from store import Store
-from store.cli import main
 from store.cli.demo_session import NOW, conversation
 from store.errors import SessionNotFound
 from store.records import Finding
 
 EVIL = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202egnp.exe [bold]b[/bold] \ud83d"
 """What no terminal should be sent as it is, and markup that must be shown as it is."""
-
-
-class Ran(NamedTuple):
-    """What a command did."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Give a function that runs the command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
-
-    def runs(*arguments: object) -> Ran:
-        capsys.readouterr()
-        status = main([str(each) for each in arguments])
-        return Ran(status, *capsys.readouterr())
-
-    return runs
 
 
 @pytest.fixture(scope="module")

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from conftest import Ran, Run
 
 from store import Policy, Store
-from store.cli import main
 from store.cli.demo_session import NOW, conversation
 from store.policy import POLICIES, load
-
-
-class Ran(NamedTuple):
-    """What a command did."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +26,10 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(run: Run, tmp_path: Path, stored: Path) -> Run:
     """Give a function that runs the command in a folder with that store."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
     shutil.copy(stored, tmp_path)
-
-    def runs(*arguments: object) -> Ran:
-        capsys.readouterr()
-        status = main([str(each) for each in arguments])
-        return Ran(status, *capsys.readouterr())
-
-    return runs
+    return run
 
 
 def failed(ran: Ran, *said: str) -> None:

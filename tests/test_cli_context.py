@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from conftest import Run
 
 from store import Policy, Store
-from store.cli import main
 from store.cli.demo_session import NOW, conversation
 from store.context import LAYERS, remind
 
 
-class Ran(NamedTuple):
-    """What a command did."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(run: Run, tmp_path: Path) -> Run:
     """Give a function that asks for a request of a session, in a project with rules."""
     with Store(tmp_path / "convostore.db", durability="normal") as store:
         store.create_session("talk", project_root=str(tmp_path))
         store.append("talk", conversation())
     (tmp_path / "CODE_LAW.md").write_text("Keep it \x1b[31msimple.")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
-
-    def runs(*arguments: object) -> Ran:
-        capsys.readouterr()
-        status = main(["context", *map(str, arguments), "--now", str(NOW)])
-        return Ran(status, *capsys.readouterr())
-
-    return runs
+    return lambda *arguments: run("context", *arguments, "--now", NOW)
 
 
 def test_the_messages_are_on_standard_output_and_the_layers_on_standard_error(run: Run, tmp_path: Path) -> None:
