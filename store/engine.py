@@ -350,7 +350,7 @@ def _engine(url: URL, path: str | None, synchronous: str, timeout: float) -> Eng
     if path is None:
         level = "on" if synchronous == "FULL" else "off"
         return _created(url, connect_args={"options": f"-c synchronous_commit={level}"})
-    engine = _created(url.set(database=path), connect_args={"timeout": timeout}, pool_size=16, max_overflow=-1)
+    engine = _created(url.set(database=path), connect_args={"timeout": timeout})
 
     @event.listens_for(engine, "connect")
     def settle(driver: sqlite3.Connection, _record: object) -> None:
@@ -363,7 +363,8 @@ def _engine(url: URL, path: str | None, synchronous: str, timeout: float) -> Eng
 
 def _created(url: URL, **options: Any) -> Engine:
     try:
-        return sqlalchemy.create_engine(url, **options)
+        # Idle connections are kept by the database, so the pool sees them as taken: a limit there would be waited for.
+        return sqlalchemy.create_engine(url, pool_size=16, max_overflow=-1, **options)
     except (SQLAlchemyError, ImportError, ValueError, TypeError) as error:
         raise InvalidValue(f"{url.render_as_string()} cannot be opened: {error}") from error
 

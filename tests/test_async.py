@@ -7,6 +7,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,13 @@ def test_two_loops_one_after_the_other(url: str) -> None:
 def test_errors_are_store_errors() -> None:
     """One ``except`` catches whatever a store has to say, in both faces."""
     assert all(issubclass(each, StoreError) for each in (SessionNotFound, HeadMoved, InvalidMessage, StoreClosed))
+
+
+def test_idle_connections_keep_nobody_waiting(url: str) -> None:
+    """However many wait for their next write, there is one for each reader, and the other way round."""
+    with Store(url, durability="normal") as store:
+        for kind in (store.database.writing, store.database.reading):
+            with ExitStack() as opened:
+                for _ in range(12):
+                    opened.enter_context(kind())
+        assert store.sessions() == []
