@@ -48,8 +48,10 @@ FOLDED_FROM = 0.25
 
 
 class Budget(NamedTuple):
-    """What a line's view is made of and costs at a moment."""
+    """What a line's view is made of and costs at a moment (ms)."""
 
+    pointer: Pointer
+    moment: int
     known: list[Record]
     shown: Visible
     messages: int
@@ -84,30 +86,36 @@ def last_usage(connection: Connection, pointer: Pointer, last: int) -> Usage | N
     return Usage._make(row) if row else None
 
 
-def budget(connection: Connection, pointer: Pointer, policy: Policy, now: int) -> Budget:
-    """Return what a line's view costs, by the estimate."""
+def budget(
+    connection: Connection, pointer: Pointer, policy: Policy, now: int, *, before: Budget | None = None
+) -> Budget:
+    """Return what a line's view costs, by the estimate; what it did ``before``, if the line has not changed since."""
     known = records(connection, pointer, pointer.head)
     visible = shown(active(known))
+    if before and (before.pointer, before.shown) == (pointer, visible):
+        return before
     messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)
-    return Budget(known, visible, messages, view_tokens(connection, pointer, policy, visible, now))
+    tokens = view_tokens(connection, pointer, policy, visible, now)
+    return Budget(pointer, now, known, visible, messages, tokens)
 
 
-def as_viewed(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan, now: int) -> Plan:
+def as_viewed(connection: Connection, policy: Policy, cost: Budget, planned: Plan) -> Plan:
     """Return a plan whose hidden tokens are those of the view: what the rules save already is not saved again."""
     if planned.nothing:
         return planned
     left = cost.shown.without(planned.last + 1, planned.pinned)
-    return planned._replace(tokens_hidden=cost.tokens - view_tokens(connection, pointer, policy, left, now))
+    tokens = view_tokens(connection, cost.pointer, policy, left, cost.moment)
+    return planned._replace(tokens_hidden=cost.tokens - tokens)
 
 
-def laddered(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, now: int) -> tuple[Policy, Plan]:
+def laddered(connection: Connection, policy: Policy, cost: Budget) -> tuple[Policy, Plan]:
     """Return a plan, and the policy that it is by: with fewer turns where what stays would be too much (A4.6)."""
     while True:
-        planned = plan(connection, pointer, policy, cost.shown, tokens=cost.tokens)
+        planned = plan(connection, cost.pointer, policy, cost.shown, tokens=cost.tokens)
         fewer = max(policy.keep_turns // 2, policy.least_turns or policy.keep_turns)
         if fewer >= policy.keep_turns:
             return policy, planned
-        left = cost.tokens - as_viewed(connection, pointer, policy, cost, planned, now).tokens_hidden
+        left = cost.tokens - as_viewed(connection, policy, cost, planned).tokens_hidden
         messages = cost.messages - (0 if planned.nothing else planned.messages)
         if triggered(policy, messages=messages, tokens=left, window=policy.context_window or 0) is None:
             return policy, planned
@@ -159,13 +167,13 @@ def check(
     held = holds_back(connection, pointer, policy, cost.known, window=window, added=s4_tokens(user_input))
     if held:
         return Check(overflow, False, total, 0, f"{why}; {held}")
-    policy, planned = laddered(connection, pointer, policy, cost, given(now))
+    policy, planned = laddered(connection, policy, cost)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
     vain = tried_in_vain(connection, pointer, policy, cost.known, planned)
     if vain:
         return Check(overflow, False, total, 0, f"{why}; {vain}")
-    viewed = as_viewed(connection, pointer, policy, cost, planned, given(now))
+    viewed = as_viewed(connection, policy, cost, planned)
     if viewed.tokens_hidden <= message_tokens(sent("", None, policy), estimate):
         few = f"{viewed.tokens_hidden} tokens do not pay for a summary"
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {few}")

@@ -47,8 +47,8 @@ def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now
     moment = given(now)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
-    policy, todo = laddered(connection, pointer, policy, cost, moment)
-    return as_viewed(connection, pointer, policy, cost, todo, moment)
+    policy, todo = laddered(connection, policy, cost)
+    return as_viewed(connection, policy, cost, todo)
 
 
 def prepare(
@@ -64,7 +64,7 @@ def prepare(
     moment = given(now)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
-    policy, todo = laddered(connection, pointer, policy, cost, moment)
+    policy, todo = laddered(connection, policy, cost)
     if todo.nothing:
         return _nothing(pointer, policy, cost, todo.nothing, moment)
     with paused(todo.messages):
@@ -75,6 +75,7 @@ def prepare(
             return _nothing(pointer, policy, cost, too_long, moment)
         previous = folded(policy, cost.shown.summaries)
         return Job(
+            cost=cost,
             plan=todo,
             sought=sought,
             holder=_holder(connection, pointer, todo.last),
@@ -140,7 +141,7 @@ def finish(
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
     if not running or running[0] != number:
         return answer(pointer, policy, "rejected", "another compaction took its place", moment)
-    cost = budget(connection, pointer, policy, moment)
+    cost = budget(connection, pointer, policy, moment, before=job.cost)
     problem = _moved(connection, pointer, job, cost.shown.first_kept)
     if problem:
         ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
@@ -272,7 +273,7 @@ def _apply(
     """Apply a summary, unless the view would not get small enough by it; return the record's number."""
     assert result.summary is not None
     text = rendered(result.summary)
-    after, tokens = _with(connection, pointer, policy, job, text, cost, moment)
+    after, tokens = _with(connection, policy, job, text, cost)
     messages = _messages(job, cost)
     bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
     problem = too_much(policy, cost, messages=messages, after=after, bare=bare, added=added, given=bool(result.error))
@@ -284,14 +285,12 @@ def _apply(
     return end_record(connection, pointer, number, outcome="applied", error=result.error, **change)
 
 
-def _with(
-    connection: Connection, pointer: Pointer, policy: Policy, job: Job, text: str, cost: Budget, moment: int
-) -> tuple[int, int]:
+def _with(connection: Connection, policy: Policy, job: Job, text: str, cost: Budget) -> tuple[int, int]:
     """Return the tokens of the view with a text in the place of what a job hides, and those of the text itself."""
     tokens = message_tokens(sent(text, job.facts, policy), estimate)
     left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
     left = left._replace(summaries=tuple(each for each in left.summaries if each not in job.previous))
-    return view_tokens(connection, pointer, policy, left, moment) + tokens, tokens
+    return view_tokens(connection, cost.pointer, policy, left, cost.moment) + tokens, tokens
 
 
 def _messages(job: Job, cost: Budget) -> int:
@@ -315,13 +314,13 @@ def _fail(
         return end_record(connection, pointer, number, outcome="failed", error=result.error)
     noticed = _noticed(connection, pointer, policy, job, cost)
     text = "".join(each.body for each in noticed.previous)
-    after, tokens = _with(connection, pointer, policy, noticed, text, cost, moment)
+    after, tokens = _with(connection, policy, noticed, text, cost)
     if noticed.facts and after < cost.tokens:
         summary = keep_summary(connection, pointer, noticed, Summary(text), text, tokens, moment)
         hidden, messages = noticed.plan, _messages(noticed, cost)
     else:
         summary, hidden, messages = None, whole, cost.messages - whole.messages
-        after = cost.tokens - as_viewed(connection, pointer, policy, cost, whole, moment).tokens_hidden
+        after = cost.tokens - as_viewed(connection, policy, cost, whole).tokens_hidden
     change = _change(hidden, cost, moment) | {"summary": summary, "messages_after": messages, "tokens_after": after}
     return end_record(connection, pointer, number, outcome="applied", error=result.error, **change)
 

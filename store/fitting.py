@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
+from . import history
 from .budget import Budget
-from .history import read as stored
 from .lines import Pointer
 from .planning import Plan, plan
 from .policy import Policy
@@ -25,9 +25,9 @@ def hidden(
 
     The transcript is None where none shows all, and "" for a plan that needs none, as a ``whole`` one.
     """
-    read: list[StoredMessage] = []
     if whole:
-        return todo, list(_hidden(connection, pointer, todo, read)), ""
+        return todo, _stored(connection, pointer, todo, todo.first, todo.last), ""
+    read: list[StoredMessage] = []
     fitted = _fitted(connection, pointer, policy, todo, read)
     for boundary in (policy.boundary, "group"):
         if fitted.messages_shown == todo.messages:
@@ -53,7 +53,12 @@ def _hidden(connection: Connection, pointer: Pointer, todo: Plan, read: list[Sto
     yield from [each for each in read if each.seq <= todo.last]
     start = read[-1].seq + 1 if read else todo.first
     for first in range(start, todo.last + 1, READ_AT_ONCE):
-        found = stored(connection, pointer.session_id, first, min(first + READ_AT_ONCE - 1, todo.last))
-        fresh = [each for each in found if each.seq not in todo.pinned]
+        fresh = _stored(connection, pointer, todo, first, min(first + READ_AT_ONCE - 1, todo.last))
         read += fresh
         yield from fresh
+
+
+def _stored(connection: Connection, pointer: Pointer, todo: Plan, first: int, last: int) -> list[StoredMessage]:
+    """Return the messages of a range that a plan hides."""
+    found = history.read(connection, pointer.session_id, first, last)
+    return [each for each in found if each.seq not in todo.pinned] if todo.pinned else found

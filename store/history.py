@@ -133,8 +133,9 @@ def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict
     """Return a segment's tool calls as they went in, by the position of their message."""
     calls: dict[int, list[Any]] = {}
     branch, first, last = segment
-    for seq, *call in CALLS.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last):
-        calls.setdefault(seq, []).append(join_call(*call))
+    rows = CALLS.rows(connection, tree_id=tree_id, branch=branch, first=first, last=last)
+    for seq, call_id, name, form, arguments, extra in rows:
+        calls.setdefault(seq, []).append(join_call(call_id, name, form, arguments, extra))
     return calls
 
 

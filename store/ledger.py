@@ -107,7 +107,7 @@ FIRST_TIME = Statement(
 
 NO_RESULT = "no result"
 """What is said of a command whose call was never answered: it may have run, or not."""
-CHANGES = ("file_edit", "file_read")
+TELLING = {"file_edit": 2, "file_read": 1}
 """What is said of a file that several tools touched: that it was changed, else that it was read, else the last."""
 
 
@@ -122,9 +122,9 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, first
     rows = [row for run in runs for row in RESULTS.rows(connection, **run, start=1, kinds=kinds)]
     results = [_kinded(row, policy) for row in rows]
     files: dict[str, str] = {}
-    for path, tool_name, kind in (row for run in runs for row in PATHS.rows(connection, **run)):
-        found = (files.pop(path, None), policy.tool_kinds.get(tool_name, kind))
-        files[path] = next((each for each in CHANGES if each in found), found[1])
+    for path, tool_name, stored in (row for run in runs for row in PATHS.rows(connection, **run)):
+        kind, before = policy.tool_kinds.get(tool_name, stored), files.pop(path, "")
+        files[path] = before if TELLING.get(before, 0) > TELLING.get(kind, 0) else kind
     unanswered = [_kinded(row, policy) for row in _unanswered(connection, runs)]
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)

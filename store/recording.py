@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, insert, literal_column, select, update
 
+from .budget import Budget
 from .compactions import Standing, history, records
 from .lines import Pointer
 from .messages import encode
@@ -67,11 +68,13 @@ NEWEST_SUMMARY = Statement(
 class Job(NamedTuple):
     """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position.
 
+    ``cost`` is what the view cost before.
     ``sought`` is the last position that the policy would hide if a transcript had room for everything.
     ``previous`` are the summaries that the new one takes the place of, having been given them.
     ``times`` are the first and last moment (ms) of what the summary will stand for, theirs included.
     """
 
+    cost: Budget
     plan: Plan
     sought: int
     holder: int

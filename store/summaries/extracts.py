@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Any, NamedTuple
 
 from ..error_texts import error_told
@@ -73,6 +73,7 @@ WORTH: Mapping[str | None, int] = {"todo": 0, "list": 1, "search": 2, "file_read
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
 PATCH_CHANGES = {"Add": "created", "Update": "modified", "Delete": "deleted"}
 _SAYS_CREATED = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
+_ANSWERING = "Assistant"
 _TARGET_LIMIT, _OUTCOME_LIMIT, _LINE_LIMIT = 120, 80, 200
 
 
@@ -90,7 +91,7 @@ def extractive(request: SummaryRequest) -> Summary:
     All but the title keeps the request's limit as it is rendered; half of it is for what tools did, the body has what
     that leaves, half of it for the previous summary. The body counts what was left out.
     """
-    deeds = list(_deeds(request.messages))
+    deeds, said = _read(request)
     changes = _final(change for deed in deeds for change in deed.changes)
     actions = _worth(deeds)
     room = request.max_chars // 2
@@ -101,20 +102,29 @@ def extractive(request: SummaryRequest) -> Summary:
     lists = Summary("", title(request.started_at, request.ended_at), kept_actions, kept_changes, MODEL)
     room = request.max_chars - (rendered_size(lists._replace(body=" ")) - 1)
     note = _left_out(len(actions) - len(kept_actions), len(changes) - len(kept_changes))
-    return lists._replace(body=_body(request, note, room))
+    return lists._replace(body=_body(request, _lines(said), note, room))
 
 
-# What tools did.
+def _read(request: SummaryRequest) -> tuple[list[_Deed], list[tuple[str, str]]]:
+    """Return what each answered call did, and who said what, in order: in one pass, so that no more need be in memory.
 
-
-def _deeds(messages: Sequence[Message]) -> Iterator[_Deed]:
-    """Yield what each answered call did, in order; an id that is met again means the nearest call before (A1.11)."""
+    An id that is met again means the nearest call before (A1.11).
+    """
+    deeds: list[_Deed] = []
+    said: list[tuple[str, str]] = []
     waiting: dict[object, Call] = {}
-    for message in messages:
+    limit = max(_LINE_LIMIT, request.max_chars // max(len(request.messages), 1))
+    for message in request.messages:
         waiting.update((call.id, call) for call in calls_of(message) if isinstance(call.id, str))
         if message.get("role") in RESULT_ROLES:
             call_id = answered_call_id(message)
-            yield _deed(waiting.pop(call_id) if call_id in waiting else _call_unknown(message), message)
+            deeds.append(_deed(waiting.pop(call_id) if call_id in waiting else _call_unknown(message), message))
+        for voice, text in _voices(message, request.parts_to_keep):
+            said.append((voice, one_line(scrubbed(text[: 8 * limit]), limit)))
+    return deeds, said
+
+
+# What tools did.
 
 
 def _call_unknown(result: Message) -> Call:
@@ -211,9 +221,8 @@ def _left_out(actions: int, changes: int) -> str:
 # What was said.
 
 
-def _body(request: SummaryRequest, note: str, room: int) -> str:
+def _body(request: SummaryRequest, lines: Sequence[str], note: str, room: int) -> str:
     """Return the previous summary, what was said, and the note, in at most so many code points; never nothing."""
-    lines = list(_said(request))
     note = note if len(note) < room // 4 else ""
     left = room - len(note) - 1
     said_size = sum(len(line) + 1 for line in lines)
@@ -237,23 +246,6 @@ def _flattened(summary: str) -> str:
     return f"{body}\n{listed}".strip()
 
 
-def _said(request: SummaryRequest) -> Iterator[str]:
-    """Yield a line for each text of the parts to keep; of an assistant's texts in a row only the last, its answer."""
-    limit = max(_LINE_LIMIT, request.max_chars // max(len(request.messages), 1))
-    answer = ""
-    for voice, text in (voiced for message in request.messages for voiced in _voices(message, request.parts_to_keep)):
-        said = one_line(scrubbed(text[: 8 * limit]), limit)
-        if not said:
-            continue
-        if answer and voice != "Assistant":
-            yield answer
-        answer = f"{voice}: {said}" if voice == "Assistant" else ""
-        if not answer:
-            yield f"{voice}: {said}"
-    if answer:
-        yield answer
-
-
 def _voices(message: Message, parts: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield who speaks in a message, and the text, for each part that is kept."""
     role = message.get("role")
@@ -263,7 +255,16 @@ def _voices(message: Message, parts: Sequence[str]) -> Iterator[tuple[str, str]]
     if role in RESULT_ROLES and "tool" in parts:
         yield "Tool", message_content(message)
     if role in ("user", "assistant") and "text" in parts:
-        yield "User" if role == "user" else "Assistant", message_content(message)
+        yield "User" if role == "user" else _ANSWERING, message_content(message)
+
+
+def _lines(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each text; of an assistant's texts in a row only the last, its answer."""
+    told = [each for each in said if each[1]]
+    following = [voice for voice, _ in told[1:]]
+    return [
+        f"{voice}: {text}" for (voice, text), after in zip_longest(told, following) if not voice == after == _ANSWERING
+    ]
 
 
 def _selected(lines: Sequence[str], room: int) -> str:

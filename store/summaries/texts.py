@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import Message, content_text
@@ -115,9 +116,17 @@ def _command(value: object, *, plural: bool) -> str | None:
         return _command_of_list(value, plural=plural)
     if not isinstance(value, dict):
         return None
-    given = {key.replace("_", "").replace("-", "").lower(): each for key, each in value.items()}
-    said = (_command(given[word], plural=word.endswith("s")) for word in _COMMAND_WORDS if word in given)
-    return next((command for command in said if command), None)
+    given = {_word(key): each for key, each in value.items()}
+    for word in _COMMAND_WORDS:
+        command = _command(given[word], plural=word.endswith("s")) if word in given else None
+        if command:
+            return command
+    return None
+
+
+@lru_cache(maxsize=256)
+def _word(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
 
 
 def _command_of_list(values: list[Any], *, plural: bool) -> str | None:

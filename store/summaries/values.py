@@ -44,7 +44,7 @@ class SummaryRequest(NamedTuple):
     ``prompt`` holds the transcript, the previous summary and the limit already; times are ms since the epoch.
     """
 
-    messages: list[Message]
+    messages: Sequence[Message]
     previous_summary: str | None
     transcript: str
     prompt: str
