@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from store import Policy, SummaryRequest
+from store.compacting import HiddenMessages
 from store.summaries import extractive
 from store.tokens import estimate
 
@@ -66,10 +68,14 @@ def check(stage: Stage) -> Found:
 
 
 def compact(stage: Stage) -> Found:
-    """Compact a fork of the session: with a summary that is there at once, and with the extractive one by itself."""
+    """Compact a fork of the session, and make the extractive summary by itself, which reads all that will be hidden.
+
+    A model is shown a transcript, which has room for less; here its answer is there at once.
+    """
     store, now = stage.normal, stage.now
-    messages = list(conversation(stage.size))
-    request = SummaryRequest(messages, None, "", "", 4000, 1, stage.size)
+    plan = store.plan_compaction(SESSION, POLICY, now=now)
+    messages = HiddenMessages(plan, partial(store.messages, SESSION))
+    request = SummaryRequest(messages, None, "", "", POLICY.summary_max_chars, plan.first, plan.last)
     whole = interleaved(
         lambda fork: store.compact(fork, POLICY, now=now),
         lambda _: extractive(request),
@@ -79,6 +85,14 @@ def compact(stage: Stage) -> Found:
     yield "compact, extractive summary included", whole
     yield "compact: without the summary", max(0.0, whole.ours.wall - whole.rival.wall)
     yield "extractive summary", whole.rival.wall
+    shown = Policy(keep_messages=KEPT, boundary="group")
+    at_once = interleaved(
+        lambda fork: store.compact(fork, shown, lambda _: "What was said before.", now=now),
+        lambda _: store.check(SESSION, shown, now=now),
+        stage.pace,
+        prepare=lambda: store.fork(SESSION).id,
+    )
+    yield "compact: as much as a transcript shows", at_once.ours.wall
 
 
 def view(stage: Stage) -> Found:

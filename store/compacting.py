@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
 
+from .errors import StoreError
+from .fitting import READ_AT_ONCE
+from .messages import Message
+from .planning import Plan
 from .policy import Policy
 from .prompts import load
 from .recording import Job, Result
-from .records import Compaction
+from .records import Compaction, StoredMessage
 from .summaries import TIMED_OUT_NOTICE, Summarizer, Summary, SummaryRequest, extractive
 from .summarizers import SummaryGenerationError, SummaryTimedOut, call
 
@@ -17,7 +23,43 @@ FAILED = "No summary could be made, keeping recent history only."
 """What stands for hidden messages when the summary failed otherwise than by its time (A4.19)."""
 
 
-def request(job: Job, policy: Policy) -> SummaryRequest:
+Read = Callable[[int, int], list[StoredMessage]]
+"""What reads a line's raw messages from one position to another."""
+
+
+class HiddenMessages(Sequence[Message]):
+    """The raw messages that a plan hides, read as they are asked for, so that any number of them fits in memory."""
+
+    def __init__(self, todo: Plan, read: Read) -> None:
+        self._todo, self._read = todo, read
+
+    def __len__(self) -> int:
+        return self._todo.messages
+
+    def __iter__(self) -> Iterator[Message]:
+        first, last, *_ = self._todo
+        for start in range(first, last + 1, READ_AT_ONCE):
+            yield from self._between(start, min(start + READ_AT_ONCE - 1, last))
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        place = self._todo.first + range(len(self))[index]
+        for position in self._todo.pinned:
+            place += position <= place
+        return self._between(place, place)[0]
+
+    def _between(self, first: int, last: int) -> list[Message]:
+        return [each.message for each in self._read(first, last) if each.seq not in self._todo.pinned]
+
+
+def request(job: Job, policy: Policy, read: Read) -> SummaryRequest:
     """Return what a summarizer is asked: the raw messages of the range, never placeholders, and the earlier summary."""
     previous = "\n\n".join(filter(None, (each.body for each in job.previous))) or None
     started_at, ended_at = job.times or (None, None)
@@ -25,7 +67,7 @@ def request(job: Job, policy: Policy) -> SummaryRequest:
         transcript=job.transcript, previous_summary=previous, max_chars=policy.summary_max_chars
     )
     return SummaryRequest(
-        messages=[stored.message for stored in job.messages],
+        messages=HiddenMessages(job.plan, read) if job.messages is None else job.messages,
         previous_summary=previous,
         transcript=job.transcript,
         prompt=filled,
@@ -54,8 +96,11 @@ def announce(ended: Compaction) -> None:
         )
 
 
-def summarised(job: Job, policy: Policy, summarizer: Summarizer | None) -> Result:
-    """Return a summary of a job, or what a policy puts in its place when there is none; never raises."""
+def summarised(job: Job, policy: Policy, summarizer: Summarizer | None, read: Read) -> Result:
+    """Return a summary of a job, or what a policy puts in its place when there is none.
+
+    Whatever the summarizer does, nothing is raised; StoreError where the messages cannot be read.
+    """
     before = job.plan.messages_before
     log.info(
         "history 达到 %d 条，触发压缩（窗口: %d 条）",
@@ -64,9 +109,11 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None) -> Resul
         extra={"messages": before, "policy": policy.name},
     )
     try:
-        asked = request(job, policy)
+        asked = request(job, policy, read)
         summary = call(summarizer or extractive, asked, policy.summary_timeout)
     except SummaryGenerationError as error:
+        if job.messages is None and isinstance(error.__cause__, StoreError):
+            raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
         log.warning("摘要生成失败，回退到硬截断: %s", error, extra={"error": str(error), "policy": policy.name})
         return _in_its_place(job, policy, error)
     log.debug("摘要生成成功（%d字符）", len(summary.body), extra={"chars": len(summary.body), "policy": policy.name})

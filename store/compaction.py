@@ -18,14 +18,14 @@ from .compactions import Standing, active, history, records, sent
 from .errors import CompactionError, InvalidValue
 from .facts import turn_start
 from .fitting import hidden
-from .ledger import began, hidden_facts
+from .ledger import Sources, began, hidden_facts, sources
 from .lines import Pointer
 from .messages import encode
 from .planning import Plan, trim
 from .policy import Policy
 from .prompts import load
 from .recording import RUNNING, Job, Result, answer, end_record, insert_record, keep_summary, recorded
-from .records import Compaction, StoredMessage
+from .records import Compaction
 from .summaries import Summary, ledger, rendered
 from .tokens import estimate, message_tokens
 from .verdicts import savings, verdicts
@@ -68,12 +68,15 @@ def prepare(
     if todo.nothing:
         return _nothing(pointer, policy, cost, todo.nothing, moment)
     with paused(todo.messages):
-        sought = todo.last
-        todo, messages, transcript = hidden(connection, pointer, policy, cost, todo, whole=whole)
-        if transcript is None:
-            too_long = "its first messages are longer than a transcript may be"
-            return _nothing(pointer, policy, cost, too_long, moment)
+        sought, messages, transcript = todo.last, None, ""
+        if not whole:
+            todo, messages, shown = hidden(connection, pointer, policy, cost, todo)
+            if shown is None:
+                too_long = "its first messages are longer than a transcript may be"
+                return _nothing(pointer, policy, cost, too_long, moment)
+            transcript = shown
         previous = folded(policy, cost.shown.summaries)
+        source = sources(connection, pointer, todo.first, todo.last, todo.pinned)
         return Job(
             cost=cost,
             plan=todo,
@@ -81,9 +84,10 @@ def prepare(
             holder=_holder(connection, pointer, todo.last),
             messages=messages,
             transcript=transcript,
+            digest=source.digest,
             previous=previous,
             facts=_facts(connection, pointer, policy, cost, previous, todo),
-            times=_times(connection, pointer, messages, previous),
+            times=_times(connection, pointer, source, previous),
         )
 
 
@@ -234,14 +238,14 @@ def _facts(
 
 
 def _times(
-    connection: Connection, pointer: Pointer, messages: list[StoredMessage], previous: tuple[Standing, ...]
+    connection: Connection, pointer: Pointer, source: Sources, previous: tuple[Standing, ...]
 ) -> tuple[int, int] | None:
     """Return the first and last moment that a summary of messages and an earlier summary stands for."""
-    times = [m.message["timestamp"] for m in messages if type(m.message.get("timestamp")) is int]
-    if not times:
-        return None
-    earlier = began(connection, pointer, previous[0].first, previous[-1].last) if previous else None
-    return min(times if earlier is None else [earlier, *times]), max(times)
+    if source.times is None or not previous:
+        return source.times
+    first, last = source.times
+    earlier = began(connection, pointer, previous[0].first, previous[-1].last)
+    return (first if earlier is None else min(earlier, first)), last
 
 
 def _holder(connection: Connection, pointer: Pointer, position: int) -> int:
@@ -337,8 +341,8 @@ def _noticed(connection: Connection, pointer: Pointer, policy: Policy, job: Job,
         facts = _facts(connection, pointer, policy, cost, previous, todo)
         if previous or not facts:
             break
-    _, messages, _ = hidden(connection, pointer, policy, cost, todo, whole=True)
-    return job._replace(plan=todo, messages=messages, previous=previous, facts=facts)
+    source = sources(connection, pointer, todo.first, todo.last, todo.pinned)
+    return job._replace(plan=todo, digest=source.digest, previous=previous, facts=facts)
 
 
 def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:

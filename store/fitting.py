@@ -6,27 +6,26 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from . import history
 from .budget import Budget
+from .history import read as stored
 from .lines import Pointer
+from .messages import Message
 from .planning import Plan, plan
 from .policy import Policy
 from .records import StoredMessage
 from .summaries import Fitted, fit
 
-READ_AT_ONCE = 1000
-"""Messages that are read in one go for a transcript, which may have no room for more."""
+READ_AT_ONCE = 500
+"""Messages that are read in one go: a transcript may have no room for more, and memory need not."""
 
 
 def hidden(
-    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, todo: Plan, *, whole: bool
-) -> tuple[Plan, list[StoredMessage], str | None]:
+    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, todo: Plan
+) -> tuple[Plan, list[Message], str | None]:
     """Return a plan of which a transcript shows all messages, these, and the transcript: the cut moves back (A2.7).
 
-    The transcript is None where none shows all, and "" for a plan that needs none, as a ``whole`` one.
+    The transcript is None where none shows all.
     """
-    if whole:
-        return todo, _stored(connection, pointer, todo, todo.first, todo.last), ""
     read: list[StoredMessage] = []
     fitted = _fitted(connection, pointer, policy, todo, read)
     for boundary in (policy.boundary, "group"):
@@ -39,7 +38,7 @@ def hidden(
             todo = smaller
             if todo.messages != fitted.messages_shown:  # else it is the transcript of just these already
                 fitted = _fitted(connection, pointer, policy, todo, read)
-    messages = [each for each in read if each.seq <= todo.last]
+    messages = [each.message for each in read if each.seq <= todo.last]
     return todo, messages, fitted.transcript if fitted.messages_shown == todo.messages else None
 
 
@@ -53,12 +52,7 @@ def _hidden(connection: Connection, pointer: Pointer, todo: Plan, read: list[Sto
     yield from [each for each in read if each.seq <= todo.last]
     start = read[-1].seq + 1 if read else todo.first
     for first in range(start, todo.last + 1, READ_AT_ONCE):
-        fresh = _stored(connection, pointer, todo, first, min(first + READ_AT_ONCE - 1, todo.last))
+        found = stored(connection, pointer.session_id, first, min(first + READ_AT_ONCE - 1, todo.last))
+        fresh = [each for each in found if each.seq not in todo.pinned]
         read += fresh
         yield from fresh
-
-
-def _stored(connection: Connection, pointer: Pointer, todo: Plan, first: int, last: int) -> list[StoredMessage]:
-    """Return the messages of a range that a plan hides."""
-    found = history.read(connection, pointer.session_id, first, last)
-    return [each for each in found if each.seq not in todo.pinned] if todo.pinned else found

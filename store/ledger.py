@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from operator import itemgetter
+from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, func, literal_column, null, or_, select, tuple_
 
@@ -105,6 +107,16 @@ FIRST_TIME = Statement(
     .limit(literal_column("1"))
 )
 
+SOURCES = Statement(
+    select(_m.c.seq, _m.c.digest, _m.c.created_at)
+    .where(
+        _m.c.tree_id == bindparam("tree_id"),
+        _m.c.branch == bindparam("branch"),
+        _m.c.seq.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(_m.c.seq)
+)
+
 NO_RESULT = "no result"
 """What is said of a command whose call was never answered: it may have run, or not."""
 TELLING = {"file_edit": 2, "file_read": 1}
@@ -129,6 +141,23 @@ def hidden_facts(connection: Connection, pointer: Pointer, policy: Policy, first
     commands = _commands(results, unanswered)
     errors = _errors(connection, pointer, [row for row in results if _is_error(row)], policy.facts_chars)
     return [*(HiddenFact("file", path, kind) for path, kind in files.items()), *commands, *errors]
+
+
+class Sources(NamedTuple):
+    """What messages a summary is of: a SHA-256 over their digests, and their first and last moment (ms), if any."""
+
+    digest: bytes
+    times: tuple[int, int] | None
+
+
+def sources(connection: Connection, pointer: Pointer, first: int, last: int, pinned: tuple[int, ...]) -> Sources:
+    """Return what messages a summary of a range is of; the pinned ones stay beside it."""
+    runs = [run._asdict() for run in lines.segments(connection, pointer, first, last)]
+    rows = [row for run in runs for row in SOURCES.rows(connection, tree_id=pointer.tree_id, **run)]
+    hidden = [row for row in rows if row[0] not in pinned] if pinned else rows
+    times = [moment for _, _, moment in hidden if moment is not None]
+    digest = sha256(b"".join(digest for _, digest, _ in hidden)).digest()
+    return Sources(digest, (min(times), max(times)) if times else None)
 
 
 def began(connection: Connection, pointer: Pointer, first: int, last: int) -> int | None:

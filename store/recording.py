@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, insert, literal_column, select, update
@@ -10,10 +9,10 @@ from sqlalchemy import Connection, and_, bindparam, insert, literal_column, sele
 from .budget import Budget
 from .compactions import Standing, history, records
 from .lines import Pointer
-from .messages import encode
+from .messages import Message, encode
 from .planning import Plan
 from .policy import Policy
-from .records import Compaction, StoredMessage
+from .records import Compaction
 from .schema import branches, compaction_records, summaries
 from .sessions import newest_record
 from .statements import Statement
@@ -68,7 +67,8 @@ NEWEST_SUMMARY = Statement(
 class Job(NamedTuple):
     """What a summarizer is to be given, and where it belongs: ``holder`` is the branch that holds the last position.
 
-    ``cost`` is what the view cost before.
+    ``cost`` is what the view cost before, ``digest`` tells what messages the summary will be of.
+    ``messages`` are None for a summarizer that reads them itself, as it comes to them.
     ``sought`` is the last position that the policy would hide if a transcript had room for everything.
     ``previous`` are the summaries that the new one takes the place of, having been given them.
     ``times`` are the first and last moment (ms) of what the summary will stand for, theirs included.
@@ -78,8 +78,9 @@ class Job(NamedTuple):
     plan: Plan
     sought: int
     holder: int
-    messages: list[StoredMessage]
+    messages: list[Message] | None
     transcript: str
+    digest: bytes
     previous: tuple[Standing, ...]
     facts: str
     times: tuple[int, int] | None
@@ -109,7 +110,7 @@ def keep_summary(
         tokens=tokens,
         model=summary.model,
         prompt_version=summary.prompt_version,
-        digest=sha256(b"".join(each.digest for each in job.messages)).digest(),
+        digest=job.digest,
         created_at=moment,
         title=summary.title,
         key_actions=encode([action._asdict() for action in summary.key_actions]),

@@ -186,7 +186,8 @@ class Store:
         if isinstance(number, Compaction):
             return number._replace(reason=reason)
         try:
-            result = summarised(job, policy, summarizer)
+            read = partial(self.messages, session_id, branch=job.cost.pointer.branch)
+            result = summarised(job, policy, summarizer, read)
             ended = self._finish(session_id, policy, job, number, result, added=added, now=now)
         except BaseException as error:
             with suppress(Exception):  # what stopped it is told, whatever else goes wrong

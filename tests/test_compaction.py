@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import tracemalloc
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from conversations import NOW
 
 from benchmarks.refusals import refusals
 from store import AsyncStore, Policy, Store, StoredMessage, fitting
-from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreError
+from store.compacting import HiddenMessages
+from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreBusy, StoreError
 from store.history import read as stored
 from store.summaries import FileChange, KeyAction, Summary, SummaryRequest
 
@@ -1063,3 +1066,70 @@ def test_a_hosts_summarizer_has_its_garbage_collected(store: Store) -> None:
     assert store.compact(session_id, policy, lambda request: collected.append(gc.isenabled()) or "short").hidden
     assert collected == [True]
     assert gc.isenabled()
+
+
+def told(count: int) -> list[Message]:
+    """Large messages, with a system message among them that is not summarised."""
+    messages = [{**each, "content": str(each["content"]) + "x" * 8_000} for each in chat(count)]
+    return [*messages[:5], {"role": "system", "content": "Be brief."}, *messages[5:]]
+
+
+def test_messages_that_are_hidden_read_like_a_list(store: Store) -> None:
+    """Whole, by number and in slices: all but the system message, which stays."""
+    session_id = begun(store, told(30))
+    plan = store.plan_compaction(session_id, Policy(keep_messages=3))
+    expected = [each.message for each in store.messages(session_id, 1, plan.last) if each.seq != 6]
+    hidden = HiddenMessages(plan, partial(store.messages, session_id))
+    assert plan.pinned == (6,)
+    assert (len(hidden), list(hidden), hidden[:]) == (len(expected), expected, expected)
+    assert [hidden[i] for i in range(-len(expected), len(expected))] == expected * 2
+    assert hidden[4:9:2] == expected[4:9:2]
+    assert hidden.index(expected[7]) == 7
+    for beyond in (len(expected), -len(expected) - 1):
+        with pytest.raises(IndexError):
+            hidden[beyond]
+
+
+class Counting(Store):
+    """A store that notes what is read of it, and fails on request."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.read: list[tuple[int, int]] = []
+        self.busy = False
+
+    def messages(self, session_id: str, start: int = 1, stop: int | None = None, **options: Any) -> list[StoredMessage]:  # type: ignore[override]
+        """Note a range, and read it."""
+        if self.busy:
+            raise StoreBusy("another transaction was in the way")
+        self.read.append((start, stop or 0))
+        return super().messages(session_id, start, stop, **options)
+
+
+def test_an_extractive_summary_holds_few_messages_at_a_time(url: str) -> None:
+    """However long the range, each message is read once, and memory has five hundred of them at most."""
+    with Counting(url) as store:
+        session_id = begun(store, told(5 * fitting.READ_AT_ONCE))
+        tracemalloc.start()
+        made = store.compact(session_id, Policy(keep_messages=2))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert made.outcome == "applied"
+        assert made.hidden
+        ranges = [range(first, last + 1) for first, last in store.read]
+        assert [seq for each in ranges for seq in each] == list(range(1, made.hidden[1] + 1))
+        assert max(map(len, ranges)) <= fitting.READ_AT_ONCE
+        assert peak < 20_000_000 < made.messages_before * 8_000
+
+
+def test_messages_that_cannot_be_read_are_no_failure_of_a_summary(url: str) -> None:
+    """The caller hears of it, nothing is hidden in the place of a summary, and the next attempt is free."""
+    policy = Policy(keep_messages=2, on_failure="truncate")
+    with Counting(url) as store:
+        session_id = begun(store, chat(20))
+        store.busy = True
+        with pytest.raises(StoreBusy):
+            store.compact(session_id, policy)
+        assert [each.outcome for each in store.compactions(session_id)] == ["failed"]
+        store.busy = False
+        assert store.compact(session_id, policy).outcome == "applied"
