@@ -20,6 +20,7 @@ from .records import Check, Compaction, Usage
 from .schema import BIG, usages
 from .statements import Statement
 from .tokens import estimate, message_tokens, s4_tokens
+from .turns import turn_of
 
 _line = line_cte()
 LAST_USAGE = Statement(
@@ -48,7 +49,10 @@ FOLDED_FROM = 0.25
 
 
 class Budget(NamedTuple):
-    """What a line's view is made of and costs at a moment (ms)."""
+    """What a line's view is made of and costs at a moment (ms), and the input that the next request adds to it.
+
+    ``turn_over``: a new turn begins with that, so that the results of the last one are shown short.
+    """
 
     pointer: Pointer
     moment: int
@@ -56,6 +60,13 @@ class Budget(NamedTuple):
     shown: Visible
     messages: int
     tokens: int
+    user_input: str
+    turn_over: bool
+
+    @property
+    def added(self) -> int:
+        """The tokens of the input; of one that is stored already none."""
+        return s4_tokens(self.user_input) if self.turn_over else 0
 
 
 def record_usage(
@@ -87,16 +98,26 @@ def last_usage(connection: Connection, pointer: Pointer, last: int) -> Usage | N
 
 
 def budget(
-    connection: Connection, pointer: Pointer, policy: Policy, now: int, *, before: Budget | None = None
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    now: int,
+    user_input: str = "",
+    *,
+    before: Budget | None = None,
 ) -> Budget:
-    """Return what a line's view costs, by the estimate; what it did ``before``, if the line has not changed since."""
+    """Return what a line's view costs, by the estimate; what it did ``before``, if the line has not changed since.
+
+    With an input it is what the view will cost in a request for that.
+    """
     known = records(connection, pointer, pointer.head)
     visible = shown(active(known))
     if before and (before.pointer, before.shown) == (pointer, visible):
         return before
     messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)
-    tokens = view_tokens(connection, pointer, policy, visible, now)
-    return Budget(pointer, now, known, visible, messages, tokens)
+    over = bool(user_input) and turn_of(connection, pointer, pointer.head, user_input).over
+    tokens = view_tokens(connection, pointer, policy, visible, now, turn_over=over)
+    return Budget(pointer, now, known, visible, messages, tokens, user_input, over)
 
 
 def as_viewed(connection: Connection, policy: Policy, cost: Budget, planned: Plan) -> Plan:
@@ -104,7 +125,7 @@ def as_viewed(connection: Connection, policy: Policy, cost: Budget, planned: Pla
     if planned.nothing:
         return planned
     left = cost.shown.without(planned.last + 1, planned.pinned)
-    tokens = view_tokens(connection, cost.pointer, policy, left, cost.moment)
+    tokens = view_tokens(connection, cost.pointer, policy, left, cost.moment, turn_over=cost.turn_over)
     return planned._replace(tokens_hidden=cost.tokens - tokens)
 
 
@@ -122,12 +143,14 @@ def laddered(connection: Connection, policy: Policy, cost: Budget) -> tuple[Poli
         policy = policy.model_copy(update={"keep_turns": fewer})
 
 
-def view_tokens(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, now: int) -> int:
+def view_tokens(
+    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, now: int, *, turn_over: bool = False
+) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
     before = measure(connection, pointer, visible.first_kept - 1).tokens
     tokens = measure(connection, pointer, pointer.head).tokens - before
     tokens += tokens_at(connection, pointer, visible.pinned) + _sent_tokens(policy, visible.summaries)
-    return tokens - verdicts.saved(connection, pointer, policy, visible, now=now)
+    return tokens - verdicts.saved(connection, pointer, policy, visible, now=now, turn_over=turn_over)
 
 
 def folded(policy: Policy, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
@@ -150,27 +173,28 @@ def check(
     """Tell whether a session's view should be compacted before the next request (S3.20, S3.25, S3.26, S4.36).
 
     ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never overflows);
-    ``last_usage`` all tokens of the last request (what `record_usage` recorded); ``user_input`` what will be added.
+    ``last_usage`` all tokens of the last request (what `record_usage` recorded); ``user_input`` what will be added:
+    with it a new turn begins, so that the last one costs what it does when it is finished (A4.2).
     Raises SessionNotFound, InvalidValue.
     """
     pointer, policy = lines.find(connection, session_id), checked(policy)
     window = _checked("max_tokens", policy.context_window if max_tokens is None else max_tokens) or 0
     policy = policy.model_copy(update={"context_window": window})
-    cost = budget(connection, pointer, policy, given(now))
+    cost = budget(connection, pointer, policy, given(now), user_input)
     usage = _usage(connection, pointer, cost) if last_usage is None else _checked("last_usage", last_usage)
-    total = cost.tokens + s4_tokens(user_input)
+    total = cost.tokens + cost.added
     used = max(total, 0 if usage is None else usage + s4_tokens(user_input))
     overflow = reaches(used, policy.overflow_ratio or 1.0, window)
     why = triggered(policy, messages=cost.messages, tokens=used, window=window)
     if why is None:
         return Check(overflow, False, total, 0, "below every trigger of the policy")
-    held = holds_back(connection, pointer, policy, cost.known, window=window, added=s4_tokens(user_input))
+    held = holds_back(connection, pointer, policy, cost, window)
     if held:
         return Check(overflow, False, total, 0, f"{why}; {held}")
     policy, planned = laddered(connection, policy, cost)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
-    vain = tried_in_vain(connection, pointer, policy, cost.known, planned)
+    vain = tried_in_vain(connection, pointer, policy, cost, planned)
     if vain:
         return Check(overflow, False, total, 0, f"{why}; {vain}")
     viewed = as_viewed(connection, policy, cost, planned)
@@ -205,33 +229,29 @@ def reaches(tokens: int, ratio: float | None, window: int) -> bool:
     return ratio is not None and window > 0 and tokens >= Fraction(str(ratio)) * window
 
 
-def holds_back(
-    connection: Connection, pointer: Pointer, policy: Policy, known: list[Record], *, window: int, added: int
-) -> str | None:
+def holds_back(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, window: int) -> str | None:
     """Return why nothing is tried now though a trigger fires: too many failures or too little success in this turn.
 
-    Of those applied the last ones in a row count that did not get below the trigger, with the ``added`` tokens of what
-    is to come (A3.4); one that did begins anew.
+    Of those applied the last ones in a row count that did not get below the trigger, with what is to come added
+    (A3.4); one that did begins anew.
     """
-    tries = [record for record in known if record.kind == "summary" and record.outcome != "running"]
-    began = turn_start(connection, pointer, pointer.head) if tries else 0
+    tries = [record for record in cost.known if record.kind == "summary" and record.outcome != "running"]
+    began = _turn_began(connection, pointer, cost) if tries else 0
     since = [record for record in tries if record.head >= began]
     failures = len(list(takewhile(lambda record: record.outcome != "applied", reversed(since))))
     if failures >= policy.back_off_after:
         return f"{failures} attempts failed in this turn, waiting for the next one"
     applied = [record for record in since if record.outcome == "applied"]
-    vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, added), reversed(applied))))
+    vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, cost.added), reversed(applied))))
     if vain >= policy.max_iterations:
         return f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
     return None
 
 
-def tried_in_vain(
-    connection: Connection, pointer: Pointer, policy: Policy, known: list[Record], planned: Plan
-) -> str | None:
+def tried_in_vain(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan) -> str | None:
     """Return why a plan is not tried: in this turn what came of it by this policy was rejected for its size."""
-    same = [record for record in known if _was_rejected(record, policy, planned)]
-    if not same or same[-1].head < turn_start(connection, pointer, pointer.head):
+    same = [record for record in cost.known if _was_rejected(record, policy, planned)]
+    if not same or same[-1].head < _turn_began(connection, pointer, cost):
         return None
     what = f"compaction {same[-1].compaction}, which was rejected for its size"
     return f"no more could be hidden than by {what}; waiting for more messages or the next turn"
@@ -249,9 +269,7 @@ def told(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
     return made._replace(still_over=above is not None)
 
 
-def too_much(
-    policy: Policy, cost: Budget, *, messages: int, after: int, bare: int, added: int, given: bool
-) -> str | None:
+def too_much(policy: Policy, cost: Budget, *, messages: int, after: int, bare: int, given: bool) -> str | None:
     """Say why a view of ``after`` tokens is not small enough; ``bare`` are those without the summary's text.
 
     It must be smaller than it was, and below the policy's trigger where an empty summary would bring it there; what
@@ -260,8 +278,8 @@ def too_much(
     if after >= cost.tokens:
         return f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after}"
     window = policy.context_window or 0
-    above = triggered(policy, messages=messages, tokens=after + added, window=window)
-    least = triggered(policy, messages=messages, tokens=bare + added, window=window)
+    above = triggered(policy, messages=messages, tokens=after + cost.added, window=window)
+    least = triggered(policy, messages=messages, tokens=bare + cost.added, window=window)
     if given or not above or least:
         return None
     return f"the summary is too long: the view would still trigger ({above}), without its text it would have {bare}"
@@ -271,6 +289,11 @@ def savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save (A3.14)."""
     longest = policy.summary_max_chars + policy.facts_chars
     return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
+
+
+def _turn_began(connection: Connection, pointer: Pointer, cost: Budget) -> int:
+    """Return from where on a line's records are of the turn of the next request."""
+    return pointer.head if cost.turn_over else turn_start(connection, pointer, pointer.head)
 
 
 def _was_rejected(record: Record, policy: Policy, planned: Plan) -> bool:

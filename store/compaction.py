@@ -52,7 +52,13 @@ def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now
 
 
 def prepare(
-    connection: Connection, session_id: str, policy: Policy, *, whole: bool = False, now: Now = None
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    *,
+    whole: bool = False,
+    user_input: str = "",
+    now: Now = None,
 ) -> Job | Compaction:
     """Return what a summarizer is to be given, or the answer that there is nothing to compact.
 
@@ -63,7 +69,7 @@ def prepare(
     load(policy.prompt)
     moment = given(now)
     pointer = lines.find(connection, session_id)
-    cost = budget(connection, pointer, policy, moment)
+    cost = budget(connection, pointer, policy, moment, user_input)
     policy, todo = laddered(connection, policy, cost)
     if todo.nothing:
         return _nothing(pointer, policy, cost, todo.nothing, moment)
@@ -133,27 +139,26 @@ def finish(
     number: int,
     result: Result,
     *,
-    added: int = 0,
     now: Now = None,
 ) -> Compaction:
     """End a compaction: apply its summary if the line still runs through its range and the view gets small enough.
 
-    That is smaller, and below the policy's trigger, with the ``added`` tokens of what is to come, where it could be.
+    That is smaller, and below the policy's trigger, with the input that is to come, where it could be.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
     if not running or running[0] != number:
         return answer(pointer, policy, "rejected", "another compaction took its place", moment)
-    cost = budget(connection, pointer, policy, moment, before=job.cost)
+    cost = budget(connection, pointer, policy, moment, job.cost.user_input, before=job.cost)
     problem = _moved(connection, pointer, job, cost.shown.first_kept)
     if problem:
         ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
         ended = _fail(connection, pointer, policy, job, number, result, cost, moment)
     else:
-        ended = _apply(connection, pointer, policy, job, number, result, cost, moment, added)
-    return told(recorded(connection, pointer, ended), policy, added)
+        ended = _apply(connection, pointer, policy, job, number, result, cost, moment)
+    return told(recorded(connection, pointer, ended), policy, cost.added)
 
 
 def abandon(connection: Connection, session_id: str, number: int, stopped_by: BaseException) -> None:
@@ -272,7 +277,6 @@ def _apply(
     result: Result,
     cost: Budget,
     moment: int,
-    added: int,
 ) -> int:
     """Apply a summary, unless the view would not get small enough by it; return the record's number."""
     assert result.summary is not None
@@ -280,7 +284,7 @@ def _apply(
     after, tokens = _with(connection, policy, job, text, cost)
     messages = _messages(job, cost)
     bare = after - tokens + message_tokens(sent("", job.facts, policy), estimate)
-    problem = too_much(policy, cost, messages=messages, after=after, bare=bare, added=added, given=bool(result.error))
+    problem = too_much(policy, cost, messages=messages, after=after, bare=bare, given=bool(result.error))
     if problem:
         kept = job.sought + 1
         return end_record(connection, pointer, number, outcome="rejected", error=problem, first_kept=kept)
@@ -294,7 +298,8 @@ def _with(connection: Connection, policy: Policy, job: Job, text: str, cost: Bud
     tokens = message_tokens(sent(text, job.facts, policy), estimate)
     left = cost.shown.without(job.plan.last + 1, job.plan.pinned)
     left = left._replace(summaries=tuple(each for each in left.summaries if each not in job.previous))
-    return view_tokens(connection, cost.pointer, policy, left, cost.moment) + tokens, tokens
+    tokens_left = view_tokens(connection, cost.pointer, policy, left, cost.moment, turn_over=cost.turn_over)
+    return tokens_left + tokens, tokens
 
 
 def _messages(job: Job, cost: Budget) -> int:

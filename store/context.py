@@ -28,10 +28,8 @@ from . import lines, rules
 from .clock import Now, given
 from .compactions import visible
 from .errors import InvalidValue
-from .facts import measure, turn_start
 from .formats import react
 from .formats.openai import scrubbed
-from .history import read
 from .lines import Pointer
 from .mentions import mentions, remind, reminder
 from .messages import Message, content_text
@@ -41,6 +39,7 @@ from .schema import tool_results
 from .statements import Statement
 from .todos import ALL_DONE, recap
 from .tokens import estimate, message_tokens
+from .turns import message_at, turn_of
 from .view import built, known_format
 
 __all__ = ["LAYERS", "Context", "Piece", "mentions", "remind"]
@@ -187,12 +186,7 @@ def gather(
     """
     pointer, policy = lines.find(connection, session_id), checked(policy)
     last = lines.position(pointer, at)
-    spoken = measure(connection, pointer, last).turn > 0
-    begins: int | None = turn_start(connection, pointer, last) if spoken else None
-    answered = begins is not None and _answers(_message(connection, pointer, last))
-    if user_input is not None and (begins is None or answered or not _says(connection, pointer, begins, user_input)):
-        begins = None
-    over = begins is None and user_input is not None
+    begins, answered, over = turn_of(connection, pointer, last, user_input)
     wire = DEFAULT_FORMAT if format == REACT else known_format(format)
     view = built(connection, pointer, policy, last=last, now=given(now), format=wire, turn_over=over)
     found = _recap(connection, pointer, policy, last, begins or last + 1) if recap else None
@@ -228,18 +222,6 @@ def assemble(asked: Asked, gathered: Gathered, law: str, policy: Policy, *, form
     return context if format != REACT else context._replace(messages=[{"role": "user", "content": context.text}])
 
 
-def _answers(message: Message) -> bool:
-    """Tell whether a message ends its turn: the assistant speaks, and neither calls a tool nor writes that it would."""
-    said = content_text(message.get("content"))
-    acts = react.ACTION in said and f"{react.ACTION}{react.FINISH}[" not in said
-    return message["role"] == "assistant" and not message.get("tool_calls") and not acts
-
-
-def _says(connection: Connection, pointer: Pointer, position: int, text: str) -> bool:
-    """Tell whether a message says just this: the input of an open turn must not be sent twice."""
-    return content_text(_message(connection, pointer, position).get("content")) == text
-
-
 def _recap(connection: Connection, pointer: Pointer, policy: Policy, last: int, begins: int) -> str | None:
     """Return the recap of the last todo list that says any; of one that was done in an earlier turn there is none."""
     start = max(1, visible(connection, pointer, last).first_kept - LOOK_BACK)
@@ -253,16 +235,11 @@ def _recap(connection: Connection, pointer: Pointer, policy: Policy, last: int, 
         limit=LISTS,
     )
     for seq, call_seq, call_position in rows:
-        call = _message(connection, pointer, call_seq)
-        found = recap(_arguments(call, call_position), _message(connection, pointer, seq).get("content"))
+        call = message_at(connection, pointer, call_seq)
+        found = recap(_arguments(call, call_position), message_at(connection, pointer, seq).get("content"))
         if found:
             return f"Todo recap: {found}" if seq >= begins or not found.endswith(ALL_DONE) else None
     return None
-
-
-def _message(connection: Connection, pointer: Pointer, position: int) -> Message:
-    (stored,) = read(connection, pointer.session_id, position, position, branch=pointer.branch)
-    return stored.message
 
 
 def _arguments(message: Message, position: int) -> object:

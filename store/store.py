@@ -36,7 +36,7 @@ from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
 from .summaries import Summarizer
 from .summarizers import PATIENCE, Patience
-from .tokens import ESTIMATE, counter, message_tokens, s4_tokens
+from .tokens import ESTIMATE, counter, message_tokens
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -174,12 +174,13 @@ class Store:
         summarizer: Summarizer | None,
         reason: str,
         *,
-        added: int = 0,
+        user_input: str = "",
         now: Now = None,
     ) -> Compaction:
         moment = milliseconds(now)
         compaction.check_reason(reason)
-        job = self._prepare(session_id, policy, whole=reads_messages(summarizer), now=moment)
+        whole = reads_messages(summarizer)
+        job = self._prepare(session_id, policy, whole=whole, user_input=user_input, now=moment)
         if isinstance(job, Compaction):
             return job._replace(reason=reason)
         number = self._begin(session_id, policy, job, reason=reason, now=moment)
@@ -188,7 +189,7 @@ class Store:
         try:
             read = partial(self.messages, session_id, branch=job.cost.pointer.branch)
             result = summarised(job, policy, summarizer, read)
-            ended = self._finish(session_id, policy, job, number, result, added=added, now=now)
+            ended = self._finish(session_id, policy, job, number, result, now=now)
         except BaseException as error:
             with suppress(Exception):  # what stopped it is told, whatever else goes wrong
                 self._abandon(session_id, number, error)
@@ -218,7 +219,7 @@ class Store:
         if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
             if max_tokens is not None:
                 policy = policy.model_copy(update={"context_window": max_tokens})
-            compacted = self._compact(session_id, policy, summarizer, reason, added=s4_tokens(user_input), now=now)
+            compacted = self._compact(session_id, policy, summarizer, reason, user_input=user_input, now=now)
             done = compacted if compacted.id is not None else done
         return done
 

@@ -83,14 +83,16 @@ def verdicts(
     return found
 
 
-def saved(connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, now: int) -> int:
-    """Return about how many tokens the rules save on a line."""
+def saved(
+    connection: Connection, pointer: Pointer, policy: Policy, visible: Visible, *, now: int, turn_over: bool = False
+) -> int:
+    """Return about how many tokens the rules save on a line; ``turn_over`` as for `verdicts`."""
     if not any(getattr(policy, rule) for rule in RULES) or (policy.clearing == "batched" and not visible.cleared):
         return 0
     if policy.range_aware or policy.clearing == "batched":
-        found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now)
+        found = verdicts(connection, pointer, policy, visible, last=pointer.head, now=now, turn_over=turn_over)
         return sum(savings(connection, pointer, policy, found).values())
-    values = _values(connection, pointer, policy, visible, pointer.head, now)
+    values = _values(connection, pointer, policy, visible, pointer.head, now, turn_over)
     slotless = SLOTLESS.row(connection, **values) if policy.terminal else None
     values["slot_at"], values["slot_seq"] = slotless or (None, None)
     total = _sum(OUTPUT_SAVED.row(connection, **values)) if slotless else 0

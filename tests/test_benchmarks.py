@@ -51,7 +51,7 @@ def test_a_session_told_again_is_looked_at_from_outside() -> None:
         ("store.view.arrange", lambda items, policy: [*arrange(items, policy)][:-2], "neither shown nor hidden"),
         ("store.view.arrange", lambda items, policy: [*arrange(items, policy)] * 2, "shown twice"),
         ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
-        ("store.budget.view_tokens", lambda *_: 20_000, "a check says 20000 tokens"),
+        ("store.budget.view_tokens", lambda *_, **__: 20_000, "a check says 20000 tokens"),
     ],
 )
 def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from conversations import NOW, conversations, policies
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.budget import reaches
@@ -347,17 +349,36 @@ READY = [Policy.named(name) for name in ("default", "message_count", "token_rati
 def test_a_check_counts_what_the_view_sends(store: Store, messages: list[Message], policy: Policy) -> None:
     """By the estimate, before a compaction and after it, by every policy; how near it is for odd results is said."""
     session_id = begun(store, [*messages, {"role": "user", "content": "and now?"}])
-    raw = store.messages(session_id)
     for _ in range(2):
         for each in (policy, *READY, policy.model_copy(update={"summary_heading": "[summary]"})):
             view = store.view(session_id, each, now=NOW)
-            replaced = [raw[entry.seq - 1].message for entry in view.entries if entry.seq and entry.rule in RULES]
-            odd = [message for message in replaced if message.keys() - PLAIN_KEYS or _beyond_text(message)]
-            difference = store.check(session_id, each, now=NOW).tokens - sent_tokens(view, raw)
-            assert abs(difference - sum(map(_beyond_text, odd))) <= len(odd), each
+            assert _is_cost_of(store.check(session_id, each, now=NOW).tokens, view, store), each
         made = store.compact(session_id, policy, lambda request: "a summary", now=NOW)
         if made.outcome == "applied":
             assert made.tokens_after == store.check(session_id, policy, now=NOW).tokens
+
+
+@settings(max_examples=25, deadline=None)
+@given(messages=conversations, policy=policies, stored=st.booleans())
+def test_a_check_counts_what_the_next_request_sends(
+    store: Store, messages: list[Message], policy: Policy, stored: bool
+) -> None:
+    """With an input the last turn is over, and its results are shown short; not so where it is that turn's own."""
+    session_id = begun(store, [*messages, {"role": "user", "content": "and now?"}] if stored else messages)
+    for _ in range(2):
+        for each in (policy, *READY, policy.model_copy(update={"judge_at": "turn", "tool_output": True})):
+            view = store.context(session_id, user_input="and now?", policy=each, now=NOW).view
+            tokens = store.check(session_id, each, user_input="and now?", now=NOW).tokens
+            assert _is_cost_of(tokens - (0 if stored else len("and now?") // 3), view, store), each
+        store.compact(session_id, policy, lambda request: "a summary", now=NOW)
+
+
+def _is_cost_of(tokens: int, view: Any, store: Store) -> bool:
+    """Tell whether tokens are those of a view; how near they are for odd results is known."""
+    raw = store.messages(view.session_id)
+    replaced = [raw[entry.seq - 1].message for entry in view.entries if entry.seq and entry.rule in RULES]
+    odd = [message for message in replaced if message.keys() - PLAIN_KEYS or _beyond_text(message)]
+    return abs(tokens - sent_tokens(view, raw) - sum(map(_beyond_text, odd))) <= len(odd)
 
 
 def _beyond_text(message: Message) -> int:
@@ -365,6 +386,66 @@ def _beyond_text(message: Message) -> int:
     content = {"role": "tool", "content": message.get("content")}
     facts = result_facts(content)
     return message_tokens(content, estimate) - FRAMING_TOKENS - estimate_size(facts.length, facts.size)
+
+
+def worked(*, minutes: int = 0, tokens: int = 1000) -> list[Message]:
+    """A turn that read a file and has its answer."""
+    call = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": '{"path": "a.py"}'}}
+    content = json.dumps({"status": "success", "data": {"content": "line\n" * tokens}})
+    return [
+        {"role": "user", "content": "read it"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": content, "timestamp": NOW - minutes * 60_000},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+def test_an_input_ends_the_turn_that_ran(store: Store) -> None:
+    """A4.2: what would be over the window whole is not compacted for a request that shows it short."""
+    session_id = begun(store, chat(6, "x") + worked(tokens=20_000))
+    policy = Policy.named("turns", keep_turns=1)
+    whole, short = (store.check(session_id, policy, user_input=text).tokens for text in ("", "and?"))
+    assert whole > 5 * short
+    window = 2 * short
+    assert store.check(session_id, policy, window).should_compact
+    assert not store.check(session_id, policy, window, user_input="and?").should_compact
+    assert store.compact_if_needed(session_id, policy, broken, max_tokens=window, user_input="and?") is None
+    store.append(session_id, {"role": "user", "content": "and?"})
+    assert abs(store.check(session_id, policy).tokens - short) <= FRAMING_TOKENS + 2
+
+
+def test_what_is_compacted_for_an_input_is_measured_with_it(store: Store) -> None:
+    """The record has the tokens that the check had; a summary is not too long for a turn that is shown short."""
+    session_id = begun(store, chat(20) + worked(tokens=20_000))
+    policy = Policy.named("turns", keep_turns=1, facts_chars=0)
+    check = store.check(session_id, policy, 2800, user_input="and?")
+    made = store.compact_if_needed(session_id, policy, lambda request: WORDS, max_tokens=2800, user_input="and?")
+    assert (check.should_compact, made and made.outcome, made and made.still_over) == (True, "applied", False)
+    assert made is not None
+    assert made.tokens_before == check.tokens - len("and?") // 3
+    assert made.tokens_after == store.check(session_id, policy, user_input="and?").tokens - len("and?") // 3
+
+
+def test_an_input_that_is_stored_already_is_counted_once(store: Store) -> None:
+    """A turn that was cut off goes on when its input is given again: it is whole."""
+    session_id = begun(store, chat(6, "x") + worked()[:3])
+    for policy in (Policy.named("turns"), Policy.named("token_ratio")):
+        running = store.check(session_id, policy)
+        assert store.check(session_id, policy, user_input="read it") == running
+        assert store.check(session_id, policy, user_input="read it again").tokens != running.tokens
+
+
+def test_an_input_is_a_new_turn_to_what_held_back(store: Store) -> None:
+    """A2.8: failures of the turn before count no more, those for this input do."""
+    session_id = begun(store, chat(41))
+    policy = Policy.named("message_count")
+    for _ in range(3):
+        store.append(session_id, {"role": "assistant", "content": "still here"})
+        store.compact_if_needed(session_id, policy, broken)
+    store.append(session_id, {"role": "assistant", "content": "done"})
+    assert not store.check(session_id, policy).should_compact
+    outcomes = [store.compact_if_needed(session_id, policy, broken, user_input="go on") for _ in range(4)]
+    assert [each and each.outcome for each in outcomes] == ["failed", "failed", "failed", None]
 
 
 def test_a_merged_summary_counts_a_little_more(store: Store) -> None:
