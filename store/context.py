@@ -88,11 +88,11 @@ class Context(NamedTuple):
     """A request: ``messages`` are clean for the API, ``layers`` the tokens of each layer, ``text`` the same as ReAct.
 
     With the format ``react``, ``messages`` are one user message: the text.
-    ``stable_prefix_tokens`` are as in the request that the store assembled before for the session (0 where there was
-    none): what a prompt cache still holds; ``first_changed`` is the index of the first message that differs from it
-    (None: none does, or there was none). ``open_turn`` is the position of the user message that is being worked on
-    (None: it is answered already, or not stored yet). ``tools`` are sent beside the messages, where they were given as
-    definitions.
+    ``stable_prefix_tokens`` are as in the request that the store assembled before for the session: what a prompt cache
+    still holds; ``first_changed`` is the index of the first message that differs from it (None: none does). Where there
+    was none, ``is_first`` says so, and these are 0 and None. ``open_turn`` is the position of the user message that
+    is being worked on (None: it is answered already, or not stored yet). ``tools`` are sent beside the messages, where
+    they were given as definitions.
     """
 
     messages: list[Message]
@@ -103,6 +103,7 @@ class Context(NamedTuple):
     tools: list[Mapping[str, Any]] | None
     pieces: list[Piece]
     view: View
+    is_first: bool = True
 
     @property
     def tokens(self) -> int:
@@ -155,7 +156,7 @@ class Requests:
             same = min(len(before), len(hashes))
         tokens = [_tools_tokens(context.tools), *(piece.tokens for piece in context.pieces)]
         changed = max(0, same - 1) if same < len(before) else None
-        return context._replace(stable_prefix_tokens=sum(tokens[:same]), first_changed=changed)
+        return context._replace(stable_prefix_tokens=sum(tokens[:same]), first_changed=changed, is_first=not before)
 
 
 def asked(system: object, tools: object, user_input: object, todo_recap: object) -> Asked:

@@ -262,9 +262,9 @@ def test_what_stays_of_the_last_request(store: Store, tmp_path: Path) -> None:
     """All of it where nothing changed; nothing where the prompt or the tools did."""
     session_id = begun(store, user("a"), *step(1), project_root=str(tmp_path))
     first = store.context(session_id, "prompt", TOOLS, now=NOW)
-    assert (first.stable_prefix_tokens, first.first_changed) == (0, None)
+    assert (first.stable_prefix_tokens, first.first_changed, first.is_first) == (0, None, True)
     again = store.context(session_id, "prompt", TOOLS, now=NOW)
-    assert (again.stable_prefix_tokens, again.first_changed) == (again.tokens, None)
+    assert (again.stable_prefix_tokens, again.first_changed, again.is_first) == (again.tokens, None, False)
     store.append(session_id, step(2))
     longer = store.context(session_id, "prompt", TOOLS, now=NOW)
     assert (longer.stable_prefix_tokens, longer.first_changed) == (again.tokens, None)
@@ -273,7 +273,13 @@ def test_what_stays_of_the_last_request(store: Store, tmp_path: Path) -> None:
     assert (ruled.stable_prefix_tokens, ruled.first_changed) == (ruled.layers["system"] + ruled.layers["tools"], 1)
     assert store.context(session_id, "other", TOOLS, now=NOW).first_changed == 0
     retooled = store.context(session_id, "other", [], now=NOW)
-    assert (retooled.stable_prefix_tokens, retooled.first_changed) == (0, 0)
+    assert (retooled.stable_prefix_tokens, retooled.first_changed, retooled.is_first) == (0, 0, False)
+
+
+def test_a_request_of_nothing_is_one_before_too(store: Store) -> None:
+    """It had no tokens in common with anything, and still the next one is not the first."""
+    session_id = begun(store)
+    assert [store.context(session_id).is_first for _ in range(2)] == [True, False]
 
 
 def test_each_session_has_its_own_last_request(store: Store) -> None:
@@ -281,9 +287,10 @@ def test_each_session_has_its_own_last_request(store: Store) -> None:
     requests = Requests()
     context = store.context(begun(store, user("a")), now=NOW)
     for number in range(Requests.KEPT + 1):
-        assert requests.compared(str(number), context).stable_prefix_tokens == 0
-    assert requests.compared("1", context).stable_prefix_tokens > 0
-    assert requests.compared("0", context).stable_prefix_tokens == 0
+        assert requests.compared(str(number), context).is_first
+    again, forgotten = requests.compared("1", context), requests.compared("0", context)
+    assert (again.is_first, again.stable_prefix_tokens) == (False, context.tokens)
+    assert (forgotten.is_first, forgotten.stable_prefix_tokens) == (True, 0)
 
 
 def test_a_rewind_changes_the_prefix_where_it_went(store: Store) -> None:

@@ -42,6 +42,7 @@ class Request(NamedTuple):
     tools: list[Message]
     pieces: list[tuple[str, int | None]]
     view: int
+    is_first: bool
 
     def of(self, *layers: str) -> list[Message]:
         """The messages of some layers."""
