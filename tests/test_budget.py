@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.budget import reaches
 from store.errors import InvalidValue, SessionNotFound
+from store.summaries import SummaryRequest
 from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, estimate_size, message_tokens
 from store.tools import result_facts
 from store.verdicts import RULES
@@ -320,6 +321,29 @@ def test_one_that_got_below_the_trigger_begins_anew(store: Store) -> None:
         made = store.compact_if_needed(session_id, policy, lambda request: "short")
         outcomes.append(made and made.messages_after)
     assert outcomes == [39, 37, 40, 38, None]
+
+
+@pytest.mark.parametrize("name", ["message_count", "token_ratio", "turns"])
+def test_a_summary_nearly_as_long_as_what_it_replaces_makes_no_loop(store: Store, name: str) -> None:
+    """What is kept is about at the trigger, which fires again and again in a turn: a model is asked a few times."""
+    session_id = begun(store, chat(200))
+    policy = Policy.named(name, context_window=1500, facts_chars=0)
+    given: list[int] = []
+
+    def wordy(request: SummaryRequest) -> str:
+        given.append(sum(len(message["content"]) for message in request.messages) + len(request.previous_summary or ""))
+        return "x" * min(given[-1] - 40, request.max_chars)
+
+    made, fired = [], 0
+    for _ in range(30):
+        store.append(session_id, {"role": "assistant", "content": WORDS})
+        fired += store.check(session_id, policy).reason != "below every trigger of the policy"
+        made.append(store.compact_if_needed(session_id, policy, wordy))
+    tried = [each for each in made if each]
+    assert fired > 20
+    assert 1 <= len(given) == len(tried) <= 5
+    assert sum(each.still_over for each in tried) <= policy.max_iterations
+    assert all(each.tokens_after < each.tokens_before for each in tried if each.outcome == "applied")
 
 
 def test_what_is_to_be_added_is_above_the_trigger_too(store: Store) -> None:
