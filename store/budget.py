@@ -111,7 +111,7 @@ def budget(
     With an input it is what the view will cost in a request for that.
     """
     known = records(connection, pointer, pointer.head)
-    visible = shown(active(known))
+    visible = shown(connection, pointer, active(known))
     if before and (before.pointer, before.shown) == (pointer, visible):
         return before
     messages = pointer.head - visible.first_kept + 1 + len(visible.pinned) + len(visible.summaries)

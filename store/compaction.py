@@ -39,7 +39,7 @@ LEASE = 60_000
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
     """Return a line's compactions, oldest first, undone ones marked. Raises SessionNotFound."""
     pointer = lines.find(connection, session_id)
-    return history(records(connection, pointer, pointer.head))
+    return history(connection, pointer, records(connection, pointer, pointer.head))
 
 
 def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now = None) -> Plan:

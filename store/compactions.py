@@ -18,6 +18,7 @@ from .lines import Pointer
 from .messages import Message
 from .policy import Policy
 from .records import Compaction, Hidden
+from .rules import positions
 from .schema import BIG, branches, compaction_records, summaries
 from .statements import Statement
 
@@ -47,10 +48,15 @@ class Record(NamedTuple):
     created_at: int
     error: str | None
     summary: int | None
-    title: str | None
-    body: str | None
-    facts: str | None
     covers_from: int | None
+
+
+class Texts(NamedTuple):
+    """What is written of a summary, and the facts that are sent with it."""
+
+    title: str | None
+    body: str
+    facts: str | None
 
 
 class Standing(NamedTuple):
@@ -111,9 +117,6 @@ _c, _s = compaction_records, summaries
 RECORDS = Statement(
     select(
         *(_c.c[name] for name in Record._fields[:19]),
-        _s.c.title,
-        _s.c.body,
-        _s.c.facts,
         _s.c.first,
     )
     .select_from(_line)
@@ -127,6 +130,12 @@ RECORDS = Statement(
     .outerjoin(_s, (_s.c.tree_id == bindparam("tree_id")) & (_s.c.summary == _c.c.summary))
     .order_by(_c.c.compaction)
 )
+TEXTS = Statement(
+    select(_s.c.summary, _s.c.title, _s.c.body, _s.c.facts).where(
+        _s.c.tree_id == bindparam("tree_id"), _s.c.summary.in_(positions("numbers"))
+    )
+)
+"""Apart from the records: a line has many, and few of their summaries stand."""
 ANY_RECORD = Statement(select(_c.c.compaction).where(_c.c.tree_id == bindparam("tree_id")).limit(literal_column("1")))
 
 
@@ -150,11 +159,11 @@ def active(known: list[Record]) -> list[Record]:
 
 def visible(connection: Connection, pointer: Pointer, last: int) -> Visible:
     """Return what a line shows up to a position."""
-    return shown(active(records(connection, pointer, last)))
+    return shown(connection, pointer, active(records(connection, pointer, last)))
 
 
-def shown(in_force: list[Record]) -> Visible:
-    """Return what the records in force leave visible."""
+def shown(connection: Connection, pointer: Pointer, in_force: list[Record]) -> Visible:
+    """Return what the records in force leave visible of a line."""
     hiding = [record for record in in_force if record.kind == "summary"]
     pinned: set[int] = set()
     cleared: dict[int, str] = {}
@@ -164,7 +173,8 @@ def shown(in_force: list[Record]) -> Visible:
         pinned.update(json.loads(record.pinned or "[]"))
     for record in in_force:
         cleared.update((seq, rule) for seq, rule in json.loads(record.cleared or "[]"))
-    return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), _standing(hiding), cleared)
+    standing = _standing(connection, pointer, hiding)
+    return Visible(first_kept, tuple(sorted(p for p in pinned if p < first_kept)), standing, cleared)
 
 
 def sent(text: str, facts: str | None, policy: Policy) -> Message:
@@ -189,8 +199,8 @@ def hidden(connection: Connection, session_id: str, at: int | None = None) -> di
     return found
 
 
-def compaction(record: Record, *, undone: bool = False) -> Compaction:
-    """Return a record as it is given out."""
+def compaction(record: Record, texts: Texts | None, *, undone: bool = False) -> Compaction:
+    """Return a record as it is given out, with the texts of its summary."""
     hidden = None
     if record.hidden_first is not None and record.hidden_last is not None:
         hidden = (record.hidden_first, record.hidden_last)
@@ -203,8 +213,8 @@ def compaction(record: Record, *, undone: bool = False) -> Compaction:
         hidden=hidden,
         first_kept=record.first_kept,
         cleared=tuple((seq, rule) for seq, rule in json.loads(record.cleared or "[]")),
-        summary=record.body,
-        title=record.title,
+        summary=texts and texts.body,
+        title=texts and texts.title,
         messages_before=record.messages_before,
         messages_after=record.messages_after,
         tokens_before=record.tokens_before,
@@ -215,13 +225,17 @@ def compaction(record: Record, *, undone: bool = False) -> Compaction:
     )
 
 
-def history(known: list[Record]) -> list[Compaction]:
-    """Return records as they are given out, undone ones marked."""
+def history(
+    connection: Connection, pointer: Pointer, known: list[Record], number: int | None = None
+) -> list[Compaction]:
+    """Return records of a line as they are given out, undone ones marked; with a ``number`` only that one."""
     undone = {record.undoes for record in known if record.kind == "undo"}
-    return [compaction(record, undone=record.compaction in undone) for record in known if record.kind != "undo"]
+    wanted = [record for record in known if record.kind != "undo" and number in (None, record.compaction)]
+    texts = _texts(connection, pointer, [record.summary for record in wanted])
+    return [compaction(record, texts.get(record.summary), undone=record.compaction in undone) for record in wanted]
 
 
-def _standing(hiding: list[Record]) -> tuple[Standing, ...]:
+def _standing(connection: Connection, pointer: Pointer, hiding: list[Record]) -> tuple[Standing, ...]:
     """Return the summaries that stand: a later one takes the place of those whose positions it stands for too."""
     standing: list[Standing] = []
     for record in hiding:
@@ -230,5 +244,14 @@ def _standing(hiding: list[Record]) -> tuple[Standing, ...]:
         first, last = record.covers_from or 1, record.hidden_last or 0
         while standing and standing[-1].first >= first:
             standing.pop()
-        standing.append(Standing(record.summary, record.compaction, first, last, record.body or "", record.facts))
-    return tuple(standing)
+        standing.append(Standing(record.summary, record.compaction, first, last, "", None))
+    texts = _texts(connection, pointer, [each.number for each in standing])
+    return tuple(each._replace(body=texts[each.number].body, facts=texts[each.number].facts) for each in standing)
+
+
+def _texts(connection: Connection, pointer: Pointer, numbers: list[int | None]) -> dict[int | None, Texts]:
+    """Return the texts of summaries by their numbers."""
+    if not any(numbers):
+        return {}
+    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=json.dumps(numbers))
+    return {number: Texts(*texts) for number, *texts in rows}

@@ -24,7 +24,8 @@ def unchanged_tokens(
     usage = last_usage(connection, pointer, last)
     if usage is None:
         return None
-    then = shown(active([record for record in known if record.head <= usage.seq and record.created_at <= usage.at]))
+    recorded = [record for record in known if record.head <= usage.seq and record.created_at <= usage.at]
+    then = shown(connection, pointer, active(recorded))
     there = list(takewhile(lambda entry: _was_there(entry, then, usage.seq), entries))
     judged: dict[int, Verdict] = {}
     if any(entry.message.get("role") == "tool" for entry in there):

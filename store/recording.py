@@ -160,7 +160,8 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
 
 def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
     """Return a record of the line as it is given out."""
-    return next(each for each in history(records(connection, pointer, pointer.head)) if each.id == number)
+    (found,) = history(connection, pointer, records(connection, pointer, pointer.head), number)
+    return found
 
 
 def answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: int) -> Compaction:

@@ -119,7 +119,7 @@ def built(
 ) -> View:
     """Return the view of a line up to a position; ``turn_over``: a new turn begins behind it."""
     known = records(connection, pointer, last)
-    visible = shown(active(known))
+    visible = shown(connection, pointer, active(known))
     with paused(last - visible.first_kept):
         judged = verdicts(connection, pointer, policy, visible, last=last, now=now, turn_over=turn_over)
         runs = _runs(connection, pointer, visible, last)

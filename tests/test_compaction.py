@@ -13,7 +13,7 @@ import pytest
 from conversations import NOW
 
 from benchmarks.refusals import refusals
-from store import AsyncStore, Policy, Store, StoredMessage, fitting
+from store import AsyncStore, Policy, Store, StoredMessage, compactions, fitting
 from store.compacting import HiddenMessages
 from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreBusy, StoreError
 from store.history import read as stored
@@ -255,6 +255,27 @@ def test_a_summary_stands_directly_before_what_is_kept(store: Store) -> None:
     assert [entry.rule for entry in view.entries[:3]] == [None, "summary", None]
     assert [entry.seq for entry in view.entries[:3]] == [1, None, made.first_kept]
     assert view.entries[1].reason == f"stands for positions 1 to 21, compaction {made.id}"
+
+
+def test_what_is_written_is_read_of_standing_summaries_only(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds may have been folded, each thousands of letters long: neither a check nor a view reads those."""
+    session_id = begun(store, [])
+    for number in range(3):
+        store.append(session_id, chat(40, first=40 * number))
+        store.compact(session_id, COUNT, lambda request: f"summary {len(request.previous_summary or '')}")
+    asked: list[list[int]] = []
+    rows = compactions.TEXTS.rows
+
+    def read(connection: Any, **values: Any) -> Any:
+        asked.append(json.loads(values["numbers"]))
+        return rows(connection, **values)
+
+    monkeypatch.setattr(compactions.TEXTS, "rows", read)
+    assert store.view(session_id, COUNT).messages[0]["content"].startswith(f"{HEADING}\nsummary 9")
+    assert not store.check(session_id, COUNT).should_compact
+    assert asked == [[3], [3]]
+    assert [each.summary for each in store.compactions(session_id)] == ["summary 0", "summary 9", "summary 9"]
+    assert asked[2:] == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize("role", ["system", "user", "developer"])
@@ -990,12 +1011,11 @@ def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
 @pytest.mark.sqlite_only
 def test_hidden_messages_are_not_read(store: Store) -> None:
     """The contents of a view are those of what is kept, however many messages are hidden."""
-    from store.compactions import active
-    from store.view import VISIBLE, lines, records, shown
+    from store.view import VISIBLE, lines
 
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.find(connection, session_id)
-        visible = shown(active(records(connection, pointer, pointer.head)))
+        visible = compactions.visible(connection, pointer, pointer.head)
         for run in lines.segments(connection, pointer, visible.first_kept, pointer.head):
             VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]")
 

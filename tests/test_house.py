@@ -22,7 +22,7 @@ FLOORS = [
         "errors clock collector messages records resources paths mentions todos code_law freshness",
         "schema tokens tool_kinds tools excerpts error_texts tool_shapes tool_output policy prompts summaries repair",
         "formats transcripts statements places writer_queue engine migrate",
-        "lines facts sessions heads history turns tokenizing compactions rules shortening verdicts",
+        "lines facts sessions heads history turns tokenizing rules compactions shortening verdicts",
         "planning budget prefix view summarizers ledger recording fitting compaction compacting",
         "context statistics console inspection erasure invariants verifying",
         "store",

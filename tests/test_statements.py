@@ -227,6 +227,8 @@ HOT = {
     "rules.READS_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
     "rules.OLD_READS": ["branches", "parents", "tool_results", "tool_result_paths"],
     "rules.FINISHED": ["branches", "parents", "tool_results"],
+    "compactions.RECORDS": ["branches", "parents", "compaction_records", "summaries"],
+    "compactions.TEXTS": ["summaries"],
     "planning.SPANNING": ["branches", "parents", "tool_results"],
     "planning.NEXT_USER": ["branches", "parents", "message_facts"],
     "tokenizing.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
