@@ -316,6 +316,7 @@ _is_old_read = and_(  # of what counts as a read, which is neither an error nor 
     or_(_is("batch_any"), _lean.c.paths_complete == _one),
     _saves("file_read_placeholder", _lean),
 )
+_of_read = and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _lean.c.branch, _p.c.seq == _lean.c.seq)
 _lean_reads = (  # apart from the ranks: their sort carries what it is given, not what that is computed of
     select(
         _lean.c.seq,
@@ -327,10 +328,7 @@ _lean_reads = (  # apart from the ranks: their sort carries what it is given, no
         ),
     )
     .select_from(_lean)
-    .outerjoin(  # not an inner join, which SQLite would begin with the paths of the whole tree
-        _p,
-        and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _lean.c.branch, _p.c.seq == _lean.c.seq),
-    )
+    .outerjoin(_p, _of_read)  # not an inner join, which SQLite would begin with the paths of the whole tree
     .where(_is_read(_lean))
     .cte("lean_reads")
 )
@@ -383,7 +381,10 @@ FINISHED = Statement(
 """The results whose short form is enough, where neither the terminal rule nor the file-read rule replaces them: of the
 latter it knows nothing, and the kinds are those of the table."""
 READS = Statement(
-    select(_reads.c.seq, _reads.c.path, _reads.c.start_line, _reads.c.end_line, _reads.c.contiguous).order_by(
-        _reads.c.at.desc(), _reads.c.seq.desc()
-    )
+    select(_lean.c.seq, _p.c.path, _p.c.start_line, _p.c.end_line, _p.c.contiguous)
+    .select_from(_lean)
+    .outerjoin(_p, _of_read)
+    .where(_is_read(_lean))
+    .order_by(_lean.c.at.desc(), _lean.c.seq.desc())
 )
+"""The files and lines that were read, the newest reads first; one of which no file is known is among them."""

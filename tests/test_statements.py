@@ -226,6 +226,7 @@ HOT = {
     "rules.OUTPUT_SAVED": ["branches", "parents", "tool_results"],
     "rules.READS_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
     "rules.OLD_READS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "rules.READS": ["branches", "parents", "tool_results", "tool_result_paths"],
     "rules.FINISHED": ["branches", "parents", "tool_results"],
     "compactions.RECORDS": ["branches", "parents", "compaction_records", "summaries"],
     "compactions.TEXTS": ["summaries"],
@@ -264,13 +265,25 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
 
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize(
-    ("name", "join"), [("rules.READS_SAVED", " LEFT-JOIN"), ("rules.OLD_READS", " LEFT-JOIN"), ("rules.VERDICTS", "")]
+    ("name", "join"),
+    [("rules.VERDICTS", ""), *((f"rules.{name}", " LEFT-JOIN") for name in ("READS", "READS_SAVED", "OLD_READS"))],
 )
 def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, join: str) -> None:
     """A planner that begins with the paths, or takes a range of them for each read, would walk far too many."""
     (named,) = (each for each in STATEMENTS if each.name == name)
     steps = [step for step in plan(opened, named) if " tool_result_paths " in step]
     assert steps == [f"SEARCH tool_result_paths USING PRIMARY KEY (tree_id=? AND branch=? AND seq=?){join}"]
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    "name", ["VERDICTS", "SLOTLESS", "OUTPUT_SAVED", "READS_SAVED", "OLD_READS", "FINISHED", "READS"]
+)
+def test_the_results_of_a_line_are_looked_up_by_its_runs(opened: Store, name: str) -> None:
+    """A planner that begins with the results of the tree would walk those of all its branches, and all hidden ones."""
+    (named,) = (each for each in STATEMENTS if each.name == f"rules.{name}")
+    steps = [step for step in plan(opened, named) if " tool_results " in step]
+    assert steps == ["SEARCH tool_results USING PRIMARY KEY (tree_id=? AND branch=? AND seq>? AND seq<?)"]
 
 
 @pytest.mark.sqlite_only

@@ -8,19 +8,23 @@ segments AS
 (SELECT walk.branch AS branch, CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END AS first, walk.last AS last 
 FROM walk 
 WHERE CASE WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT ELSE walk.first END <= walk.last), 
-overrides AS MATERIALIZED 
-(SELECT pairs.key AS name, pairs.value AS kind 
-FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs), 
 results AS 
-(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.call_seq AS call_seq, tool_results.call_position AS call_position, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, coalesce(overrides.kind, tool_kinds.kind) AS kind, CASE WHEN (%(sniff)s::BIGINT = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'terminal') THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (coalesce(overrides.kind, tool_kinds.kind) = 'file_read' AND tool_results.seq < %(judged_before)s::BIGINT) THEN 1 ELSE 0 END AS is_read 
-FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name 
+(SELECT tool_results.branch AS branch, tool_results.seq AS seq, tool_results.tool_name AS tool_name, tool_results.at AS at, tool_results.status AS status, tool_results.exit_code AS exit_code, tool_results.has_stderr AS has_stderr, tool_results.error_prefix AS error_prefix, tool_results.length AS length, tool_results.size AS size, tool_results.paths_complete AS paths_complete, CASE WHEN (%(sniff)s::BIGINT = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal WHEN (tool_results.tool_name IN (SELECT tool_kinds.name 
+FROM tool_kinds 
+WHERE tool_kinds.kind = 'terminal' AND (tool_kinds.name NOT IN (SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs)) UNION ALL SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs 
+WHERE pairs.value = 'terminal')) THEN 1 ELSE 0 END AS is_terminal, CASE WHEN (tool_results.tool_name IN (SELECT tool_kinds.name 
+FROM tool_kinds 
+WHERE tool_kinds.kind = 'file_read' AND (tool_kinds.name NOT IN (SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs)) UNION ALL SELECT pairs.key 
+FROM json_each_text(CAST(%(kinds)s AS json)) AS pairs 
+WHERE pairs.value = 'file_read') AND tool_results.seq < %(judged_before)s::BIGINT) THEN 1 ELSE 0 END AS is_read 
+FROM segments JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT AND tool_results.branch = segments.branch AND tool_results.seq BETWEEN segments.first AND segments.last 
 WHERE tool_results.seq >= %(start)s::BIGINT AND (tool_results.call_seq >= %(start)s::BIGINT OR %(adopt)s::BIGINT = 1)), 
 judged AS 
-(SELECT results.branch AS branch, results.seq AS seq, results.call_seq AS call_seq, results.call_position AS call_position, results.tool_name AS tool_name, results.at AS at, results.status AS status, results.exit_code AS exit_code, results.has_stderr AS has_stderr, results.error_prefix AS error_prefix, results.length AS length, results.size AS size, results.paths_complete AS paths_complete, results.kind AS kind, results.is_terminal AS is_terminal, results.is_read AS is_read, CASE WHEN (results.error_prefix = 1) THEN 1 WHEN (results.status = 'error') THEN 1 WHEN (results.has_stderr = 1 AND results.is_terminal = 1 AND (%(stderr_always)s::BIGINT = 1 OR %(stderr_nonzero)s::BIGINT = 1 AND coalesce(results.exit_code, 1) != 0)) THEN 1 WHEN (%(exit_code_is_error)s::BIGINT = 1 AND results.exit_code != 0 AND results.is_terminal = 1) THEN 1 ELSE 0 END AS is_error, CASE WHEN (results.status = 'pending') THEN 1 ELSE 0 END AS is_pending 
-FROM results), 
-reads AS 
-(SELECT tool_result_paths.seq AS seq, judged.at AS at, tool_result_paths.path AS path, tool_result_paths.start_line AS start_line, tool_result_paths.end_line AS end_line, tool_result_paths.contiguous AS contiguous, sum(CASE WHEN (%(dedupe)s::BIGINT = 1) THEN 1 ELSE tool_result_paths.mentions END) OVER (PARTITION BY tool_result_paths.path ORDER BY judged.at DESC, judged.seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS nth 
-FROM judged JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
-WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL)
- SELECT reads.seq, reads.path, reads.start_line, reads.end_line, reads.contiguous 
-FROM reads ORDER BY reads.at DESC, reads.seq DESC
+(SELECT results.branch AS branch, results.seq AS seq, results.tool_name AS tool_name, results.at AS at, results.status AS status, results.exit_code AS exit_code, results.has_stderr AS has_stderr, results.error_prefix AS error_prefix, results.length AS length, results.size AS size, results.paths_complete AS paths_complete, results.is_terminal AS is_terminal, results.is_read AS is_read, CASE WHEN (results.error_prefix = 1) THEN 1 WHEN (results.status = 'error') THEN 1 WHEN (results.has_stderr = 1 AND results.is_terminal = 1 AND (%(stderr_always)s::BIGINT = 1 OR %(stderr_nonzero)s::BIGINT = 1 AND coalesce(results.exit_code, 1) != 0)) THEN 1 WHEN (%(exit_code_is_error)s::BIGINT = 1 AND results.exit_code != 0 AND results.is_terminal = 1) THEN 1 ELSE 0 END AS is_error, CASE WHEN (results.status = 'pending') THEN 1 ELSE 0 END AS is_pending 
+FROM results)
+ SELECT judged.seq, tool_result_paths.path, tool_result_paths.start_line, tool_result_paths.end_line, tool_result_paths.contiguous 
+FROM judged LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT AND tool_result_paths.branch = judged.branch AND tool_result_paths.seq = judged.seq 
+WHERE judged.is_read = 1 AND judged.is_error = 0 AND judged.is_pending = 0 AND judged.at IS NOT NULL ORDER BY judged.at DESC, judged.seq DESC
