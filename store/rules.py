@@ -105,56 +105,35 @@ _on_line = and_(
 )
 _shown = and_(_r.c.seq >= _number("start"), or_(_r.c.call_seq >= _number("start"), _is("adopt")))
 _judged_yet = _r.c.seq < _number("judged_before")
-_results = (
-    select(
-        _r.c.branch,
-        _r.c.seq,
-        _r.c.call_seq,
-        _r.c.call_position,
-        _r.c.tool_name,
-        _r.c.at,
-        _r.c.status,
-        _r.c.exit_code,
-        _r.c.has_stderr,
-        _r.c.error_prefix,
-        _r.c.length,
-        _r.c.size,
-        _r.c.paths_complete,
-        _kind.label("kind"),
-        _terminal(_kind == literal_column("'terminal'")).label("is_terminal"),
-        case((and_(_kind == literal_column("'file_read'"), _judged_yet), _one), else_=_zero).label("is_read"),
-    )
-    .select_from(_segments)
-    .join(_r, _on_line)
-    .outerjoin(tool_kinds, tool_kinds.c.name == _r.c.tool_name)
-    .outerjoin(_overrides, _overrides.c.name == _r.c.tool_name)
-    .where(_shown)
-    .cte("results")
-)
 
 
-def _judge(results: CTE) -> CTE:
-    """Build the results with what is said of each by itself."""
-    command = results.c.is_terminal == _one
-    nonzero = and_(_is("stderr_nonzero"), func.coalesce(results.c.exit_code, _one) != _zero)
+def _judge(terminal: ColumnElement[bool], file_read: ColumnElement[bool], *columns: ColumnElement[Any]) -> Select[Any]:
+    """Build a line's results with what is said of each by itself, given what tells of each whether it is of a kind."""
+    is_terminal = _terminal(terminal)
+    command = is_terminal == _one
+    nonzero = and_(_is("stderr_nonzero"), func.coalesce(_r.c.exit_code, _one) != _zero)
     error = case(
-        (results.c.error_prefix == _one, _one),
-        (results.c.status == literal_column("'error'"), _one),
-        (and_(results.c.has_stderr == _one, command, or_(_is("stderr_always"), nonzero)), _one),
-        (and_(_is("exit_code_is_error"), results.c.exit_code != _zero, command), _one),
+        (_r.c.error_prefix == _one, _one),
+        (_r.c.status == literal_column("'error'"), _one),
+        (and_(_r.c.has_stderr == _one, command, or_(_is("stderr_always"), nonzero)), _one),
+        (and_(_is("exit_code_is_error"), _r.c.exit_code != _zero, command), _one),
         else_=_zero,
     )
-    pending = case((results.c.status == literal_column("'pending'"), _one), else_=_zero)
-    return select(results, error.label("is_error"), pending.label("is_pending")).cte("judged")
+    told = {
+        "is_terminal": is_terminal,
+        "is_read": case((and_(file_read, _judged_yet), _one), else_=_zero),
+        "is_error": error,
+        "is_pending": case((_r.c.status == literal_column("'pending'"), _one), else_=_zero),
+    }
+    narrow = (_r.c[name] for name in ("branch", "seq", "tool_name", "at", "length", "size", "paths_complete"))
+    said = (says.label(name) for name, says in told.items())
+    return select(*narrow, *columns, *said).select_from(_segments).join(_r, _on_line).where(_shown)
 
 
-def _slot(of: CTE) -> ColumnElement[int]:
+def _takes_slot(of: CTE) -> ColumnElement[bool]:
     """Tell of a result whether it takes one of the slots of the newest."""
-    return case(
-        (or_(of.c.at.is_(None), of.c.seq >= _number("judged_before")), _zero),
-        (and_(of.c.is_error == _one, _number("errors_take_slots") == _zero), _zero),
-        else_=_one,
-    )
+    counts = or_(of.c.is_error == _zero, _is("errors_take_slots"))
+    return and_(of.c.at.is_not(None), of.c.seq < _number("judged_before"), counts)
 
 
 def _is_read(of: CTE) -> ColumnElement[bool]:
@@ -162,13 +141,27 @@ def _is_read(of: CTE) -> ColumnElement[bool]:
     return and_(of.c.is_read == _one, of.c.is_error == _zero, of.c.is_pending == _zero, of.c.at.is_not(None))
 
 
-_judged = _judge(_results)
-_ranked = select(
-    _judged,
-    func.row_number()
-    .over(partition_by=_slot(_judged), order_by=(_judged.c.at.desc(), _judged.c.seq.desc()))
-    .label("nth"),
-).cte("ranked")
+_judged = (
+    _judge(
+        _kind == literal_column("'terminal'"),
+        _kind == literal_column("'file_read'"),
+        _kind.label("kind"),
+        _r.c.call_seq,
+        _r.c.call_position,
+    )
+    .outerjoin(tool_kinds, tool_kinds.c.name == _r.c.tool_name)
+    .outerjoin(_overrides, _overrides.c.name == _r.c.tool_name)
+    .cte("judged")
+)
+_ranked = (  # narrow, since its sort carries all that it is given
+    select(
+        _judged.c.seq,
+        func.row_number().over(order_by=(_judged.c.at.desc(), _judged.c.seq.desc())).label("nth"),
+    )
+    .where(_takes_slot(_judged))
+    .cte("ranked")
+)
+_newest = select(_ranked.c.seq).where(_ranked.c.nth <= _number("terminal_keep"))
 
 _p = tool_result_paths
 _reads = (
@@ -176,31 +169,31 @@ _reads = (
         _p.c.seq,
         _judged.c.at,
         _p.c.path,
-        _p.c.start_line,
-        _p.c.end_line,
-        _p.c.contiguous,
-        func.sum(case((_is("dedupe"), _one), else_=_p.c.mentions))
-        .over(partition_by=_p.c.path, order_by=(_judged.c.at.desc(), _judged.c.seq.desc()), rows=(None, 0))
-        .label("nth"),
+        case((_is("dedupe"), _one), else_=_p.c.mentions).label("mentions"),
     )
     .select_from(_judged)
     .join(
         _p,
-        and_(
-            _p.c.tree_id == bindparam("tree_id"),
-            _p.c.branch == _judged.c.branch,
-            _p.c.seq == _judged.c.seq,
-        ),
+        and_(_p.c.tree_id == bindparam("tree_id"), _p.c.branch == _judged.c.branch, _p.c.seq == _judged.c.seq),
     )
     .where(_is_read(_judged))
     .cte("reads")
 )
-_stale = case((_reads.c.nth > _number("file_read_keep"), _one), else_=_zero)
-_files = (
-    select(_reads.c.seq, func.min(_stale).label("all_stale"), func.max(_stale).label("any_stale"))
-    .group_by(_reads.c.seq)
-    .cte("files")
-)
+
+
+def _nth_of_path(reads: CTE) -> ColumnElement[int]:
+    """Rank reads among those of the same file, the newest first."""
+    newest_first = (reads.c.at.desc(), reads.c.seq.desc())
+    return func.sum(reads.c.mentions).over(partition_by=reads.c.path, order_by=newest_first, rows=(None, 0))
+
+
+def _nth_of_read(nth: ColumnElement[int]) -> ColumnElement[int]:
+    """Rank a read by the file of it that counts."""
+    return case((_is("batch_any"), func.max(nth)), else_=func.min(nth))
+
+
+_again = select(_reads.c.seq, _nth_of_path(_reads).label("nth")).cte("again")
+_files = select(_again.c.seq, _nth_of_read(_again.c.nth).label("nth")).group_by(_again.c.seq).cte("files")
 
 
 def _is_ripe(of: CTE) -> ColumnElement[bool]:
@@ -213,7 +206,7 @@ def _is_ripe(of: CTE) -> ColumnElement[bool]:
     )
 
 
-def _saves(placeholder: str, of: CTE = _ranked) -> ColumnElement[bool]:
+def _saves(placeholder: str, of: CTE = _judged) -> ColumnElement[bool]:
     """Tell of a result whether replacing it saves as much as it must."""
     saving = of.c.length - _number(placeholder)
     return or_(_number("min_saving") == _zero, saving >= _number("min_saving"))
@@ -229,71 +222,47 @@ def _is_finished(of: CTE) -> ColumnElement[bool]:
     )
 
 
-_ripe = _is_ripe(_ranked)
-_old = _ranked.c.at < _number("old_before")
-_kept = _ranked.c.nth <= _number("terminal_keep")
+_ripe = _is_ripe(_judged)
+_old = _judged.c.at < _number("old_before")
+_kept = _judged.c.seq.in_(_newest)
 
-_stale_read = or_(
-    and_(_is("batch_all"), _files.c.all_stale == _one, _ranked.c.paths_complete == _one),
-    and_(_is("batch_any"), _files.c.any_stale == _one),
-)
-_output = and_(_is("terminal"), _ranked.c.is_terminal == _one)
+_stale_read = and_(_files.c.nth > _number("file_read_keep"), or_(_is("batch_any"), _judged.c.paths_complete == _one))
+_output = and_(_is("terminal"), _judged.c.is_terminal == _one)
 _says = {
-    "terminal": and_(_output, _ripe, ~_kept, _old, _ranked.c.length > _zero, _saves("terminal_placeholder")),
-    "file_read": and_(_is("file_read"), _ranked.c.is_read == _one, _ripe, _stale_read, _saves("file_read_placeholder")),
-    "tool_output": _is_finished(_ranked),
-    "error": _ranked.c.is_error == _one,
-    "pending": _ranked.c.is_pending == _one,
-    "undated": _ranked.c.at.is_(None),
-    "current_turn": _ranked.c.seq >= _number("protected_from"),
+    "terminal": and_(_output, _ripe, ~_kept, _old, _judged.c.length > _zero, _saves("terminal_placeholder")),
+    "file_read": and_(_is("file_read"), _judged.c.is_read == _one, _ripe, _stale_read, _saves("file_read_placeholder")),
+    "tool_output": _is_finished(_judged),
+    "error": _judged.c.is_error == _one,
+    "pending": _judged.c.is_pending == _one,
+    "undated": _judged.c.at.is_(None),
+    "current_turn": _judged.c.seq >= _number("protected_from"),
     "newest": and_(_output, _kept),
     "young": and_(_output, ~_old),
-    "small": or_(_output, and_(_is("file_read"), _ranked.c.is_read == _one, _stale_read)),
-    "no_path": and_(_is("file_read"), _ranked.c.is_read == _one, _files.c.seq.is_(None)),
-    "newest_reads": and_(_is("file_read"), _ranked.c.is_read == _one),
+    "small": or_(_output, and_(_is("file_read"), _judged.c.is_read == _one, _stale_read)),
+    "no_path": and_(_is("file_read"), _judged.c.is_read == _one, _files.c.seq.is_(None)),
+    "newest_reads": and_(_is("file_read"), _judged.c.is_read == _one),
 }
 VERDICTS = Statement(
     select(
-        _ranked.c.seq,
-        _ranked.c.call_seq,
-        _ranked.c.call_position,
+        _judged.c.seq,
+        _judged.c.call_seq,
+        _judged.c.call_position,
         case(*((says, literal_column(f"'{why}'")) for why, says in _says.items()), else_=literal_column("'other'")),
-        _ranked.c.nth,
-        _ranked.c.length,
-        _ranked.c.size,
-        _ranked.c.tool_name,
-        _ranked.c.kind,
-        _ranked.c.branch,
+        _judged.c.length,
+        _judged.c.size,
+        _judged.c.tool_name,
+        _judged.c.kind,
+        _judged.c.branch,
     )
-    .select_from(_ranked)
-    .outerjoin(_files, _files.c.seq == _ranked.c.seq)
-    .order_by(_ranked.c.seq)
+    .select_from(_judged)
+    .outerjoin(_files, _files.c.seq == _judged.c.seq)
+    .order_by(_judged.c.seq)
 )
 
 # Below: what the rules save. A check needs no more than the sum, so nothing is ranked where one place tells, and no
 # column is carried that the sum does not need.
 
-_lean = _judge(
-    select(
-        _r.c.branch,
-        _r.c.seq,
-        _r.c.tool_name,
-        _r.c.at,
-        _r.c.status,
-        _r.c.exit_code,
-        _r.c.has_stderr,
-        _r.c.error_prefix,
-        _r.c.length,
-        _r.c.size,
-        _r.c.paths_complete,
-        _terminal(of_kind("terminal")).label("is_terminal"),
-        case((and_(of_kind("file_read"), _judged_yet), _one), else_=_zero).label("is_read"),
-    )
-    .select_from(_segments)
-    .join(_r, _on_line)
-    .where(_shown)
-    .cte("results")
-)
+_lean = _judge(of_kind("terminal"), of_kind("file_read")).cte("judged")
 _tokens = (literal_column("11") * _lean.c.size - _lean.c.length + literal_column("39")).op("/", precedence=8)(
     literal_column("40")
 )
@@ -332,22 +301,11 @@ _lean_reads = (  # apart from the ranks: their sort carries what it is given, no
     .where(_is_read(_lean))
     .cte("lean_reads")
 )
-_again = select(
-    _lean_reads.c.seq,
-    _lean_reads.c.saving,
-    func.sum(_lean_reads.c.mentions)
-    .over(
-        partition_by=_lean_reads.c.path,
-        order_by=(_lean_reads.c.at.desc(), _lean_reads.c.seq.desc()),
-        rows=(None, 0),
-    )
-    .label("nth"),
-).cte("again")
-_nth = case((_is("batch_any"), func.max(_again.c.nth)), else_=func.min(_again.c.nth))
+_lean_again = select(_lean_reads.c.seq, _lean_reads.c.saving, _nth_of_path(_lean_reads).label("nth")).cte("again")
 _old_reads = (
-    select(_again.c.seq, func.max(_again.c.saving).label("saving"))
-    .group_by(_again.c.seq)
-    .having(_nth > _number("file_read_keep"))
+    select(_lean_again.c.seq, func.max(_lean_again.c.saving).label("saving"))
+    .group_by(_lean_again.c.seq)
+    .having(_nth_of_read(_lean_again.c.nth) > _number("file_read_keep"))
     .cte("old_reads")
 )
 
@@ -358,7 +316,7 @@ def _total(tokens: ColumnElement[int]) -> ColumnElement[int]:
 
 SLOTLESS = Statement(
     select(_lean.c.at, _lean.c.seq)
-    .where(_slot(_lean) == _one)
+    .where(_takes_slot(_lean))
     .order_by(_lean.c.at.desc(), _lean.c.seq.desc())
     .limit(_one)
     .offset(_number("terminal_keep"))

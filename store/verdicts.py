@@ -25,7 +25,6 @@ class Verdict(NamedTuple):
     call: tuple[int, int] | None
     rule: str | None
     why: str
-    nth: int | None
     length: int
     size: int
     tool_name: str | None
@@ -196,7 +195,6 @@ def _switches(policy: Policy) -> dict[str, Any]:
         "exit_code_is_error": int(policy.exit_code_is_error),
         "errors_take_slots": int(policy.errors_take_slots),
         "dedupe": int(policy.dedupe),
-        "batch_all": int(policy.batch_rule == "all"),
         "batch_any": int(policy.batch_rule == "any"),
         "terminal": int(policy.terminal),
         "terminal_keep": policy.terminal_keep,
