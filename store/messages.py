@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from .errors import InvalidMessage
 
@@ -94,7 +94,7 @@ def decode(text: str) -> Any:
     return json.loads(text)
 
 
-def is_text(value: object) -> bool:
+def is_text(value: object) -> TypeGuard[str]:
     """Tell whether a text column of every engine holds this value exactly: a string without NUL or surrogates."""
     if not isinstance(value, str) or "\0" in value:
         return False

@@ -36,6 +36,10 @@ class ApiCall(NamedTuple):
     arguments: Any
 
 
+Answered = tuple[ApiCall, int, Item | None]
+"""A call, and where its result is among the items, if it has one."""
+
+
 class Placed(NamedTuple):
     """A message in its place; ``seq`` None means that the store made it, ``repair`` says what was mended or why."""
 
@@ -51,60 +55,52 @@ def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
     """Yield the messages so that calls and results are paired, adjacent and in order."""
     calls = {item.seq: api_calls(item) for item in items if item.message.get("role") == "assistant"}
     wanted = {(seq, call.position) for seq, made in calls.items() for call in made}
-    results = {item.call: item for item in items if item.call is not None and item.call in wanted}
-    place = {item.seq: index for index, item in enumerate(items)}
+    results = {item.call: (index, item) for index, item in enumerate(items) if item.call in wanted}
     open_turn = next((item.seq for item in reversed(items) if item.message.get("role") == "user"), 0)
     closed = "synthetic" if policy.unanswered == "keep" else policy.unanswered
-    for item in items:
-        if calls.get(item.seq):
-            unanswered = policy.unanswered if item.seq > open_turn else closed
-            yield from _group(item, calls[item.seq], results, place, unanswered)
+    for index, item in enumerate(items):
+        if made := calls.get(item.seq):
+            answers = [(call, *results.get((item.seq, call.position), (0, None))) for call in made]
+            yield from _group(item, index, answers, policy.unanswered if item.seq > open_turn else closed)
         elif item.message.get("role") != "tool":
             yield Placed(item.seq, item.message, None, (), None)
-        elif (item.call is None or item.call not in results) and policy.orphans == "adopt":
+        elif item.call not in results and policy.orphans == "adopt":
             yield from _adopt(item)
 
 
 def api_calls(item: Item) -> tuple[ApiCall, ...]:
     """Return the calls of an assistant message that can be sent, each with an id that is its own in the message."""
     given = item.message.get("tool_calls")
-    made: list[ApiCall] = []
-    taken: set[str] = set()
+    made: dict[str, ApiCall] = {}
     for position, call in enumerate(given if isinstance(given, list) else ()):
         if not isinstance(call, dict):
             continue
-        function = call["function"] if isinstance(call.get("function"), dict) else call
+        function = call.get("function")
+        if not isinstance(function, dict):
+            function = call
         call_id = _text(call.get("id"))
-        if not call_id or call_id in taken:
+        if not call_id or call_id in made:
             call_id = f"call_{item.seq}_{position}"
-        while call_id in taken:
-            call_id += "_"
-        taken.add(call_id)
-        made.append(ApiCall(position, call_id, _text(function.get("name")) or UNKNOWN_TOOL, function.get("arguments")))
-    return tuple(made)
+            while call_id in made:
+                call_id += "_"
+        made[call_id] = ApiCall(
+            position, call_id, _text(function.get("name")) or UNKNOWN_TOOL, function.get("arguments")
+        )
+    return tuple(made.values())
 
 
-def _group(
-    item: Item,
-    calls: tuple[ApiCall, ...],
-    results: dict[tuple[int, int], Item],
-    place: dict[int, int],
-    unanswered: str,
-) -> Iterator[Placed]:
-    """Yield an assistant message and the results of its calls."""
-    answers = [(call, results.get((item.seq, call.position))) for call in calls]
-    sent = tuple(call for call, result in answers if result or unanswered != "drop")
-    dropped = len(calls) - len(sent)
+def _group(item: Item, index: int, answers: list[Answered], unanswered: str) -> Iterator[Placed]:
+    """Yield an assistant message, which is at an index, and the results of its calls."""
+    sent = tuple([call for call, _, result in answers if result or unanswered != "drop"])
+    dropped = len(answers) - len(sent)
     if sent or item.message.get("content"):
         yield Placed(
             item.seq, item.message, f"{dropped} calls without result left out" if dropped else None, sent, None
         )
-    following = place[item.seq]
-    for call, result in answers:
+    for call, place, result in answers:
         if result:
-            following += 1
-            moved = None if place[result.seq] == following else "moved to its call"
-            yield Placed(result.seq, result.message, moved, (), call.id)
+            index += 1
+            yield Placed(result.seq, result.message, None if place == index else "moved to its call", (), call.id)
         elif unanswered == "synthetic":
             message = {"role": "tool", "tool_call_id": call.id, "content": NO_RESULT}
             yield Placed(None, message, f"call {call.id} has no result", (), call.id)
@@ -125,7 +121,7 @@ def _adopt(item: Item) -> Iterable[Placed]:
 
 def _text(value: object) -> str | None:
     """Return a text that can be sent as it is; ids that differ must not become one by mending."""
-    return value if isinstance(value, str) and value and is_text(value) else None
+    return value if value and is_text(value) else None
 
 
 def merged(placed: list[Placed]) -> list[Placed]:

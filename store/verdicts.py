@@ -74,7 +74,7 @@ def verdicts(
     ``turn_over``: a new turn begins behind that position, so the one that it is in is finished.
     """
     values = _values(connection, pointer, policy, visible, last, now, turn_over)
-    found = {seq: _verdict(seq, *row) for seq, *row in VERDICTS.rows(connection, **values)}
+    found = {row[0]: _verdict(row) for row in VERDICTS.rows(connection, **values)}
     if policy.range_aware:
         _keep_uncovered(found, READS.rows(connection, **values))
     if policy.clearing == "batched":
@@ -179,9 +179,10 @@ def _as_recorded(verdict: Verdict, rule: str | None) -> Verdict:
     return verdict._replace(rule=rule, why="cleared")
 
 
-def _verdict(seq: int, call_seq: int | None, call_position: int | None, why: str, *rest: Any) -> Verdict:
-    call = None if call_seq is None or call_position is None else (call_seq, call_position)
-    return Verdict(seq, call, why if why in RULES else None, why, *rest)
+def _verdict(row: Row) -> Verdict:
+    seq, call_seq, call_position, why, length, size, tool_name, kind, branch = row
+    call = None if call_seq is None else (call_seq, call_position)
+    return Verdict(seq, call, why if why in RULES else None, why, length, size, tool_name, kind, branch)
 
 
 def _switches(policy: Policy) -> dict[str, Any]:

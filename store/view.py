@@ -234,7 +234,7 @@ class _Explained(NamedTuple):
         for entry in entries:
             if entry.tokens_saved:
                 saved[str(entry.rule)] += entry.tokens_saved
-        counted = self.counts.keys() >= {entry.seq for entry in entries if entry.seq}
+        counted = all(entry.seq in self.counts for entry in entries if entry.seq)
         return ViewStats(
             messages=len(entries),
             raw_messages=raw,

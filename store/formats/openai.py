@@ -26,22 +26,18 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def clean(placed: Placed) -> Message:
     """Return a message with nothing in it that the API refuses: no unknown key, no lone surrogate, no odd type."""
-    message, call_id = placed.message, placed.call_id
+    _, message, _, calls, call_id, _ = placed
     role = message["role"] if message["role"] in PARTS else "user"
-    sent: Message = {"role": role}
+    content = message.get("content")
     if role == "tool":
-        sent["tool_call_id"] = scrubbed(call_id or "")
-        sent["content"] = _content(message.get("content"), role)
-        return sent
+        return {"role": role, "tool_call_id": scrubbed(call_id or ""), "content": _content(content, role)}
+    sent: Message = {"role": role}
     name = message.get("name")
     if isinstance(name, str) and name:
         sent["name"] = scrubbed(name)
-    content = message.get("content")
-    if placed.calls:
-        sent["content"] = None if content is None else _content(content, role)
-        sent["tool_calls"] = [_call(call) for call in placed.calls]
-    else:
-        sent["content"] = _content(content, role)
+    sent["content"] = None if calls and content is None else _content(content, role)
+    if calls:
+        sent["tool_calls"] = [_call(call) for call in calls]
     return sent
 
 
