@@ -36,10 +36,6 @@ class ApiCall(NamedTuple):
     arguments: Any
 
 
-Answered = tuple[ApiCall, int, Item | None]
-"""A call, and where its result is among the items, if it has one."""
-
-
 class Placed(NamedTuple):
     """A message in its place; ``seq`` None means that the store made it, ``repair`` says what was mended or why."""
 
@@ -51,17 +47,20 @@ class Placed(NamedTuple):
     rule: str | None = None
 
 
+Results = dict[tuple[int, int] | None, tuple[int, Item]]
+"""Where the result of each call is among the items, by the call's position."""
+
+
 def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
     """Yield the messages so that calls and results are paired, adjacent and in order."""
     calls = {item.seq: api_calls(item) for item in items if item.message.get("role") == "assistant"}
     wanted = {(seq, call.position) for seq, made in calls.items() for call in made}
-    results = {item.call: (index, item) for index, item in enumerate(items) if item.call in wanted}
+    results: Results = {item.call: (index, item) for index, item in enumerate(items) if item.call in wanted}
     open_turn = next((item.seq for item in reversed(items) if item.message.get("role") == "user"), 0)
     closed = "synthetic" if policy.unanswered == "keep" else policy.unanswered
     for index, item in enumerate(items):
         if made := calls.get(item.seq):
-            answers = [(call, *results.get((item.seq, call.position), (0, None))) for call in made]
-            yield from _group(item, index, answers, policy.unanswered if item.seq > open_turn else closed)
+            yield from _group(item, made, index, results, policy.unanswered if item.seq > open_turn else closed)
         elif item.message.get("role") != "tool":
             yield Placed(item.seq, item.message, None, (), None)
         elif item.call not in results and policy.orphans == "adopt":
@@ -89,15 +88,17 @@ def api_calls(item: Item) -> tuple[ApiCall, ...]:
     return tuple(made.values())
 
 
-def _group(item: Item, index: int, answers: list[Answered], unanswered: str) -> Iterator[Placed]:
+def _group(item: Item, calls: tuple[ApiCall, ...], index: int, results: Results, unanswered: str) -> Iterator[Placed]:
     """Yield an assistant message, which is at an index, and the results of its calls."""
-    sent = tuple([call for call, _, result in answers if result or unanswered != "drop"])
-    dropped = len(answers) - len(sent)
+    sent = calls
+    if unanswered == "drop":
+        sent = tuple(call for call in calls if (item.seq, call.position) in results)
     if sent or item.message.get("content"):
-        yield Placed(
-            item.seq, item.message, f"{dropped} calls without result left out" if dropped else None, sent, None
-        )
-    for call, place, result in answers:
+        dropped = len(calls) - len(sent)
+        repair = f"{dropped} calls without result left out" if dropped else None
+        yield Placed(item.seq, item.message, repair, sent, None)
+    for call in calls:
+        place, result = results.get((item.seq, call.position), (0, None))
         if result:
             index += 1
             yield Placed(result.seq, result.message, None if place == index else "moved to its call", (), call.id)

@@ -220,10 +220,8 @@ class _Explained(NamedTuple):
         if seq is None or rule:
             return Entry(seq, message, rule or "repair", repair or "", message_tokens(message, estimate), 0)
         verdict, whole = self.judged.get(seq), self.counts.get(seq) or self.estimates[seq]
-        if verdict is None:
-            return Entry(seq, message, "repair" if repair else None, repair or "", whole, 0)
-        reason = self.reasons[verdict.why]
-        if verdict.rule is None:
+        reason = self.reasons[verdict.why] if verdict else ""
+        if verdict is None or verdict.rule is None:
             return Entry(seq, message, "repair" if repair else None, repair or reason, whole, 0)
         tokens = message_tokens(message, estimate)
         return Entry(seq, message, verdict.rule, reason, tokens, whole - tokens)
