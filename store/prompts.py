@@ -22,10 +22,10 @@ PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
 _FRONT_MATTER = re.compile(r"---\n(?P<fields>.*?)\n---\n(?P<text>.*)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{(transcript|previous_summary|max_chars)\}")
 
-_LINE_START = r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
+_LINE_END = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _UNSEEN = r"[ \t\x1f\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u2064\u3000\ufeff]*"
 _DASH, _EQUALS = r"[\-\u2010-\u2015\u2212\u2500\u2501\ufe58\ufe63\uff0d]", r"[=\u2550\uff1d]"
-_FENCE = re.compile(f"{_LINE_START}({_UNSEEN})(?=(?:{_DASH}{_UNSEEN}){{3}}|(?:{_EQUALS}{_UNSEEN}){{3}})")
+_FENCE = re.compile(f"({_LINE_END}{_UNSEEN})(?=(?:{_DASH}{_UNSEEN}){{3}}|(?:{_EQUALS}{_UNSEEN}){{3}})")
 
 
 class Prompt(NamedTuple):
@@ -89,4 +89,4 @@ def _parsed(name: str, text: str) -> Prompt:
 
 
 def _unfenced(text: str) -> str:
-    return _FENCE.sub(r"\1\2\\", text)
+    return _FENCE.sub(r"\1\\", f"\n{text}")[1:]
