@@ -22,11 +22,11 @@ from .ledger import Sources, began, hidden_facts, sources
 from .lines import Pointer
 from .messages import encode
 from .planning import Plan, trim
-from .policy import Policy
+from .policy import Policy, checked
 from .prompts import load
 from .recording import RUNNING, Job, Result, answer, end_record, insert_record, keep_summary, recorded
 from .records import Compaction
-from .summaries import Summary, ledger, rendered
+from .summaries import Summarizer, Summary, ledger, rendered
 from .tokens import estimate, message_tokens
 from .verdicts import savings, verdicts
 
@@ -43,8 +43,8 @@ def compactions(connection: Connection, session_id: str) -> list[Compaction]:
 
 
 def planned(connection: Connection, session_id: str, policy: Policy, *, now: Now = None) -> Plan:
-    """Return what `compact` would do now, changing nothing. Raises SessionNotFound."""
-    moment = given(now)
+    """Return what `compact` would do now, changing nothing. Raises SessionNotFound, InvalidPolicy."""
+    moment, policy = given(now), checked(policy)
     pointer = lines.find(connection, session_id)
     cost = budget(connection, pointer, policy, moment)
     policy, todo = laddered(connection, policy, cost)
@@ -97,8 +97,11 @@ def prepare(
         )
 
 
-def check_reason(reason: str) -> None:
-    """Raise InvalidValue for a reason that compactions do not have."""
+def check_asked(policy: Policy, summarizer: Summarizer | None, reason: str) -> None:
+    """Raise InvalidPolicy or InvalidValue for what no compaction can be made by."""
+    checked(policy)
+    if summarizer is not None and not callable(summarizer):
+        raise InvalidValue(f"a summarizer is a callable, such as store.summarizers.extractive, not {summarizer!r:.80}")
     if reason not in REASONS:
         raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
 

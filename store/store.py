@@ -163,7 +163,8 @@ class Store:
         ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in extractive one); no
         transaction is open while it works, for at most the policy's ``summary_timeout``. Whatever it does, nothing is
         lost and nothing is raised: the outcome says so. Only KeyboardInterrupt and SystemExit pass, which end the
-        compaction as failed. Raises SessionNotFound, InvalidValue for an unknown reason.
+        compaction as failed. Raises SessionNotFound, InvalidPolicy for what is no policy, InvalidValue for an unknown
+        reason and what is no summarizer.
         """
         return self._compact(session_id, policy, summarizer, reason, now=now)
 
@@ -178,7 +179,7 @@ class Store:
         now: Now = None,
     ) -> Compaction:
         moment = milliseconds(now)
-        compaction.check_reason(reason)
+        compaction.check_asked(policy, summarizer, reason)
         whole = reads_messages(summarizer)
         job = self._prepare(session_id, policy, whole=whole, user_input=user_input, now=moment)
         if isinstance(job, Compaction):
@@ -214,7 +215,7 @@ class Store:
         Returns the record of what was done last, None where nothing was. Arguments as for `check` and `compact`.
         """
         moment = milliseconds(now)
-        compaction.check_reason(reason)
+        compaction.check_asked(policy, summarizer, reason)
         done = self._clear(session_id, policy, reason=reason, now=moment) if policy.clearing == "batched" else None
         if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
             if max_tokens is not None:

@@ -615,6 +615,25 @@ def test_an_unknown_reason_is_refused(store: Store, reason: Any) -> None:
     assert store.compactions(session_id) == []
 
 
+@pytest.mark.parametrize("asked", ["turns", None, {}])
+def test_what_is_no_policy_is_refused(store: Store, asked: Any) -> None:
+    """Wherever one is asked for, in the same words."""
+    session_id = begun(store, chat(40))
+    for ask in (store.compact, store.compact_if_needed, store.plan_compaction):
+        with pytest.raises(InvalidPolicy, match="a policy is a Policy"):
+            ask(session_id, asked)
+
+
+@pytest.mark.parametrize("summarizer", ["extractive", 5, Summary("written already")])
+def test_what_is_no_summarizer_is_refused(store: Store, summarizer: Any) -> None:
+    """It is a mistake of who asks, no failure of a summary: nothing is hidden for it."""
+    session_id = begun(store, chat(40))
+    for ask in (store.compact, store.compact_if_needed):
+        with pytest.raises(InvalidValue, match="a summarizer is a callable"):
+            ask(session_id, Policy.named("token_ratio", keep_messages=4), summarizer)
+    assert store.compactions(session_id) == []
+
+
 def test_an_unknown_prompt_is_refused_before_anything_begins(store: Store) -> None:
     """And the session is not left as if a compaction were running."""
     session_id = begun(store, chat(40))
