@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import InvalidPolicy
+from .messages import is_text
 
 TERMINAL_PLACEHOLDER = "此命令返回内容已过时"
 """What stands for old output of a command (S0.9)."""
@@ -18,6 +19,15 @@ FILE_READ_PLACEHOLDER = "[该文件的历史读取内容已压缩,请参看最�
 """What stands for an old read of a file (S1.9)."""
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
+
+
+def _kept(text: str) -> str:
+    if not is_text(text):
+        raise ValueError("no database keeps a text with NUL or a lone surrogate")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_kept)]
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 
@@ -30,7 +40,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    name: str = "default"
+    name: Name = "default"
 
     terminal: bool = True
     """Replace old, successful output of commands (S0)."""
@@ -49,7 +59,7 @@ class Policy(BaseModel):
     tool_output: bool = False
     """Show the tool results of finished turns in their short form (S4.8); the running turn stays whole (A4.2)."""
 
-    tool_kinds: Mapping[str, Kind] = {}
+    tool_kinds: Mapping[Name, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds`` (X.11)."""
     identity: Literal["call", "sniff"] = "call"
     """Tell a command's output by the call's name, by content only where there is none; or always by content (A0.5)."""
@@ -141,7 +151,7 @@ class Policy(BaseModel):
     back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
     """Failures in a row after which nothing is tried until a new turn begins."""
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -171,7 +181,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
     try:
         with open(path, "rb") as file:
             fields = tomllib.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidPolicy(f"no policy can be read from {os.fspath(path)}: {error}") from error
     base = fields.pop("base", "default")
     fields.setdefault("name", Path(path).stem)

@@ -248,6 +248,8 @@ def test_a_policy_file_is_checked(run: Run) -> None:
         ('base = "x"', "no policy is named 'x'"),
         ('prompt = "x"', "no prompt is named 'x'"),
         ("keep_turns = ", "mine.toml"),
+        ("self = 1", "self"),
+        ("keep_turns = " + "[" * 5000, "mine.toml"),
     ):
         Path("mine.toml").write_text(text)
         failed(run("policy", "check", "mine.toml"), said)

@@ -46,6 +46,7 @@ def test_the_defaults_are_the_default_profile(field: str) -> None:
     ("field", "value"),
     [
         ("terminal_kept", 5),
+        ("self", 5),
         ("", 5),
         *(
             (count, value)
@@ -63,6 +64,8 @@ def test_the_defaults_are_the_default_profile(field: str) -> None:
             for text in ("terminal_placeholder", "file_read_placeholder", "name")
             for value in (None, 5, b"bytes")
         ),
+        *(("name", text) for text in ("a\0b", "\ud800")),
+        *(("tool_kinds", {text: "terminal"}) for text in ("a\0b", "\ud800")),
         ("tool_kinds", {"Bash": "shell"}),
         ("tool_kinds", {"Bash": None}),
         ("tool_kinds", {5: "terminal"}),
