@@ -240,8 +240,18 @@ def test_a_policy_file_is_checked(run: Run) -> None:
     assert "changes" in run("policy", "check", "mine.toml").out
     assert any("need a window" in note for note in told["notes"])
     assert any("no hard_limit" in note for note in told["notes"])
+    Path("idle.toml").write_text('base = "message_count"\n')
+    assert answer(run("policy", "check", "idle.toml", "--json"))["notes"] == []
     Path("idle.toml").write_text("keep_turns = 2\n")
     assert "it has no trigger" in run("policy", "check", "idle.toml").out
+    for text, said in (
+        ('hard_limit = 50\non_failure = "skip"', "no limit is kept to"),
+        ("trigger_messages = 40\nkeep_messages = 40", "fires before anything can be hidden"),
+        ("keep_turns = 2\nleast_turns = 2", "least_turns is not below keep_turns"),
+        ("clear_min_freed = 5", "for clearing = batched"),
+    ):
+        Path("idle.toml").write_text(text)
+        assert said in run("policy", "check", "idle.toml").out
     for text, said in (
         ("keep_turns = 0", "keep_turns"),
         ("nosuch = 1", "nosuch"),

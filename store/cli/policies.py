@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,31 @@ TRIGGERS = {
 """The triggers of a policy, in words."""
 OF_WINDOW = ("trigger_ratio", "trigger_usage", "overflow_ratio")
 """The fields that are shares of a window."""
+OF_BATCHES = {"clear_min_freed", "clear_cold_after"}
+"""The fields that only batched clearing knows."""
+CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
+    (
+        lambda policy: policy.on_failure == "trim" and policy.hard_limit is None,
+        "on_failure is trim but there is no hard_limit: a failure changes nothing",
+    ),
+    (
+        lambda policy: policy.on_failure != "trim" and policy.hard_limit is not None,
+        "there is a hard_limit but on_failure is not trim: no limit is kept to",
+    ),
+    (
+        lambda policy: policy.trigger_messages is not None and policy.trigger_messages <= policy.keep_messages,
+        "trigger_messages is not above keep_messages: it fires before anything can be hidden",
+    ),
+    (
+        lambda policy: policy.least_turns is not None and policy.least_turns >= policy.keep_turns,
+        "least_turns is not below keep_turns: it changes nothing",
+    ),
+    (
+        lambda policy: policy.clearing == "always" and bool(policy.model_fields_set & OF_BATCHES),
+        "clear_min_freed and clear_cold_after are for clearing = batched: they change nothing",
+    ),
+)
+"""What in a policy undoes another part of it, and how to say so."""
 
 group = typer.Typer(help="List, show and check policies; they need no store.", no_args_is_help=False)
 
@@ -112,9 +138,7 @@ def _notes(policy: Policy) -> list[str]:
     shares = [name for name in OF_WINDOW if getattr(policy, name) is not None]
     if shares and policy.context_window is None:
         notes.append(f"{', '.join(shares)} need a window: each check has to be given max_tokens")
-    if policy.on_failure == "trim" and policy.hard_limit is None:
-        notes.append("on_failure is trim but there is no hard_limit: a failure changes nothing")
-    return notes
+    return notes + [note for found, note in CONTRADICTIONS if found(policy)]
 
 
 def _value(value: Any) -> str:
