@@ -128,7 +128,7 @@ def built(
         explain = _Explained(judged, explanations(policy), *_counts(connection, pointer, runs))
         entries = [explain.entry(each) for each in placed]
         left_out = _left_out(items, entries)
-        unchanged = unchanged_tokens(connection, pointer, policy, known, entries, last)
+        unchanged = unchanged_tokens(connection, pointer, policy, known, visible, entries, last)
         messages = [FORMATS[format](each) for each in placed]
     stats = explain.stats(entries, left_out, raw=last)._replace(unchanged_tokens=unchanged)
     _log(pointer.session_id, stats)

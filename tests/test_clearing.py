@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from operator import ne
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Policy, Store
+from store.summaries import Summarizer, SummaryRequest
 
 Message = dict[str, Any]
 MINUTE = 60_000
@@ -206,6 +209,40 @@ def test_a_clearing_changes_from_the_first_cleared_on(store: Store) -> None:
     store.append(session_id, command(9))
     view = store.view(session_id, BATCHED, now=late() + 4)
     assert view.stats.unchanged_tokens == sum(entry.tokens for entry in view.entries[:-3])
+
+
+def failing(request: SummaryRequest) -> str:
+    """No model answers."""
+    raise ConnectionError("no route to host")
+
+
+@pytest.mark.parametrize(
+    ("policy", "summarizer"),
+    [
+        (Policy(on_failure="trim", hard_limit=6, facts_chars=0), failing),
+        (Policy(), lambda request: "commands"),
+        (Policy(summary_role="merge"), lambda request: "commands"),
+    ],
+    ids=["trimmed", "summarised", "merged"],
+)
+def test_what_moved_to_the_beginning_was_not_there(store: Store, policy: Policy, summarizer: Summarizer) -> None:
+    """What a request had in another place is no part of its beginning, before a compaction and after its undoing."""
+    session_id = store.create_session().id
+    first, *more = [[{"role": "system", "content": f"rule {number}"}, *command(number, 40)] for number in range(4)]
+    store.append(session_id, [*first, *(message for each in more for message in each)])
+
+    changes: list[Callable[[int], object]] = [
+        lambda now: store.compact(session_id, policy, summarizer, now=now),
+        lambda now: store.undo_compaction(session_id, 1, now=now),
+    ]
+    for minute, change in enumerate(changes):
+        now = late(60 + minute)
+        before = store.view(session_id, policy, now=now).messages
+        store.record_usage(session_id, input=1, output=1, now=now)
+        change(now + 1)
+        view = store.view(session_id, policy, now=now + 1)
+        same = next(place for place, pair in enumerate(zip(view.messages, before, strict=False)) if ne(*pair))
+        assert view.stats.unchanged_tokens == sum(entry.tokens for entry in view.entries[:same])
 
 
 def test_behind_a_summary_nothing_hidden_is_judged_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
