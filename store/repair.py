@@ -128,7 +128,8 @@ def _text(value: object) -> str | None:
 def merged(placed: list[Placed]) -> list[Placed]:
     """Return the messages with the summaries in the first system message, for providers that take only one (A2.11).
 
-    Where the view has none, the first summary is it.
+    It stands where the first of them stood, so that no summary comes behind what is newer. Where the view has no system
+    message, the first summary is it.
     """
     summaries = [each for each in placed if each.rule == "summary"]
     if not summaries:
@@ -138,9 +139,8 @@ def merged(placed: list[Placed]) -> list[Placed]:
     parts = [first, *(each for each in summaries if each is not first)]
     texts = [content_text(each.message.get("content")) for each in parts]
     message = {**first.message, "content": "\n\n".join(texts)}
-    why = "; ".join(each.repair or "" for each in summaries)
-    return [
-        each._replace(message=message, repair=why, rule="summary") if each is first else each
-        for each in placed
-        if each is first or each.rule != "summary"
-    ]
+    whole = first._replace(message=message, repair="; ".join(each.repair or "" for each in summaries), rule="summary")
+    gone = {id(each) for each in parts}
+    place = next(index for index, each in enumerate(placed) if id(each) in gone)
+    left = [each for each in placed if id(each) not in gone]
+    return [*left[:place], whole, *left[place:]]

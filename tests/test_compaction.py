@@ -296,6 +296,17 @@ def test_a_summary_can_be_merged_into_the_first_system_message(store: Store) -> 
     assert view.messages[0]["content"] == f"rules\n\n{HEADING}\nthey talked"
 
 
+def test_a_merged_summary_comes_behind_nothing_newer(store: Store) -> None:
+    """The one system message stands where the summary would, though its own text was said later."""
+    session_id = begun(store, chat(40))
+    store.compact(session_id, COUNT, lambda request: "they talked")
+    store.append(session_id, [{"role": "system", "content": "rules"}, *chat(2)])
+    view = store.view(session_id, COUNT.model_copy(update={"summary_role": "merge"}))
+    assert [message["role"] for message in view.messages] == ["system", *["user", "assistant"] * 6]
+    assert view.messages[0]["content"] == f"rules\n\n{HEADING}\nthey talked"
+    assert [entry.seq for entry in view.entries] == [41, *range(31, 41), 42, 43]
+
+
 @pytest.mark.parametrize("system", [True, False])
 def test_several_summaries_are_merged_into_one_system_message(store: Store, system: bool) -> None:
     """A2.11: also where there is no other for them; what each stands for is said of the one."""
