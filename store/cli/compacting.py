@@ -228,6 +228,8 @@ def _rehearse(
 ) -> None:
     """Print what a compaction would do."""
     said = store.check(session_id, policy, now=now, **checks) if checks is not None else None
+    if checks is not None and checks["max_tokens"] is not None:
+        policy = policy.model_copy(update={"context_window": checks["max_tokens"]})
     plan = store.plan_compaction(session_id, policy, now=now)
     saving = 0 if plan.nothing else savings(policy, plan)
     head = store.session(session_id).head
