@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sqlalchemy import select
+
 from .messages import Message
-from .policy import Policy
+from .policy import Policy, checked
 from .records import View
+from .schema import tool_kinds
+from .statements import Statement
 from .store import Store
 from .tokens import estimate, message_tokens
+from .tool_kinds import TOOL_KINDS
+
+LATEST = 2**62
+"""A moment (ms) that no message was said at: one that claims it tells nothing of when it was."""
+
+KINDS = Statement(select(tool_kinds.c.name, tool_kinds.c.kind))
 
 
 class Prices(NamedTuple):
@@ -57,9 +67,11 @@ def simulate(
 ) -> Simulated:
     """Return what a session would have cost by a policy. A request is made before each assistant message.
 
-    Summaries are made by the extractive summarizer; ``max_tokens`` is the model's window. Raises SessionNotFound.
+    Summaries are made by the extractive summarizer; ``max_tokens`` is the model's window. Raises SessionNotFound,
+    InvalidPolicy.
     """
-    source = store.session(session_id)
+    source, policy = store.session(session_id), checked(policy)
+    policy = policy.model_copy(update={"tool_kinds": {**_changed_kinds(store), **policy.tool_kinds}})
     with Store(":memory:", durability="normal") as told:
         session = told.create_session(session_id, project_root=source.project_root)
         replay = _Replay(told, session.id, policy, prices or Prices(), max_tokens)
@@ -69,6 +81,14 @@ def simulate(
             if progress:
                 progress(page[-1].seq)
         return replay.outcome()
+
+
+def _changed_kinds(store: Store) -> dict[str, str]:
+    """Return the kinds of tools that a store has otherwise than a new one."""
+    with store.database.reading() as connection:
+        kinds: dict[str, str] = dict(KINDS.rows(connection))
+    removed = dict.fromkeys(TOOL_KINDS.keys() - kinds.keys(), "other")
+    return removed | {name: kind for name, kind in kinds.items() if TOOL_KINDS.get(name) != kind}
 
 
 class _Replay:
@@ -81,7 +101,7 @@ class _Replay:
     def tell(self, message: Message) -> None:
         """Append a message at its own moment, after the request that it answers."""
         timestamp = message.get("timestamp")
-        if isinstance(timestamp, int | float) and not isinstance(timestamp, bool):
+        if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and timestamp < LATEST:
             self._now = max(self._now, int(timestamp))
         if message.get("role") == "assistant":
             self._request()

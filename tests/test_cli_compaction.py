@@ -61,6 +61,14 @@ def test_a_dry_run_tells_the_range_and_changes_nothing(run: Run) -> None:
     assert done["tokens_before"] == told["plan"]["tokens_before"]
 
 
+def test_a_dry_run_knows_the_window(run: Run) -> None:
+    """Of which fewer turns may be a share: what it tells is what then happens."""
+    fields = ("--policy", "turns", "--set", "least_turns=1", "--if-needed", "--max-tokens", "1500", "--json", *AT)
+    told = answer(run("compact", "talk", "--dry-run", *fields))
+    done = answer(run("compact", "talk", *fields))
+    assert done["hidden"] == [told["plan"]["first"], told["plan"]["last"]]
+
+
 def test_a_dry_run_says_why_nothing(run: Run) -> None:
     """Where nothing would be hidden the reason is given, and doing it is no error."""
     ran = run("compact", "talk", "--set", "keep_turns=100", "--dry-run")
@@ -189,6 +197,7 @@ def test_a_failed_summary_is_status_1_and_a_record(run: Run, monkeypatch: pytest
         (["policy", "check", "nosuch.toml"], "nosuch.toml"),
         (["policy", "nosuch"], "No such command"),
         (["simulate", "talk", "--policy", "raw,nosuch=1"], "nosuch"),
+        (["simulate", "talk", "--cached-price", "inf"], "--cached-price"),
         (["compactions", "nobody"], "no session 'nobody'"),
         (["simulate", "nobody"], "no session 'nobody'"),
     ],

@@ -108,3 +108,27 @@ def test_the_source_is_only_read(store: Store) -> None:
     assert before == after
     assert seen[-1] == 48
     assert store.view("talk", RAW).stats.unchanged_tokens is None
+
+
+@pytest.mark.parametrize("moment", [10**30, 1e300, 2**63 - 1])
+def test_a_moment_that_no_clock_has_is_passed_over(store: Store, moment: float) -> None:
+    """The store takes a message of any timestamp; told again it is said when the one before it was."""
+    before = simulate(store, "talk", RAW)
+    store.append("talk", [{"role": "user", "content": "?", "timestamp": moment}, {"role": "assistant", "content": "!"}])
+    told = simulate(store, "talk", RAW)
+    assert (told.requests, told.tokens_cached > before.tokens_cached) == (before.requests + 1, True)
+
+
+def test_the_kinds_of_tools_are_those_of_the_store(store: Store) -> None:
+    """Rows that were added and removed count, as for every view of the session."""
+    raw, always = (simulate(store, "talk", policy) for policy in (RAW, ALWAYS))
+    with store.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE tool_kinds SET name = 'make' WHERE name = 'Bash'")
+    assert simulate(store, "talk", ALWAYS)._replace(policy="raw") == raw
+    messages = [stored.message for stored in store.messages("talk")]
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            call["function"]["name"] = "make"
+    store.create_session("made")
+    store.append("made", messages)
+    assert simulate(store, "made", ALWAYS) == always

@@ -39,13 +39,17 @@ def simulate(
         ),
     ] = None,
     cached_price: Annotated[
-        float, typer.Option("--cached-price", metavar="X", min=0, help="A token read from the cache, in input tokens.")
+        float,
+        typer.Option(
+            "--cached-price", metavar="X", min=0, max=1e6, help="A token read from the cache, in input tokens."
+        ),
     ] = PRICES.cached,
     written_price: Annotated[
-        float, typer.Option("--written-price", metavar="X", min=0, help="A token that is not in the cache yet.")
+        float,
+        typer.Option("--written-price", metavar="X", min=0, max=1e6, help="A token that is not in the cache yet."),
     ] = PRICES.written,
     output_price: Annotated[
-        float, typer.Option("--output-price", metavar="X", min=0, help="A token of an answer.")
+        float, typer.Option("--output-price", metavar="X", min=0, max=1e6, help="A token of an answer.")
     ] = PRICES.output,
     lifetime: Annotated[
         int, typer.Option("--lifetime", metavar="MS", min=0, help="How long the cache lives.")

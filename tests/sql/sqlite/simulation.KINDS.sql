@@ -1,0 +1,2 @@
+SELECT tool_kinds.name, tool_kinds.kind 
+FROM tool_kinds
