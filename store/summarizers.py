@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -31,6 +32,9 @@ GRACE = 0.5
 
 ANSWER_LIMIT = 8 * 1024 * 1024
 """Bytes of an answer after which it is no longer read: no summary is that long."""
+
+ERROR_LIMIT = 16 * 1024
+"""Bytes that are read of what an endpoint says of an error, packed as they come."""
 
 _CAUSE_LIMIT = 500
 
@@ -217,8 +221,9 @@ async def _answer(openai: Any, settings: dict[str, Any], options: dict[str, Any]
 
 async def _body(openai: Any, settings: dict[str, Any], options: dict[str, Any]) -> bytes:
     body = bytearray()
+    bounded = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]})
     async with (
-        openai.AsyncOpenAI(**settings) as client,
+        openai.AsyncOpenAI(**settings, http_client=bounded) as client,
         client.chat.completions.with_streaming_response.create(**options) as response,
     ):
         async for piece in response.iter_bytes():
@@ -226,6 +231,22 @@ async def _body(openai: Any, settings: dict[str, Any], options: dict[str, Any]) 
             if len(body) > ANSWER_LIMIT:
                 raise SummaryGenerationError(f"the answer is longer than {ANSWER_LIMIT:,} bytes")
     return bytes(body)
+
+
+async def _bound(response: Any) -> None:
+    """Keep only the beginning of what an endpoint says of an error or redirection, which the library reads to its end.
+
+    Little of it, since it may be packed.
+    """
+    if not response.is_success:
+        http = sys.modules[type(response).__module__.partition(".")[0]]  # another one by the version of the library
+        kept = bytearray()
+        async for piece in response.stream:
+            kept += piece
+            if len(kept) >= ERROR_LIMIT:
+                break
+        await response.stream.aclose()
+        response.stream = http.ByteStream(bytes(kept[:ERROR_LIMIT]))
 
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)

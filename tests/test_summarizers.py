@@ -250,6 +250,24 @@ def test_a_truncated_body_is_our_error(serve: Serve) -> None:
         ask(serve(lambda handler: handler.send(answer[:-20], length=len(answer))))
 
 
+@pytest.mark.parametrize("status", [400, 307])
+def test_an_error_that_never_ends_is_read_no_further(serve: Serve, status: int) -> None:
+    """A server that goes on talking about what is wrong fills no memory."""
+    sent = []
+
+    def flood(handler: Handler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", "/elsewhere")
+        handler.end_headers()
+        while not handler.server.over.is_set():
+            handler.wfile.write(b"no such model " * 5000)
+            sent.append(70_000)
+
+    with pytest.raises(SummaryGenerationError, match="BadRequest" if status == 400 else "redirects"):
+        ask(serve(flood), timeout=PATIENCE, max_retries=0)
+    assert sum(sent) < 100_000_000
+
+
 def test_a_connection_closed_unanswered_is_our_error(serve: Serve) -> None:
     """A server that hangs up is one that did not answer."""
     with pytest.raises(SummaryGenerationError):
