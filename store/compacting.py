@@ -85,14 +85,20 @@ def reads_messages(summarizer: Summarizer | None) -> bool:
     return summarizer is None or summarizer is extractive
 
 
-def announce(ended: Compaction) -> None:
+def announce(session_id: str, ended: Compaction) -> None:
     """Log what a compaction came to (S2.15)."""
     if ended.outcome == "applied":
         log.info(
             "history 压缩完成: %d 条 → %d 条",
             ended.messages_before,
             ended.messages_after,
-            extra={"compaction": ended.id, "before": ended.messages_before, "after": ended.messages_after},
+            extra={
+                "session_id": session_id,
+                "policy": ended.policy,
+                "compaction": ended.id,
+                "before": ended.messages_before,
+                "after": ended.messages_after,
+            },
         )
 
 
@@ -101,12 +107,13 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None, read: Re
 
     Whatever the summarizer does, nothing is raised; StoreError where the messages cannot be read.
     """
-    before = job.plan.messages_before
+    before, window = job.plan.messages_before, job.plan.messages
+    about = {"session_id": job.cost.pointer.session_id, "policy": policy.name}
     log.info(
         "history 达到 %d 条，触发压缩（窗口: %d 条）",
         before,
-        job.plan.messages,
-        extra={"messages": before, "policy": policy.name},
+        window,
+        extra={**about, "messages": before, "window": window},
     )
     try:
         asked = request(job, policy, read)
@@ -114,9 +121,9 @@ def summarised(job: Job, policy: Policy, summarizer: Summarizer | None, read: Re
     except SummaryGenerationError as error:
         if job.messages is None and isinstance(error.__cause__, StoreError):
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
-        log.warning("摘要生成失败，回退到硬截断: %s", error, extra={"error": str(error), "policy": policy.name})
+        log.warning("摘要生成失败，回退到硬截断: %s", error, extra={**about, "error": str(error)})
         return _in_its_place(job, policy, error)
-    log.debug("摘要生成成功（%d字符）", len(summary.body), extra={"chars": len(summary.body), "policy": policy.name})
+    log.debug("摘要生成成功（%d字符）", len(summary.body), extra={**about, "chars": len(summary.body)})
     version = summary.prompt_version or (load(policy.prompt).version if summary.model else None)
     return Result(summary._replace(prompt_version=version))
 

@@ -195,7 +195,7 @@ class Store:
             with suppress(Exception):  # what stopped it is told, whatever else goes wrong
                 self._abandon(session_id, number, error)
             raise
-        announce(ended)
+        announce(session_id, ended)
         return ended
 
     def compact_if_needed(

@@ -655,7 +655,7 @@ def test_an_unknown_prompt_is_refused_before_anything_begins(store: Store) -> No
 
 
 def test_log_lines_are_those_of_the_specification(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """S2.13-S2.15, with their numbers as fields."""
+    """S2.13-S2.15, with their numbers as fields, and whose they are."""
     session_id = begun(store, chat(40))
     with caplog.at_level(logging.DEBUG, "store"):
         store.compact(session_id, COUNT, lambda request: "对话摘要：十二三四五六七")
@@ -666,7 +666,8 @@ def test_log_lines_are_those_of_the_specification(store: Store, caplog: pytest.L
         ("INFO", "history 压缩完成: 40 条 → 11 条"),
     ]
     began, wrote, ended = (record.__dict__ for record in caplog.records)
-    assert (began["messages"], began["policy"], wrote["chars"]) == (40, "message_count", 12)
+    assert (began["messages"], began["window"], wrote["chars"]) == (40, 30, 12)
+    assert {(line["session_id"], line["policy"]) for line in (began, wrote, ended)} == {(session_id, "message_count")}
     assert (ended["before"], ended["after"], ended["compaction"]) == (40, 11, 1)
 
 
