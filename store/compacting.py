@@ -134,5 +134,5 @@ def _in_its_place(job: Job, policy: Policy, error: SummaryGenerationError) -> Re
     if policy.on_failure not in ("skip", "truncate"):
         return Result(None, problem)
     notice = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED
-    earlier = (each.body.removesuffix(notice).rstrip() for each in job.previous)
+    earlier = (each.body.removesuffix(FAILED).removesuffix(TIMED_OUT_NOTICE).rstrip() for each in job.previous)
     return Result(Summary("\n\n".join(filter(None, (*earlier, notice)))), problem)

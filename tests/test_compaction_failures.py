@@ -384,15 +384,15 @@ def test_a_failure_loses_no_earlier_summary(
     """A2.9: hard limits drop turns, never summaries; failing again and again neither grows nor loses it."""
     session_id = begun(store, chat(60))
     store.compact(session_id, policy(on_failure), lambda request: "alpha is the code")
-    for first in (60, 110):
+    for first, failing in ((60, summarizer), (110, hanging), (160, raising)):
         store.append(session_id, chat(50, first))
-        made = store.compact(session_id, policy(on_failure), summarizer)
+        made = store.compact(session_id, policy(on_failure), failing)
         assert made.outcome == "applied"
         texts = [str(message["content"]) for message in store.view(session_id).messages]
         assert sum("alpha is the code" in text for text in texts) == 1
         assert sum(text.count("keeping recent history only.") for text in texts) == int(on_failure != "trim")
     asked: list[SummaryRequest] = []
-    store.append(session_id, chat(20, 160))
+    store.append(session_id, chat(20, 210))
     store.compact(session_id, policy(on_failure), lambda request: str(asked.append(request)))
     assert "alpha is the code" in str(asked[0].previous_summary)
 
