@@ -235,17 +235,20 @@ def holds_back(connection: Connection, pointer: Pointer, policy: Policy, cost: B
     Of those applied the last ones in a row count that did not get below the trigger, with what is to come added
     (A3.4); one that did begins anew.
     """
-    tries = [record for record in cost.known if record.kind == "summary" and record.outcome != "running"]
-    began = _turn_began(connection, pointer, cost) if tries else 0
-    since = [record for record in tries if record.head >= began]
-    failures = len(list(takewhile(lambda record: record.outcome != "applied", reversed(since))))
-    if failures >= policy.back_off_after:
-        return f"{failures} attempts failed in this turn, waiting for the next one"
+    since = _tried(connection, pointer, cost)
+    failed = _backed_off(policy, since)
+    if failed:
+        return failed
     applied = [record for record in since if record.outcome == "applied"]
     vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, cost.added), reversed(applied))))
     if vain >= policy.max_iterations:
         return f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
     return None
+
+
+def backs_off(connection: Connection, policy: Policy, cost: Budget) -> str | None:
+    """Return that too many attempts failed in this turn for another one; None where they did not."""
+    return _backed_off(policy, _tried(connection, cost.pointer, cost))
 
 
 def tried_in_vain(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan) -> str | None:
@@ -294,6 +297,25 @@ def savings(policy: Policy, planned: Plan) -> int:
 def _turn_began(connection: Connection, pointer: Pointer, cost: Budget) -> int:
     """Return from where on a line's records are of the turn of the next request."""
     return pointer.head if cost.turn_over else turn_start(connection, pointer, pointer.head)
+
+
+def _tried(connection: Connection, pointer: Pointer, cost: Budget) -> list[Record]:
+    """Return the attempts of the turn of the next request that have ended."""
+    tries = [record for record in cost.known if record.kind == "summary" and record.outcome != "running"]
+    began = _turn_began(connection, pointer, cost) if tries else 0
+    return [record for record in tries if record.head >= began]
+
+
+def _backed_off(policy: Policy, since: list[Record]) -> str | None:
+    failures = len(list(takewhile(lambda record: _failed(record, policy), reversed(since))))
+    if failures < policy.back_off_after:
+        return None
+    return f"{policy.back_off_after} attempts failed in this turn, waiting for the next one"
+
+
+def _failed(record: Record, policy: Policy) -> bool:
+    """Tell an attempt that failed: one that kept to the hard limit all the same is no better for it."""
+    return record.outcome != "applied" or (policy.on_failure == "trim" and record.error is not None)
 
 
 def _was_rejected(record: Record, policy: Policy, planned: Plan) -> bool:

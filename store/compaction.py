@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, budget, folded, laddered, last_usage, told, too_much, view_tokens
+from .budget import Budget, as_viewed, backs_off, budget, folded, laddered, last_usage, told, too_much, view_tokens
 from .clock import Now, given
 from .collector import paused
 from .compactions import Standing, active, history, records, sent
@@ -158,9 +158,36 @@ def finish(
     if problem:
         ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
-        ended = _fail(connection, pointer, policy, job, number, result, cost, moment)
+        ended = _fail(connection, policy, number, result.error, cost, moment)
     else:
         ended = _apply(connection, pointer, policy, job, number, result, cost, moment)
+    return told(recorded(connection, pointer, ended), policy, cost.added)
+
+
+def keep_to_limit(
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    *,
+    reason: str = "llm_call",
+    user_input: str = "",
+    now: Now = None,
+) -> Compaction | None:
+    """Hide what is beyond a policy's hard limit while failures hold every attempt back (A2.8); None where not."""
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id)
+    if all(record.error is None for record in records(connection, pointer, pointer.head)):
+        return None
+    cost = budget(connection, pointer, policy, moment, user_input)
+    held = backs_off(connection, policy, cost)
+    if held is None or RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id):
+        return None
+    if trim(connection, pointer, policy, cost.shown, tokens=cost.tokens).nothing:
+        return None
+    number = insert_record(
+        connection, pointer, policy, kind="summary", outcome="running", reason=reason, created_at=moment
+    )
+    ended = _fail(connection, policy, number, held, cost, moment)
     return told(recorded(connection, pointer, ended), policy, cost.added)
 
 
@@ -309,22 +336,13 @@ def _messages(job: Job, cost: Budget) -> int:
     return cost.messages - job.plan.messages - len(job.previous) + 1
 
 
-def _fail(
-    connection: Connection,
-    pointer: Pointer,
-    policy: Policy,
-    job: Job,
-    number: int,
-    result: Result,
-    cost: Budget,
-    moment: int,
-) -> int:
+def _fail(connection: Connection, policy: Policy, number: int, error: str | None, cost: Budget, moment: int) -> int:
     """Record a failure; a policy with a hard limit hides its oldest turns all the same (S2.27), their facts stay."""
-    trims = policy.on_failure == "trim"
+    pointer, trims = cost.pointer, policy.on_failure == "trim"
     whole = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens) if trims else None
     if whole is None or whole.nothing:
-        return end_record(connection, pointer, number, outcome="failed", error=result.error)
-    noticed = _noticed(connection, pointer, policy, job, cost)
+        return end_record(connection, pointer, number, outcome="failed", error=error)
+    noticed = _noticed(connection, policy, cost)
     text = "".join(each.body for each in noticed.previous)
     after, tokens = _with(connection, policy, noticed, text, cost)
     if noticed.facts and after < cost.tokens:
@@ -334,15 +352,15 @@ def _fail(
         summary, hidden, messages = None, whole, cost.messages - whole.messages
         after = cost.tokens - as_viewed(connection, policy, cost, whole).tokens_hidden
     change = _change(hidden, cost, moment) | {"summary": summary, "messages_after": messages, "tokens_after": after}
-    return end_record(connection, pointer, number, outcome="applied", error=result.error, **change)
+    return end_record(connection, pointer, number, outcome="applied", error=error, **change)
 
 
-def _noticed(connection: Connection, pointer: Pointer, policy: Policy, job: Job, cost: Budget) -> Job:
+def _noticed(connection: Connection, policy: Policy, cost: Budget) -> Job:
     """Return the job of a trim: the facts of what goes are told with the summary before, else by themselves.
 
     By themselves they are one more message, for which the hard limit has to leave room.
     """
-    last = cost.shown.summaries[-1:]
+    pointer, last = cost.pointer, cost.shown.summaries[-1:]
     previous = tuple(each for each in last if policy.previous_summary == "fold" or not each.body)
     for spare in (0, 1):
         todo = trim(connection, pointer, policy, cost.shown, tokens=cost.tokens, spare=spare)
@@ -350,7 +368,7 @@ def _noticed(connection: Connection, pointer: Pointer, policy: Policy, job: Job,
         if previous or not facts:
             break
     source = sources(connection, pointer, todo.first, todo.last, todo.pinned)
-    return job._replace(plan=todo, digest=source.digest, previous=previous, facts=facts)
+    return Job(cost, todo, todo.last, pointer.branch, None, "", source.digest, previous, facts, None)
 
 
 def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:

@@ -135,6 +135,7 @@ class Store:
     _begin = writes(compaction.begin)
     _finish = writes(compaction.finish)
     _abandon = writes(compaction.abandon)
+    _keep_to_limit = writes(compaction.keep_to_limit)
     _clear = writes(compaction.clear)
     _gather = reads(contexts.gather)
 
@@ -212,6 +213,7 @@ class Store:
     ) -> Compaction | None:
         """Compact if a trigger of the policy fires; under batched clearing, clear if it is worth it (S3.27).
 
+        While failures hold attempts back, a policy that trims is kept to its hard limit, without a summary (A2.8).
         Returns the record of what was done last, None where nothing was. Arguments as for `check` and `compact`.
         """
         moment = milliseconds(now)
@@ -222,6 +224,8 @@ class Store:
                 policy = policy.model_copy(update={"context_window": max_tokens})
             compacted = self._compact(session_id, policy, summarizer, reason, user_input=user_input, now=now)
             done = compacted if compacted.id is not None else done
+        elif policy.on_failure == "trim":
+            done = self._keep_to_limit(session_id, policy, reason=reason, user_input=user_input, now=moment) or done
         return done
 
     def context(

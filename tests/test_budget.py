@@ -276,6 +276,28 @@ def test_after_three_failures_nothing_is_tried_until_a_new_turn(store: Store) ->
     assert again.outcome == "applied"
 
 
+def test_the_hard_limit_holds_while_nothing_is_tried(store: Store) -> None:
+    """A2.8: in a turn of many calls the oldest turns go all the same, and no model is asked for it."""
+    session_id = begun(store, chat(45))
+    policy = Policy.named("message_count")
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        raise ConnectionError("no route to host")
+
+    sizes = []
+    for _ in range(40):
+        store.append(session_id, {"role": "assistant", "content": "still here"})
+        store.compact_if_needed(session_id, policy, summarizer, reason="tool_execution")
+        sizes.append(len(store.view(session_id, policy).messages))
+    assert (max(sizes), len(asked)) == (50, 3)
+    kept_to = store.compactions(session_id)[3:]
+    assert [made.hidden for made in kept_to] == [(first, first + 1) for first in range(1, 36, 2)]
+    assert {(made.outcome, made.reason) for made in kept_to} == {("applied", "tool_execution")}
+    assert all("3 attempts failed" in str(made.error) for made in kept_to)
+
+
 def test_a_manual_compaction_is_always_tried(store: Store) -> None:
     """Somebody asked for it."""
     session_id = begun(store, chat(41))
