@@ -340,9 +340,12 @@ def _checked(name: str, tokens: int | None) -> int | None:
 
 
 def _usage(connection: Connection, pointer: Pointer, cost: Budget) -> int | None:
-    """Return the tokens of the last request, None where it was made before the view last changed (A4.8)."""
+    """Return the tokens of the last request, None where it was made before the view last changed (A4.8).
+
+    On a line a later position is later, whatever the clocks of those who wrote it said.
+    """
     usage = last_usage(connection, pointer, pointer.head)
-    changed = max((record.created_at for record in cost.known if record.outcome == "applied"), default=None)
-    if usage is None or (changed is not None and changed >= usage.at):
+    changes = [(record.head, record.created_at) for record in cost.known if record.outcome == "applied"]
+    if usage is None or max(changes, default=(0, -NEVER)) >= (usage.seq, usage.at):
         return None
     return usage.input + usage.output

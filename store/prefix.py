@@ -31,7 +31,7 @@ def unchanged_tokens(
     usage = last_usage(connection, pointer, last)
     if usage is None:
         return None
-    recorded = [record for record in known if record.head <= usage.seq and record.created_at <= usage.at]
+    recorded = [each for each in known if (each.head, each.created_at) <= (usage.seq, usage.at)]
     then = shown(connection, pointer, active(recorded))
     begun = _beginning(policy, visible, then, usage.seq)
     there = list(takewhile(lambda entry: _was_there(entry, begun), entries))

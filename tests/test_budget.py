@@ -201,6 +201,19 @@ def test_a_usage_is_stale_after_a_compaction(store: Store) -> None:
     assert store.check(session_id, policy, now=NOW + 4).tokens > check.tokens
 
 
+@pytest.mark.parametrize("clock", [-1000, 0])
+def test_a_usage_of_a_later_position_is_later(store: Store, clock: int) -> None:
+    """Though the clock of who recorded it was behind that of who compacted, or they were given the same moment."""
+    session_id = begun(store, chat(60))
+    policy = Policy.named("turns", keep_turns=1, context_window=100_000)
+    store.compact(session_id, policy, now=NOW)
+    store.append(session_id, chat(2))
+    store.record_usage(session_id, input=90_000, output=1, now=NOW + clock)
+    assert "90001 of 100000" in store.check(session_id, policy, now=NOW).reason
+    stats = store.view(session_id, policy, now=NOW).stats
+    assert stats.unchanged_tokens == stats.tokens
+
+
 def test_a_usage_of_before_a_rewind_counts_no_more(store: Store) -> None:
     """It was of messages that the line no longer has; undoing the rewind brings both back."""
     session_id = begun(store, chat(10))
