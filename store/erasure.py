@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, cast, delete, func, insert, literal_column, select, update
+from sqlalchemy import Connection, Table, bindparam, cast, delete, func, insert, literal_column, null, select, update
 
 from . import lines
 from .clock import Now, given
@@ -70,9 +70,20 @@ DELETE_BEYOND = (
     _delete_beyond(tool_calls),
     _delete_beyond(messages),
     _delete_beyond(compaction_records, "head"),
-    _delete_beyond(summaries, "last"),
 )
 """Everything that hangs on a branch beyond a position, children first."""
+DELETE_SUMMARIES = Statement(
+    delete(summaries).where(
+        summaries.c.tree_id == _tree,
+        summaries.c.branch == bindparam("branch"),
+        summaries.c.summary.not_in(
+            select(compaction_records.c.summary).where(
+                compaction_records.c.tree_id == _tree, compaction_records.c.summary.is_not(null())
+            )
+        ),
+    )
+)
+"""The summaries of a branch that no record tells of any more, whatever positions they stand for."""
 DELETE_SESSION = tuple(
     Statement(delete(table).where(table.c.tree_id == _tree, column == bindparam("session_id")))
     for table, column in (
@@ -97,6 +108,8 @@ ERASURES = Statement(
     .group_by(erasure_log.c.tree_id, erasure_log.c.erasure, erasure_log.c.session_id)
     .order_by(func.min(erasure_log.c.finished_at), erasure_log.c.session_id)
 )
+NOTHING = -1
+"""A position before all, that of an empty line included."""
 
 
 class Fate(NamedTuple):
@@ -170,8 +183,10 @@ def _count(connection: Connection, tree_id: int, fate: Fate) -> tuple[int, int]:
 
 
 def _erase_branch(connection: Connection, tree_id: int, fate: Fate) -> None:
+    kept = fate.kept if fate.stays else NOTHING  # what was recorded where the branch began goes with it
     for statement in DELETE_BEYOND:
-        statement.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.kept)
+        statement.run(connection, tree_id=tree_id, branch=fate.branch, kept=kept)
+    DELETE_SUMMARIES.run(connection, tree_id=tree_id, branch=fate.branch)
     if fate.stays:
         DISOWN_BRANCH.run(connection, tree=tree_id, number=fate.branch)
     else:

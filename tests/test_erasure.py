@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, text
 
-from store import Store
+from store import Policy, Store, View
 from store.errors import NothingToUndo, SessionNotFound
 from store.schema import METADATA, TREE_TABLES
 
@@ -148,6 +148,24 @@ def test_an_erasure_that_fails_erases_nothing(store: Store, monkeypatch: pytest.
 # --- Among forks -----------------------------------------------------------------------------------------------------
 
 
+def test_what_was_recorded_where_a_branch_begins_goes_with_it(store: Store) -> None:
+    """Usages, compactions and their summaries, of a session without a message of its own."""
+    store.create_session("root")
+    store.record_usage("root", input=1, output=1)
+    store.append("root", [said(f"word {number} " * 40) for number in range(9)])
+    store.fork("root", session_id="fork")
+    assert store.compact("fork", Policy(), lambda _: "all of it").outcome == "applied"
+    store.record_usage("fork", input=1, output=1)
+    store.append("fork", [said(f"word {number} " * 40) for number in range(9)])
+    store.compact("fork", Policy(previous_summary="append"), lambda _: "more of it")
+    view = store.view("root")
+    store.delete_session("fork")
+    assert counts(store).keys().isdisjoint({"compaction_records", "summaries"})
+    assert store.view("root") == view
+    store.delete_session("root")
+    assert counts(store) == {}
+
+
 def test_what_a_fork_needs_stays(store: Store) -> None:
     """Positions that another session's line runs through stay with what hangs on them; those beyond go."""
     fill(store, "s")
@@ -227,7 +245,7 @@ class Model:
 
     def append(self, session: str, number: int) -> None:
         """Append a few messages."""
-        new = [f"{self.name}: {self.said + each}" for each in range(number % 4 + 1)]
+        new = [f"{self.name}: {self.said + each}" + ", and so on" * 20 for each in range(number % 4 + 1)]
         self.said += len(new)
         self.store.append(session, [said(content, id=content) for content in new])
         self.lines[session] = self.lines[session] + new
@@ -251,13 +269,32 @@ class Model:
             self.store.undo_rewind(session)
             self.lines[session] = self.rewinds[session].pop()
 
+    def compact(self, session: str, number: int) -> None:
+        """Compact, with a summary or without."""
+        policy = Policy(keep_turns=number % 2 + 1, facts_chars=0, on_failure="skip" if number % 5 else "abort")
+        views = self.others(session)
+        self.store.compact(session, policy, (lambda _: "said") if number % 3 else self.fail, now=0)
+        assert self.others(session) == views
+
+    def fail(self, _: object) -> str:
+        """Have no summary."""
+        raise ConnectionError("no model")
+
+    def use(self, session: str, _: int) -> None:
+        """Send a request."""
+        self.store.record_usage(session, input=1, output=1)
+
     def delete(self, session: str, _: int) -> None:
         """Erase the session; everybody else's view must be the same, byte for byte."""
-        views = {other: self.store.view(other, now=0) for other in self.lines if other != session}
+        views = self.others(session)
         erased = self.store.delete_session(session)
         del self.lines[session]
         assert erased.session_id == session
-        assert {other: self.store.view(other, now=0) for other in self.lines} == views
+        assert self.others(session) == views
+
+    def others(self, session: str) -> dict[str, View]:
+        """Return what is sent in all sessions but one."""
+        return {other: self.store.view(other, now=0) for other in self.lines if other != session}
 
     def check(self) -> None:
         """Fail unless the store shows what the model does."""
@@ -266,7 +303,22 @@ class Model:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["append", "append", "append", "fork", "fork", "rewind", "rewind", "undo", "delete"]),
+        st.sampled_from(
+            [
+                "append",
+                "append",
+                "append",
+                "fork",
+                "fork",
+                "rewind",
+                "rewind",
+                "undo",
+                "delete",
+                "compact",
+                "compact",
+                "use",
+            ]
+        ),
         st.integers(0, 5),
         st.integers(0, 20),
     ),
