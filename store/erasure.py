@@ -28,6 +28,7 @@ from .schema import (
 from .schema import (
     erasures as erasure_log,
 )
+from .sessions import newest_record
 from .statements import Statement
 
 _tree = bindparam("tree_id", type_=BIG)
@@ -98,6 +99,12 @@ DISOWN_BRANCH = Statement(
     .where(branches.c.tree_id == bindparam("tree"), branches.c.branch == bindparam("number"))
     .values(session_id=None)
 )
+LOWER_SEEN = Statement(
+    update(branches)
+    .where(branches.c.tree_id == bindparam("tree"), branches.c.records_seen > bindparam("newest"))
+    .values(records_seen=bindparam("newest"))
+)
+"""No branch knows a record that there is not: the next ones get those numbers again."""
 ERASURES = Statement(
     select(
         erasure_log.c.session_id,
@@ -146,6 +153,7 @@ def erase(connection: Connection, session_id: str, *, now: Now = None) -> Erasur
         statement.run(connection, tree_id=pointer.tree_id, session_id=session_id)
     for fate in fates:
         _erase_branch(connection, pointer.tree_id, fate)
+    LOWER_SEEN.run(connection, tree=pointer.tree_id, newest=newest_record(connection, pointer.tree_id))
     CLOSE_ERASURE.run(connection, tree=pointer.tree_id, number=row[0], now=moment)
     return Erasure(session_id, sum(beyond for beyond, _ in counts), sum(kept for _, kept in counts), purged=False)
 

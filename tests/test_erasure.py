@@ -166,6 +166,20 @@ def test_what_was_recorded_where_a_branch_begins_goes_with_it(store: Store) -> N
     assert counts(store) == {}
 
 
+def test_the_numbers_of_what_was_erased_mean_nothing_to_others(store: Store) -> None:
+    """A fork that was made after many compactions of an erased one knows nothing of its source's next ones."""
+    store.create_session("root")
+    store.append("root", [said(f"word {number} " * 40) for number in range(9)])
+    store.fork("root", session_id="gone")
+    for _ in range(3):
+        store.undo_compaction("gone", store.compact("gone", Policy(), lambda _: "all of it").id)
+    store.fork("root", session_id="fork")
+    view = store.view("fork")
+    store.delete_session("gone")
+    assert store.compact("root", Policy(), lambda _: "of the source").outcome == "applied"
+    assert (store.view("fork"), store.compactions("fork")) == (view, [])
+
+
 def test_what_a_fork_needs_stays(store: Store) -> None:
     """Positions that another session's line runs through stay with what hangs on them; those beyond go."""
     fill(store, "s")
