@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, func, insert, literal_column, select, update
 
 from . import lines
 from .clock import Now, given
@@ -41,6 +41,7 @@ STEM = Statement(
             compaction_records.c.branch == bindparam("branch"),
             compaction_records.c.head == bindparam("position"),
             compaction_records.c.compaction <= bindparam("newest"),
+            compaction_records.c.outcome != literal_column("'running'"),
         ),
     ).where(branches.c.tree_id == bindparam("tree_id"), branches.c.branch == bindparam("branch"))
 )
@@ -176,7 +177,8 @@ def _next_branch(connection: Connection, pointer: Pointer, position: int) -> _St
     """Return a new branch's number and what it hangs on: the ancestor that really holds the position.
 
     A branch that begins at the position and was compacted there is hung on too, though it holds no message: its
-    records are of the line. What the line may not know of an ancestor's later records, the new branch may not either.
+    records are of the line, but for one that still runs, which may end elsewhere. What the line may not know of an
+    ancestor's later records, the new branch may not either.
     """
     row = NEXT_BRANCH.row(connection, tree_id=pointer.tree_id)
     assert row is not None

@@ -761,6 +761,20 @@ def test_a_fork_made_while_a_summary_is_written_stays_apart(store: Store) -> Non
     assert store.undo_compaction(session_id, made.id).outcome == "undone"
 
 
+def test_a_branch_hangs_on_no_compaction_that_still_runs(store: Store) -> None:
+    """Made where its line began, a compaction counts where the line is when it ends."""
+    session_id = begun(store, chat(43))
+    store.rewind(session_id, 42)
+
+    def moving(request: SummaryRequest) -> str:
+        store.fork(session_id)
+        store.rewind(session_id, 41)
+        return "a summary"
+
+    assert store.compact(session_id, COUNT, moving).outcome == "applied"
+    assert store.verify() == []
+
+
 def test_a_fork_of_a_fork_has_what_the_fork_compacted(store: Store) -> None:
     """Though no message was appended between: the position is the grandparent's, the compaction is not."""
     fork = store.fork(begun(store, chat(40))).id
