@@ -225,7 +225,10 @@ class Store:
             compacted = self._compact(session_id, policy, summarizer, reason, user_input=user_input, now=now)
             done = compacted if compacted.id is not None else done
         elif policy.on_failure == "trim":
-            done = self._keep_to_limit(session_id, policy, reason=reason, user_input=user_input, now=moment) or done
+            kept = self._keep_to_limit(session_id, policy, reason=reason, user_input=user_input, now=moment)
+            if kept:
+                announce(session_id, kept)
+                done = kept
         return done
 
     def context(

@@ -289,7 +289,7 @@ def test_after_three_failures_nothing_is_tried_until_a_new_turn(store: Store) ->
     assert again.outcome == "applied"
 
 
-def test_the_hard_limit_holds_while_nothing_is_tried(store: Store) -> None:
+def test_the_hard_limit_holds_while_nothing_is_tried(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """A2.8: in a turn of many calls the oldest turns go all the same, and no model is asked for it."""
     session_id = begun(store, chat(45))
     policy = Policy.named("message_count")
@@ -300,6 +300,7 @@ def test_the_hard_limit_holds_while_nothing_is_tried(store: Store) -> None:
         raise ConnectionError("no route to host")
 
     sizes = []
+    caplog.set_level("INFO", "store")
     for _ in range(40):
         store.append(session_id, {"role": "assistant", "content": "still here"})
         store.compact_if_needed(session_id, policy, summarizer, reason="tool_execution")
@@ -309,6 +310,7 @@ def test_the_hard_limit_holds_while_nothing_is_tried(store: Store) -> None:
     assert [made.hidden for made in kept_to] == [(first, first + 1) for first in range(1, 36, 2)]
     assert {(made.outcome, made.reason) for made in kept_to} == {("applied", "tool_execution")}
     assert all("3 attempts failed" in str(made.error) for made in kept_to)
+    assert caplog.text.count("history 压缩完成: 51 条 → 49 条") == len(kept_to)
 
 
 def test_a_manual_compaction_is_always_tried(store: Store) -> None:
