@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, func, insert, literal_column, sele
 from . import lines, verdicts
 from .clock import Now, given
 from .compactions import NEVER, Record, Standing, Visible, active, line_cte, records, sent, shown
-from .errors import InvalidValue
+from .errors import CompactionError, InvalidValue, MaxCompactionReachedError
 from .facts import measure, turn_start
 from .lines import Pointer
 from .planning import Plan, plan, tokens_at
@@ -190,13 +190,13 @@ def check(
         return Check(overflow, False, total, 0, "below every trigger of the policy")
     held = holds_back(connection, pointer, policy, cost, window)
     if held:
-        return Check(overflow, False, total, 0, f"{why}; {held}")
+        return Check(overflow, False, total, 0, f"{why}; {held}", held)
     policy, planned = laddered(connection, policy, cost)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
     vain = tried_in_vain(connection, pointer, policy, cost, planned)
     if vain:
-        return Check(overflow, False, total, 0, f"{why}; {vain}")
+        return Check(overflow, False, total, 0, f"{why}; {vain}", vain)
     viewed = as_viewed(connection, policy, cost, planned)
     if viewed.tokens_hidden <= message_tokens(sent("", None, policy), estimate):
         few = f"{viewed.tokens_hidden} tokens do not pay for a summary"
@@ -229,35 +229,41 @@ def reaches(tokens: int, ratio: float | None, window: int) -> bool:
     return ratio is not None and window > 0 and tokens >= Fraction(str(ratio)) * window
 
 
-def holds_back(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, window: int) -> str | None:
+def holds_back(
+    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, window: int
+) -> CompactionError | None:
     """Return why nothing is tried now though a trigger fires: too many failures or too little success in this turn.
 
     Of those applied the last ones in a row count that did not get below the trigger, with what is to come added
     (A3.4); one that did begins anew.
     """
     since = _tried(connection, pointer, cost)
-    failed = _backed_off(policy, since)
+    failed = _backed_off(pointer, policy, since)
     if failed:
         return failed
     applied = [record for record in since if record.outcome == "applied"]
     vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, cost.added), reversed(applied))))
     if vain >= policy.max_iterations:
-        return f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
+        problem = f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
+        return MaxCompactionReachedError(problem, session_id=pointer.session_id, can_retry=True)
     return None
 
 
-def backs_off(connection: Connection, policy: Policy, cost: Budget) -> str | None:
+def backs_off(connection: Connection, policy: Policy, cost: Budget) -> CompactionError | None:
     """Return that too many attempts failed in this turn for another one; None where they did not."""
-    return _backed_off(policy, _tried(connection, cost.pointer, cost))
+    return _backed_off(cost.pointer, policy, _tried(connection, cost.pointer, cost))
 
 
-def tried_in_vain(connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan) -> str | None:
+def tried_in_vain(
+    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan
+) -> CompactionError | None:
     """Return why a plan is not tried: in this turn what came of it by this policy was rejected for its size."""
     same = [record for record in cost.known if _was_rejected(record, policy, planned)]
     if not same or same[-1].head < _turn_began(connection, pointer, cost):
         return None
     what = f"compaction {same[-1].compaction}, which was rejected for its size"
-    return f"no more could be hidden than by {what}; waiting for more messages or the next turn"
+    problem = f"no more could be hidden than by {what}; waiting for more messages or the next turn"
+    return CompactionError(problem, session_id=pointer.session_id, can_retry=True)
 
 
 def told(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
@@ -306,11 +312,12 @@ def _tried(connection: Connection, pointer: Pointer, cost: Budget) -> list[Recor
     return [record for record in tries if record.head >= began]
 
 
-def _backed_off(policy: Policy, since: list[Record]) -> str | None:
+def _backed_off(pointer: Pointer, policy: Policy, since: list[Record]) -> CompactionError | None:
     failures = len(list(takewhile(lambda record: _failed(record, policy), reversed(since))))
     if failures < policy.back_off_after:
         return None
-    return f"{policy.back_off_after} attempts failed in this turn, waiting for the next one"
+    problem = f"{policy.back_off_after} attempts failed in this turn, waiting for the next one"
+    return CompactionError(problem, session_id=pointer.session_id, can_retry=True)
 
 
 def _failed(record: Record, policy: Policy) -> bool:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-from .errors import StoreError
+from .errors import CompactionError, StoreError, SummaryGenerationError, SummaryTimedOut
 from .fitting import READ_AT_ONCE
 from .messages import Message
 from .planning import Plan
@@ -15,7 +15,7 @@ from .prompts import load
 from .recording import Job, Result
 from .records import Compaction, StoredMessage
 from .summaries import TIMED_OUT_NOTICE, Summarizer, Summary, SummaryRequest, extractive
-from .summarizers import SummaryGenerationError, SummaryTimedOut, call
+from .summarizers import call
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +100,15 @@ def announce(session_id: str, ended: Compaction) -> None:
                 "after": ended.messages_after,
             },
         )
+
+
+def warn(policy: Policy, problem: CompactionError) -> None:
+    """Log that nothing is tried though a trigger fires (S3.40)."""
+    log.warning(
+        "not compacted: %s",
+        problem,
+        extra={"session_id": problem.session_id, "policy": policy.name, "error": type(problem).__name__},
+    )
 
 
 def summarised(job: Job, policy: Policy, summarizer: Summarizer | None, read: Read) -> Result:

@@ -176,10 +176,8 @@ def keep_to_limit(
     """Hide what is beyond a policy's hard limit while failures hold every attempt back (A2.8); None where not."""
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
-    if all(record.error is None for record in records(connection, pointer, pointer.head)):
-        return None
     cost = budget(connection, pointer, policy, moment, user_input)
-    held = backs_off(connection, policy, cost)
+    held = backs_off(connection, policy, cost) if policy.on_failure == "trim" else None
     if held is None or RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id):
         return None
     if trim(connection, pointer, policy, cost.shown, tokens=cost.tokens).nothing:
@@ -187,7 +185,7 @@ def keep_to_limit(
     number = insert_record(
         connection, pointer, policy, kind="summary", outcome="running", reason=reason, created_at=moment
     )
-    ended = _fail(connection, policy, number, held, cost, moment)
+    ended = _fail(connection, policy, number, str(held), cost, moment)
     return told(recorded(connection, pointer, ended), policy, cost.added)
 
 
@@ -208,16 +206,14 @@ def undo_compaction(connection: Connection, session_id: str, compaction_id: int,
     in_force = active(records(connection, pointer, pointer.head))
     numbers = [record.compaction for record in in_force]
     if compaction_id not in numbers:
-        raise CompactionError(
-            f"compaction {compaction_id!r} is not in force on session {session_id!r}", session_id=session_id
-        )
+        problem = f"compaction {compaction_id!r} is not in force on session {session_id!r}"
+        raise CompactionError(problem, session_id=session_id, reason="manual")
     newest = next(
         record.compaction for record in reversed(in_force) if record.kind == in_force[numbers.index(compaction_id)].kind
     )
     if compaction_id != newest:
-        raise CompactionError(
-            f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first", session_id=session_id
-        )
+        problem = f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first"
+        raise CompactionError(problem, session_id=session_id, reason="manual", can_retry=True)
     insert_record(
         connection,
         pointer,

@@ -34,6 +34,7 @@ class Record(NamedTuple):
     outcome: str
     reason: str
     policy: str | None
+    session_id: str | None
     head: int
     hidden_first: int | None
     hidden_last: int | None
@@ -116,7 +117,7 @@ _line = line_cte()
 _c, _s = compaction_records, summaries
 RECORDS = Statement(
     select(
-        *(_c.c[name] for name in Record._fields[:19]),
+        *(_c.c[name] for name in Record._fields[:20]),
         _s.c.first,
     )
     .select_from(_line)
@@ -222,6 +223,7 @@ def compaction(record: Record, texts: Texts | None, *, undone: bool = False) -> 
         error=record.error,
         head=record.head,
         created_at=record.created_at,
+        session_id=record.session_id,
     )
 
 

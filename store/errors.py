@@ -129,3 +129,24 @@ class CompactionError(StoreError):
     ) -> None:
         super().__init__(problem)
         self.session_id, self.reason, self.can_retry = session_id, reason, can_retry
+
+    def response(self) -> dict[str, object]:
+        """Return the error as a JSON object: its name, message and details (S3.40b)."""
+        details = {"sessionId": self.session_id, "reason": self.reason, "canRetry": self.can_retry}
+        return {"name": type(self).__name__, "message": str(self), "details": details}
+
+
+class SummaryGenerationError(CompactionError):
+    """Report that a summarizer gave no usable summary; the text is the cause, nothing was changed (S3.39)."""
+
+
+class SummaryTimedOut(SummaryGenerationError):
+    """Report that a summarizer took longer than it may (S4.33)."""
+
+
+class MaxCompactionReachedError(CompactionError):
+    """Report that so many compactions in a row left the view at its trigger that no more are tried (S3.40)."""
+
+
+class TokenCountingError(StoreError):
+    """Report that tokens cannot be counted exactly; they are estimated as long as that is so (S3.40a)."""

@@ -184,4 +184,5 @@ def answer(pointer: Pointer, policy: Policy, outcome: str, error: str, moment: i
         error,
         pointer.head,
         moment,
+        session_id=pointer.session_id,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 from .messages import Message
 
 
@@ -125,6 +126,10 @@ class TokenTotal(NamedTuple):
     tokens: int
 
 
+SUMMARY_ERRORS = {kind.__name__: kind for kind in (SummaryGenerationError, SummaryTimedOut)}
+"""What a record's error may begin with, by its name."""
+
+
 class Compaction(NamedTuple):
     """One recorded compaction, or the answer that there was nothing to compact (``id`` None, outcome ``nothing``).
 
@@ -136,7 +141,8 @@ class Compaction(NamedTuple):
     position; ``first_kept``: the first one behind them, also where they were rejected for their size; tokens are
     estimates of the view before and after, without what repairs make up. ``summary`` is empty where only the facts of
     what a hard limit hid stay (S2.27). ``still_over``: the view that is left would still trigger by its estimate, as
-    what compacts says (A4.6); it is not kept with the record.
+    what compacts says (A4.6); it is not kept with the record. ``session_id`` is the session that was compacted: in the
+    history of a fork it may be another one.
     """
 
     id: int | None
@@ -157,6 +163,19 @@ class Compaction(NamedTuple):
     head: int
     created_at: int
     still_over: bool = False
+    session_id: str | None = None
+
+    @property
+    def problem(self) -> CompactionError | None:
+        """What went wrong, as an error that was not raised; None where nothing did (S3.38-S3.40b).
+
+        A SummaryGenerationError where there was no summary, whatever was done in its place; else a CompactionError.
+        """
+        if self.error is None or self.outcome == "nothing":
+            return None
+        name, _, said = self.error.partition(": ")
+        made, text = (SUMMARY_ERRORS[name], said) if name in SUMMARY_ERRORS else (CompactionError, self.error)
+        return made(text, session_id=self.session_id, reason=self.reason, can_retry=True)
 
 
 class Hidden(NamedTuple):
@@ -173,7 +192,7 @@ class Check(NamedTuple):
     estimate those of the view's entries, without its repairs: exactly, where the results that rules replace are plain
     text. For one with a ``name`` or other keys it may be off by 1, for one that is an object or has parts by what is
     not text in it (images count as if they were still sent). A summary merged into a system message counts up to 5
-    more.
+    more. ``problem``: why nothing is tried though a trigger fires, as an error that was not raised.
     """
 
     overflow: bool
@@ -181,6 +200,7 @@ class Check(NamedTuple):
     tokens: int
     estimated_savings: int
     reason: str
+    problem: CompactionError | None = None
 
 
 class Usage(NamedTuple):

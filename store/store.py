@@ -26,7 +26,7 @@ from . import view as views
 from .clock import Now, milliseconds
 from .code_law import code_law
 from .collector import paused
-from .compacting import announce, reads_messages, summarised
+from .compacting import announce, reads_messages, summarised, warn
 from .context import Context, Tools
 from .engine import Database
 from .errors import StoreClosed
@@ -219,12 +219,14 @@ class Store:
         moment = milliseconds(now)
         compaction.check_asked(policy, summarizer, reason)
         done = self._clear(session_id, policy, reason=reason, now=moment) if policy.clearing == "batched" else None
-        if self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment).should_compact:
+        found = self.check(session_id, policy, max_tokens, last_usage, user_input, now=moment)
+        if found.should_compact:
             if max_tokens is not None:
                 policy = policy.model_copy(update={"context_window": max_tokens})
             compacted = self._compact(session_id, policy, summarizer, reason, user_input=user_input, now=now)
             done = compacted if compacted.id is not None else done
-        elif policy.on_failure == "trim":
+        elif found.problem:
+            warn(policy, found.problem)
             kept = self._keep_to_limit(session_id, policy, reason=reason, user_input=user_input, now=moment)
             if kept:
                 announce(session_id, kept)

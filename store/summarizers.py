@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
-from .errors import CompactionError, InvalidValue, StoreError
+from .errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
 from .messages import content_text
 from .summaries import EMPTY, Summarizer, Summary, SummaryRequest, cut, extractive, normalised, scrubbed
 
@@ -37,14 +37,6 @@ ERROR_LIMIT = 16 * 1024
 """Bytes that are read of what an endpoint says of an error, packed as they come."""
 
 _CAUSE_LIMIT = 500
-
-
-class SummaryGenerationError(CompactionError):
-    """Report that a summarizer gave no usable summary; the text is the cause, nothing was changed (S3.39)."""
-
-
-class SummaryTimedOut(SummaryGenerationError):
-    """Report that a summarizer took longer than it may (S4.33)."""
 
 
 def call(summarizer: Summarizer, request: SummaryRequest, timeout: float | None = TIMEOUT) -> Summary:

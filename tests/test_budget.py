@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.budget import reaches
-from store.errors import InvalidValue, SessionNotFound
+from store.errors import InvalidValue, MaxCompactionReachedError, SessionNotFound
 from store.summaries import SummaryRequest
 from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, estimate_size, message_tokens
 from store.tools import result_facts
@@ -234,7 +235,8 @@ def test_a_suggestion_says_what_would_be_saved(store: Store) -> None:
     assert check.reason == "40 messages"
     assert 0 < check.estimated_savings < hidden < check.tokens
     below = store.check(session_id, Policy())
-    assert below[1:2] + below[3:] == (False, 0, "below every trigger of the policy")
+    assert (below.should_compact, below.estimated_savings) == (False, 0)
+    assert (below.reason, below.problem) == ("below every trigger of the policy", None)
     few = store.check(begun(store, chat(8)), Policy.named("token_ratio"), 100)
     assert (few.overflow, few.should_compact, few.estimated_savings) == (True, False, 0)
     assert "nothing to compact" in few.reason
@@ -328,9 +330,26 @@ def test_no_more_than_so_many_compactions_in_a_turn(store: Store) -> None:
     policy = Policy(trigger_messages=2, window_messages=4, max_iterations=3, facts_chars=0)
     made = [store.compact_if_needed(session_id, policy, lambda request: "short") for _ in range(5)]
     assert [each and each.outcome for each in made] == ["applied", "applied", "applied", None, None]
-    assert "3 times in this turn" in store.check(session_id, policy).reason
+    check = store.check(session_id, policy)
+    assert "3 times in this turn" in check.reason
+    assert isinstance(check.problem, MaxCompactionReachedError)
+    assert (check.problem.session_id, check.problem.can_retry) == (session_id, True)
     store.append(session_id, chat(1))
     assert store.compact_if_needed(session_id, policy, lambda request: "short")
+
+
+def test_the_user_is_warned_where_compacting_stops(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    """S3.40: nothing is raised in the midst of a host's turn, and it does not go unnoticed."""
+    session_id = begun(store, chat(60))
+    policy = Policy(trigger_messages=2, window_messages=4, max_iterations=1, facts_chars=0)
+    with caplog.at_level(logging.WARNING, "store"):
+        assert store.compact_if_needed(session_id, policy, lambda request: "short")
+        assert not caplog.records
+        assert store.compact_if_needed(session_id, policy, lambda request: "short") is None
+    (warned,) = caplog.records
+    assert warned.levelname == "WARNING"
+    assert "1 times in this turn" in warned.getMessage()
+    assert (warned.session_id, warned.policy, warned.error) == (session_id, "default", "MaxCompactionReachedError")
 
 
 def test_a_compaction_that_got_below_the_trigger_does_not_count(store: Store) -> None:

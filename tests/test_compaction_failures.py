@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
+from store.errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 from store.summaries import TIMED_OUT_NOTICE, Summary, SummaryRequest
 from store.tokens import FRAMING_TOKENS
 
@@ -526,3 +527,23 @@ def test_a_summary_of_hostile_text_is_stored_and_sent(store: Store) -> None:
     text.encode()
     store.append(session_id, chat(30, 40))
     assert store.compact(session_id, policy("abort"), lambda request: request.prompt[:50]).outcome == "applied"
+
+
+@pytest.mark.parametrize("on_failure", ["abort", "skip"])
+def test_what_went_wrong_is_an_error_for_those_who_want_one(store: Store, on_failure: str) -> None:
+    """S3.38-S3.40b: not raised, whatever was done in the place of the summary; nothing where nothing went wrong."""
+    kept = policy(on_failure, keep_messages=2)
+    session_id = begun(store, chat(20))
+    problem = store.compact(session_id, kept, raising, "tool_execution").problem
+    assert type(problem) is SummaryGenerationError
+    details = {"sessionId": session_id, "reason": "tool_execution", "canRetry": True}
+    assert problem.response() == {"name": "SummaryGenerationError", "message": str(problem), "details": details}
+    assert [type(each.problem) for each in store.compactions(session_id)] == [SummaryGenerationError]
+    hanging_on = kept.model_copy(update={"summary_timeout": 0.05})
+    other = begun(store, chat(20))
+    assert type(store.compact(other, hanging_on, hanging).problem) is SummaryTimedOut
+    short = begun(store, [{"role": "user", "content": "hi"}] * 5)
+    larger = store.compact(short, kept, lambda request: "long " * 100)
+    assert (larger.outcome, type(larger.problem)) == ("rejected", CompactionError)
+    assert store.compact(begun(store, chat(20)), kept).problem is None
+    assert store.compact(begun(store, chat(2)), kept).problem is None

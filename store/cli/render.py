@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import CompactionError
 from ..messages import Message, content_text
 
 PLAIN_WIDTH = 1000
@@ -172,12 +173,16 @@ def print_json_list(values: Iterable[Any]) -> None:
     write(["\n]\n"])
 
 
+def _told(value: Any) -> Any:
+    return value.response() if isinstance(value, CompactionError) else str(value)
+
+
 def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     """Return a value as JSON of one line; what could act on a terminal, or cannot be written, as escapes.
 
     ``ascii_only`` None means as standard output needs it.
     """
-    text = json.dumps(value, ensure_ascii=not _speaks_unicode() if ascii_only is None else ascii_only, default=str)
+    text = json.dumps(value, ensure_ascii=not _speaks_unicode() if ascii_only is None else ascii_only, default=_told)
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
