@@ -197,7 +197,11 @@ def test_a_failed_summary_is_status_1_and_a_record(run: Run, monkeypatch: pytest
         (["policy", "check", "nosuch.toml"], "nosuch.toml"),
         (["policy", "nosuch"], "No such command"),
         (["simulate", "talk", "--policy", "raw,nosuch=1"], "nosuch"),
-        (["simulate", "talk", "--cached-price", "inf"], "--cached-price"),
+        (["simulate", "talk", "--prices", "cached=inf"], "--prices cached is from 0"),
+        (["simulate", "talk", "--prices", "output=nan"], "--prices output is from 0"),
+        (["simulate", "talk", "--prices", "written=dear"], "not 'dear'"),
+        (["simulate", "talk", "--prices", "lifetime=0.5"], "not '0.5'"),
+        (["simulate", "talk", "--prices", "input=1"], "cached, written, output, lifetime, not of 'input'"),
         (["compactions", "nobody"], "no session 'nobody'"),
         (["simulate", "nobody"], "no session 'nobody'"),
     ],
@@ -300,7 +304,7 @@ def test_simulate_compares_policies(run: Run) -> None:
     assert raw["requests"] == batched["requests"] == 25
     assert batched["clearings"] > 0
     assert [each["policy"] for each in answer(run("simulate", "talk", "--json"))][:2] == ["raw", "default"]
-    free = ["--cached-price", 0, "--written-price", 0, "--output-price", 1, "--lifetime", 0]
+    free = ["--prices", "cached=0, written=0, output=1, lifetime=0"]
     (told,) = answer(run("simulate", "talk", "--policy", "raw", *free, "--json"))
     assert (told["tokens_cached"], told["bill"]) == (0, told["tokens_output"])
 

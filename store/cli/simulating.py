@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..errors import InvalidValue
 from ..policy import Policy
 from ..simulation import Prices, Simulated
 from ..simulation import simulate as simulated
@@ -17,6 +18,8 @@ from .options import Json, MaxTokens, SessionId, existing, find, policy_of
 from .render import Cell, Column
 
 PRICES = Prices()
+HIGHEST = 10**12
+"""The most that a price or a lifetime may be: a bill stays a number."""
 POLICIES = ("raw", "default", "default,clearing=batched")
 """What is compared where nothing else is asked for."""
 
@@ -38,31 +41,25 @@ def simulate(
             show_default=" ".join(POLICIES),
         ),
     ] = None,
-    cached_price: Annotated[
-        float,
+    prices: Annotated[
+        str,
         typer.Option(
-            "--cached-price", metavar="X", min=0, max=1e6, help="A token read from the cache, in input tokens."
+            "--prices",
+            metavar="NAME=X[,NAME=X]",
+            help="Prices of a token, in that of a plain input token: `cached` is read from the cache, `written` is not "
+            "in it yet, `output` is of an answer. `lifetime`: how many ms the cache lives.",
+            show_default=",".join(f"{name}={price:g}" for name, price in PRICES._asdict().items()),
         ),
-    ] = PRICES.cached,
-    written_price: Annotated[
-        float,
-        typer.Option("--written-price", metavar="X", min=0, max=1e6, help="A token that is not in the cache yet."),
-    ] = PRICES.written,
-    output_price: Annotated[
-        float, typer.Option("--output-price", metavar="X", min=0, max=1e6, help="A token of an answer.")
-    ] = PRICES.output,
-    lifetime: Annotated[
-        int, typer.Option("--lifetime", metavar="MS", min=0, help="How long the cache lives.")
-    ] = PRICES.lifetime,
+    ] = "",
     max_tokens: MaxTokens = None,
     json: Json = False,
 ) -> None:
     """Replay a session as if live, once by each policy, and compare what a provider would have billed."""
     rules = {text: _variant(text) for text in policy or POLICIES}
-    prices = Prices(cached_price, written_price, output_price, lifetime)
+    bills = _prices(prices)
     with existing(ctx) as store:
         found = find(store, session).id
-        done = _simulate_all(store, found, rules, prices, max_tokens)
+        done = _simulate_all(store, found, rules, bills, max_tokens)
     if json:
         render.print_json_list({**each._asdict(), "policy": text} for text, each in done.items())
         return
@@ -76,6 +73,22 @@ def _variant(text: str) -> Policy:
     """Return the policy of POLICY[,FIELD=VALUE …]."""
     name, *changes = re.split(r",(?=\w+=)", text)
     return policy_of(name, changes)
+
+
+def _prices(text: str) -> Prices:
+    """Return the prices of NAME=X[,NAME=X …]; what is not named stays as it is. Raises InvalidValue."""
+    named = {}
+    for part in text.split(",") if text else ():
+        name, _, price = (each.strip() for each in part.partition("="))
+        if name not in Prices._fields:
+            raise InvalidValue(f"--prices are of {', '.join(Prices._fields)}, not of {name!r}")
+        try:
+            named[name] = type(getattr(PRICES, name))(price)
+        except ValueError:
+            raise InvalidValue(f"--prices {name} is a number, not {price!r}") from None
+        if not 0 <= named[name] <= HIGHEST:
+            raise InvalidValue(f"--prices {name} is from 0 to {HIGHEST:,}, not {price}")
+    return PRICES._replace(**named)
 
 
 def _simulate_all(
