@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import traceback
 import uuid
 import warnings
@@ -30,32 +31,67 @@ needs_transcripts = pytest.mark.skipif(
 
 
 @contextmanager
-def database(folder: Path) -> Iterator[str]:
-    """Give the URL of a new, empty database: an SQLite file, or one on the server that CONVOSTORE_TEST_URL names."""
+def database(folder: Path, like: str | None = None) -> Iterator[str]:
+    """Give the URL of a new database, empty or a copy of the one that another URL names.
+
+    It is an SQLite file, or one on the server that CONVOSTORE_TEST_URL names.
+    """
     server = os.environ.get("CONVOSTORE_TEST_URL")
+    source = sqlalchemy.make_url(like).database if like else None
     if not server:
+        if source:
+            shutil.copy(source, folder / "chat.db")
         yield f"sqlite:///{folder / 'chat.db'}"
         return
     name = f"convostore_test_{uuid.uuid4().hex}"
     engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
     with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}" + (f" TEMPLATE {source}" if source else "")))
     yield engine.url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """Give the URL of a new, empty database for one test."""
+def bare_url(tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a database with nothing in it, not even tables."""
     with database(tmp_path) as given:
         yield given
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the URL of a store to copy: ten times quicker than making one."""
+    with database(tmp_path_factory.mktemp("made")) as given:
+        Store(given).close()
+        yield given
+
+
+@pytest.fixture
+def url(made: str, tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a new store for one test."""
+    with database(tmp_path, made) as given:
+        yield given
+
+
+@pytest.fixture(scope="session")
+def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the path of a store to copy, an SQLite file on whatever engine the tests run."""
+    path = tmp_path_factory.mktemp("made") / "chat.db"
+    Store(path).close()
+    return path
+
+
+@pytest.fixture
+def path(made_file: Path, tmp_path: Path) -> Path:
+    """Give the path of a new store for one test."""
+    return Path(shutil.copy(made_file, tmp_path / "chat.db"))
+
+
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(made: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store for all tests of a file: each begins sessions, and so trees, of its own."""
-    with database(tmp_path_factory.mktemp("module")) as given, Store(given, durability="normal") as opened:
+    with database(tmp_path_factory.mktemp("module"), made) as given, Store(given, durability="normal") as opened:
         yield opened
 
 

@@ -74,15 +74,15 @@ def test_first_openings_at_once(tmp_path: Path, fork: Fork) -> None:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_first_openings_of_one_database(url: str, fork: Fork) -> None:
+def test_first_openings_of_one_database(bare_url: str, fork: Fork) -> None:
     """The same on whatever engine the tests run: one process makes the tables, the others wait for it."""
 
     def work(name: int) -> str:
-        with Store(url) as store:
+        with Store(bare_url) as store:
             return store.create_session(f"s{name}").id
 
     assert together(fork, 6, work) == [f"s{name}" for name in range(6)]
-    with Store(url) as store:
+    with Store(bare_url) as store:
         assert len(store.sessions()) == 6
 
 

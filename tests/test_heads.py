@@ -14,9 +14,9 @@ from store.errors import InvalidValue, NothingToUndo, PositionOutOfRange, Sessio
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(path: Path) -> Iterator[Store]:
     """A store of its own."""
-    with Store(tmp_path / "chat.db", durability="normal") as opened:
+    with Store(path, durability="normal") as opened:
         yield opened
 
 

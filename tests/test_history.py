@@ -17,9 +17,9 @@ Message = dict[str, Any]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(path: Path) -> Iterator[Store]:
     """A store of its own."""
-    with Store(tmp_path / "chat.db", durability="normal") as opened:
+    with Store(path, durability="normal") as opened:
         yield opened
 
 

@@ -92,10 +92,10 @@ def test_head_is_the_newest_script() -> None:
     assert chain == [f"{number:04}" for number in range(len(chain), 0, -1)]
 
 
-def test_the_database_is_what_the_code_declares(url: str) -> None:
+def test_the_database_is_what_the_code_declares(bare_url: str) -> None:
     """``alembic check`` finds nothing to do in a new store."""
-    Store(url).close()
-    database = Database(url)
+    Store(bare_url).close()
+    database = Database(bare_url)
     with database.writing() as connection:
         connection.begin()
         command.check(config(connection))
@@ -140,23 +140,23 @@ def picture(path: Path) -> dict[str, Any]:
         }
 
 
-def test_opening_again_changes_nothing(url: str) -> None:
+def test_opening_again_changes_nothing(bare_url: str) -> None:
     """A store at the newest schema is left alone."""
-    with Store(url) as store:
+    with Store(bare_url) as store:
         store.create_session("s")
-    database = Database(url)
+    database = Database(bare_url)
     assert migrate.upgrade(database) == HEAD
     database.close()
-    with Store(url) as store:
+    with Store(bare_url) as store:
         assert [each.id for each in store.sessions()] == ["s"]
 
 
-def test_an_empty_version_table_is_an_empty_database(url: str) -> None:
+def test_an_empty_version_table_is_an_empty_database(bare_url: str) -> None:
     """What a first migration by other means may have left behind is no obstacle."""
-    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    engine = sqlalchemy.create_engine(bare_url, poolclass=sqlalchemy.NullPool)
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
-    with Store(url) as store:
+    with Store(bare_url) as store:
         assert store.sessions() == []
 
 
@@ -194,14 +194,14 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     return install
 
 
-def test_a_failing_first_migration_leaves_nothing(url: str, next_release: Callable[[str], None]) -> None:
+def test_a_failing_first_migration_leaves_nothing(bare_url: str, next_release: Callable[[str], None]) -> None:
     """All revisions are one transaction: where one of them fails, the database is as empty as before."""
     next_release(FAILS)
     with pytest.raises(ArithmeticError, match="in the middle"):
-        Store(url)
-    assert sqlalchemy.inspect(sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)).get_table_names() == []
+        Store(bare_url)
+    assert sqlalchemy.inspect(sqlalchemy.create_engine(bare_url, poolclass=sqlalchemy.NullPool)).get_table_names() == []
     next_release("pass")
-    with Store(url) as store:
+    with Store(bare_url) as store:
         assert store.sessions() == []
 
 

@@ -32,9 +32,9 @@ def turn(number: int, gap: int = MINUTE) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Any:
+def store(path: Path) -> Any:
     """Give a store with a session of twelve turns, a minute apart."""
-    with Store(tmp_path / "chat.db", durability="normal") as made:
+    with Store(path, durability="normal") as made:
         made.create_session("talk", project_root="/home/ada/app", now=START)
         made.append("talk", [message for number in range(12) for message in turn(number)], now=START)
         yield made

@@ -19,9 +19,9 @@ NONE_KEPT = Policy(terminal_keep=0, file_read_keep=0)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(path: Path) -> Iterator[Store]:
     """A store of its own."""
-    with Store(tmp_path / "chat.db", durability="normal") as opened:
+    with Store(path, durability="normal") as opened:
         yield opened
 
 
