@@ -273,7 +273,7 @@ def exploded(path: Path) -> dict[str, StoreError | QueryResult]:
 
     def explode(sql: str) -> StoreError | QueryResult:
         try:
-            return query(path, sql, timeout=0.3, limit=10)
+            return query(path, sql, timeout=0.1, limit=10)
         except StoreError as error:
             return error
 
@@ -355,6 +355,7 @@ def test_the_child_is_given_nothing(path: Path, tmp_path: Path, monkeypatch: pyt
 def test_a_child_that_does_not_answer(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Whatever ends the child, or keeps it from ending, is a refusal to the caller."""
     probe(monkeypatch, tmp_path, code)
+    monkeypatch.setattr(inspection, "GRACE", 0.2)
     with pytest.raises(QueryRefused):
         query(path, "SELECT 1", timeout=0.1)
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from store import Store, StoreError
+from store import Store, StoreError, engine
 from store.engine import Database
 from store.errors import (
     InvalidValue,
@@ -757,9 +757,9 @@ def held(fork: Fork, path: Path, *, stop: bool = True) -> Any:
 def test_a_suspended_writer_is_named(path: Path, fork: Fork) -> None:
     """Others get StoreBusy with the holder's process at their deadline, can read, and go on when it does (C9)."""
     child = held(fork, path)
-    with Store(path, timeout=0.2) as store:
+    with Store(path, timeout=0.1) as store:
         for _ in range(3):
-            with pytest.raises(StoreBusy, match=f"process {child.pid} held the store for 0.2 s"):
+            with pytest.raises(StoreBusy, match=f"process {child.pid} held the store for 0.1 s"):
                 store.append("s", said("too early"))
         assert contents(store) == []
         assert store.session("s").title is None
@@ -796,6 +796,13 @@ def wait_for_ever() -> None:
         signal.pause()
 
 
+@pytest.fixture
+def in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork while a thread waits in line: a fork that waited for it longer would come after its end."""
+    monkeypatch.setattr(engine, "FORK_PATIENCE", 0.05)
+
+
+@pytest.mark.usefixtures("in_line")
 def test_a_forked_bystander_keeps_no_place_in_the_queue(path: Path, fork: Fork) -> None:
     """A child forked while its parent waits in line does not hold the lock when the parent has given up."""
     holder = held(fork, path)
@@ -842,6 +849,7 @@ def parent_of_a_bystander(path: Path, ready: int) -> None:
     writer.join()
 
 
+@pytest.mark.usefixtures("in_line")
 def test_a_bystander_does_not_inherit_the_lock(path: Path, fork: Fork) -> None:
     """A writer that was killed frees the queue even where a child forked while it waited in line lives on."""
     ready, tell = os.pipe()

@@ -40,7 +40,7 @@ def counts(store: Store) -> dict[str, int]:
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
     """Give an empty store."""
-    with Store(url) as opened:
+    with Store(url, durability="normal") as opened:
         yield opened
 
 
@@ -435,7 +435,7 @@ def test_the_bytes_are_gone(tmp_path: Path, seed: int) -> None:
 @pytest.mark.sqlite_only
 def test_a_reader_delays_the_purge(tmp_path: Path) -> None:
     """While somebody reads an older state its bytes must stay: the erasure says so, and the next one takes them."""
-    with Store(tmp_path / "chat.db") as store, Store(tmp_path / "chat.db") as other:
+    with Store(tmp_path / "chat.db", timeout=0.2) as store, Store(tmp_path / "chat.db") as other:
         for session in ("s", "t"):
             store.create_session(session)
         store.append("s", said(marked(9000, random.Random(0))))

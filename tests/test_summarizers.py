@@ -179,7 +179,7 @@ def test_a_slow_answer_in_time_counts(serve: Serve) -> None:
     """Slow is no failure."""
 
     def behave(handler: Handler) -> None:
-        time.sleep(0.3)
+        time.sleep(0.1)
         handler.send(completion("late, but here"))
 
     assert ask(serve(behave)).body == "late, but here"
@@ -315,8 +315,8 @@ def always_busy(handler: Handler) -> None:
 def test_the_time_limit_holds_for_everything_together(serve: Serve, behave: Callable[[Handler], None]) -> None:
     """Hanging, trickling and asking for patience: after the time limit it is over, and its thread is gone."""
     before = time.monotonic()
-    with pytest.raises(SummaryTimedOut, match=r"within 0\.4 s"):
-        ask(serve(behave), timeout=0.4, max_retries=5)
+    with pytest.raises(SummaryTimedOut, match=r"within 0\.2 s"):
+        ask(serve(behave), timeout=0.2, max_retries=5)
     assert time.monotonic() - before < PATIENCE
     assert alive("convostore-summarizer") == 0
 
