@@ -10,11 +10,13 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy
+import typer.main
 
 from store import Store
 from store.cli import main
@@ -93,6 +95,14 @@ def store(made: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store
     """A store for all tests of a file: each begins sessions, and so trees, of its own."""
     with database(tmp_path_factory.mktemp("module"), made) as given, Store(given, durability="normal") as opened:
         yield opened
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command() -> Iterator[None]:
+    """Put the command together once: typer does so for each run, and a test process runs it hundreds of times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 class Ran(NamedTuple):
