@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import shutil
@@ -30,6 +31,12 @@ needs_transcripts = pytest.mark.skipif(
     not TRANSCRIPTS.is_dir(),
     reason=f"no recorded conversations at {TRANSCRIPTS}: set CONVOSTORE_TRANSCRIPTS to a folder of them",
 )
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look through less, and less often: modules and tests are many, and stay to the end."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @contextmanager
