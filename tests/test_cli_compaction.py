@@ -171,6 +171,7 @@ def test_a_failed_summary_is_status_1_and_a_record(run: Run, monkeypatch: pytest
     """A model that cannot be reached changes nothing, says so once, and stays in the records."""
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)  # to lose no time
     before = answer(run("view", "talk", "--json", *AT))
     model = ["--summarizer", "openai:any", "--base-url", "http://127.0.0.1:1", "--set", "summary_timeout=20.0"]
     ran = run("compact", "talk", *model, *AT)
