@@ -14,6 +14,8 @@ MOST = 5
 
 _MENTION = re.compile(r'(?<![A-Za-z0-9\u00c0-\u024f])@(?:"([^"\n]+)"|([a-zA-Z0-9/._-]+))')
 """S4.40, or any path in quotes; what follows a letter or digit is an address, not a mention (S4.42)."""
+_PLAIN = re.compile("[a-zA-Z0-9/._-]*[a-zA-Z0-9/_-]")
+"""A path that is a mention of itself without quotes."""
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
 
 
@@ -31,7 +33,7 @@ def reminder(text: str) -> str:
     found = _all(text)
     if not found:
         return ""
-    named = [f'@"{path}"' if " " in path else f"@{path}" for path in found[:MOST]]
+    named = [f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"' for path in found[:MOST]]
     if len(found) > MOST:
         named.append(f"(and {len(found) - MOST} more…)")
     these = "this file" if len(found) == 1 else "these files"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from store.context import mentions, remind
@@ -65,6 +65,8 @@ def test_paths_with_spaces_keep_their_quotes() -> None:
 
 
 @given(st.text(st.sampled_from('@@@"a b./-\\~é文5\n,'), max_size=60))
+@example('@"5@"')
+@example('@"a."')
 def test_laws(text: str) -> None:
     """Few, each once, inside of the project; a reminder is added once, at the end, and only for mentions."""
     found = mentions(text)
