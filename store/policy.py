@@ -29,6 +29,7 @@ def _kept(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_kept)]
 Count = Annotated[int, Field(ge=0, le=2**62)]
+Some = Annotated[int, Field(ge=1, le=2**62)]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -114,11 +115,11 @@ class Policy(BaseModel):
 
     keep_messages: Count = 0
     """Newest messages that stay (S2.5, S3.29)."""
-    keep_turns: Annotated[int, Field(ge=1, le=2**62)] = 1
+    keep_turns: Some = 1
     """Newest turns that stay whole, the current one included (S4.23); the current turn always stays."""
-    least_turns: Annotated[int, Field(ge=1, le=2**62)] | None = None
+    least_turns: Some | None = None
     """Where what stays would still be at the trigger, half as many turns stay, and so on, down to so many (A4.6)."""
-    window_messages: Count | None = None
+    window_messages: Some | None = None
     """Hide at most so many messages at a time, the oldest ones (S2.4); where a turn that is longer leaves no place to
     cut in their second half, all up to the end of that turn (A2.2)."""
     boundary: Literal["turn", "group"] = "turn"

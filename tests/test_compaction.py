@@ -1096,7 +1096,8 @@ def test_everything_is_awaited_too() -> None:
 
 def test_no_policy_of_impossible_values() -> None:
     """Each says what is wrong."""
-    for wrong in ({"keep_turns": 0}, {"trigger_ratio": 1.1}, {"trigger_ratio": 0.0}, {"boundary": "message"}):
+    counts = ({"keep_turns": 0}, {"window_messages": 0})
+    for wrong in (*counts, {"trigger_ratio": 1.1}, {"trigger_ratio": 0.0}, {"boundary": "message"}):
         with pytest.raises(InvalidPolicy, match=next(iter(wrong))):
             Policy(**wrong)
 
