@@ -364,7 +364,18 @@ def _noticed(connection: Connection, policy: Policy, cost: Budget) -> Job:
         if previous or not facts:
             break
     source = sources(connection, pointer, todo.first, todo.last, todo.pinned)
-    return Job(cost, todo, todo.last, pointer.branch, None, "", source.digest, previous, facts, None)
+    return Job(
+        cost=cost,
+        plan=todo,
+        sought=todo.last,
+        holder=pointer.branch,
+        messages=None,
+        transcript="",
+        digest=source.digest,
+        previous=previous,
+        facts=facts,
+        times=None,
+    )
 
 
 def _change(todo: Plan, cost: Budget, moment: int) -> dict[str, Any]:
