@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from . import lines
-from .budget import Budget, as_viewed, backs_off, budget, folded, laddered, last_usage, told, too_much, view_tokens
+from .budget import Budget, as_viewed, backs_off, budget, folded, laddered, told, too_much, view_tokens
 from .clock import Now, given
 from .collector import paused
 from .compactions import Standing, active, history, records, sent
@@ -28,7 +28,6 @@ from .recording import RUNNING, Job, Result, answer, end_record, insert_record, 
 from .records import Compaction
 from .summaries import Summarizer, Summary, ledger, rendered
 from .tokens import estimate, message_tokens
-from .verdicts import savings, verdicts
 
 REASONS = ("llm_call", "tool_execution", "manual")
 """Why a compaction is made (S3.12)."""
@@ -225,39 +224,6 @@ def undo_compaction(connection: Connection, session_id: str, compaction_id: int,
         created_at=given(now),
     )
     return recorded(connection, pointer, compaction_id)
-
-
-def clear(
-    connection: Connection, session_id: str, policy: Policy, *, reason: str = "llm_call", now: Now = None
-) -> Compaction | None:
-    """Record a clearing under batched clearing, if enough would be freed or the cache is cold; None where not."""
-    moment = given(now)
-    pointer = lines.lock_tree(connection, session_id)
-    cost = budget(connection, pointer, policy, moment)
-    always = policy.model_copy(update={"clearing": "always"})
-    found = verdicts(connection, pointer, always, cost.shown, last=pointer.head, now=moment)
-    saved = savings(connection, pointer, policy, found)
-    fresh = [found[seq] for seq in sorted(saved) if seq not in cost.shown.cleared]
-    freed = sum(saved[verdict.seq] for verdict in fresh)
-    usage = last_usage(connection, pointer, pointer.head)
-    cold = usage is not None and moment - usage.at >= policy.clear_cold_after
-    if not fresh or (freed < policy.clear_min_freed and not cold):
-        return None
-    number = insert_record(
-        connection,
-        pointer,
-        policy,
-        kind="clear",
-        outcome="applied",
-        reason=reason,
-        cleared=encode([[verdict.seq, verdict.rule] for verdict in fresh]),
-        messages_before=cost.messages,
-        messages_after=cost.messages,
-        tokens_before=cost.tokens,
-        tokens_after=cost.tokens - freed,
-        created_at=moment,
-    )
-    return recorded(connection, pointer, number)
 
 
 def _facts(

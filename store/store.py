@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from sqlalchemy import URL, Connection
 
-from . import budget, compaction, erasure, heads, history, tokenizing, verifying
+from . import budget, clearing, compaction, erasure, heads, history, tokenizing, verifying
 from . import compactions as line_records
 from . import context as contexts
 from . import sessions as known_sessions
@@ -136,7 +136,7 @@ class Store:
     _finish = writes(compaction.finish)
     _abandon = writes(compaction.abandon)
     _keep_to_limit = writes(compaction.keep_to_limit)
-    _clear = writes(compaction.clear)
+    _clear = writes(clearing.clear)
     _gather = reads(contexts.gather)
 
     def pages(

@@ -23,7 +23,7 @@ FLOORS = [
         "schema tokens tool_kinds tools excerpts error_texts tool_shapes tool_output policy prompts summaries repair",
         "formats transcripts statements places writer_queue engine migrate",
         "lines facts sessions heads history turns tokenizing rules compactions shortening verdicts",
-        "planning budget prefix view summarizers ledger recording fitting compaction compacting",
+        "planning budget prefix view summarizers ledger recording fitting clearing compaction compacting",
         "context statistics console inspection erasure invariants verifying",
         "store",
         "importing simulation",
