@@ -21,7 +21,7 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -105,6 +105,16 @@ def s3_message_tokens(message: Mapping[str, Any]) -> int:
     Takes both shapes: a message with ``parts``, and a chat message with ``content`` and ``tool_calls``.
     """
     return sum(map(s3_part_tokens, _mappings(message.get("parts")) or _s3_parts(message)))
+
+
+def s3_messages_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Count messages as S3.24 does: each by itself, with nothing for their framing."""
+    return sum(map(s3_message_tokens, messages))
+
+
+def s3_response_tokens(prompt_tokens: int, max_tokens: int) -> int:
+    """Estimate how many tokens a response may have: what a prompt leaves of the window (S3.24, A3.1)."""
+    return max(0, max_tokens - prompt_tokens)
 
 
 def s4_tokens(text: str) -> int:

@@ -317,6 +317,12 @@ class TestFormulas:
         """A chat message counts as the parts it would be."""
         assert tokens.s3_message_tokens(message) == expected
 
+    def test_s3_messages_and_response(self) -> None:
+        """Messages count one by one; a response has what they leave of the window, never less than nothing (A3.1)."""
+        messages = [{"role": "user", "content": "abcde"}, {"role": "assistant", "content": "abcd"}]
+        assert tokens.s3_messages_tokens(messages) == 3
+        assert [tokens.s3_response_tokens(prompt, 100) for prompt in (0, 99, 100, 101)] == [100, 1, 0, 0]
+
     @pytest.mark.parametrize(("text", "expected"), [("xx", 0), ("xxx", 1), ("中文字符五", 1)])
     def test_s4(self, text: str, expected: int) -> None:
         """A third of the code points, rounded down (S4.36)."""
