@@ -14,7 +14,7 @@ from . import lines
 from .budget import Budget, as_viewed, backs_off, budget, folded, laddered, told, too_much, view_tokens
 from .clock import Now, given
 from .collector import paused
-from .compactions import Standing, active, history, records, sent
+from .compactions import Standing, Visible, active, history, records, sent
 from .errors import CompactionError, InvalidValue
 from .facts import turn_start
 from .fitting import hidden
@@ -153,7 +153,7 @@ def finish(
     if not running or running[0] != number:
         return answer(pointer, policy, "rejected", "another compaction took its place", moment)
     cost = budget(connection, pointer, policy, moment, job.cost.user_input, before=job.cost)
-    problem = _moved(connection, pointer, job, cost.shown.first_kept)
+    problem = _moved(connection, pointer, job, cost.shown)
     if problem:
         ended = end_record(connection, pointer, number, outcome="rejected", error=problem)
     elif result.summary is None:
@@ -249,13 +249,13 @@ def _holder(connection: Connection, pointer: Pointer, position: int) -> int:
     return lines.segments(connection, pointer, position, position)[0].branch
 
 
-def _moved(connection: Connection, pointer: Pointer, job: Job, first_kept: int) -> str | None:
+def _moved(connection: Connection, pointer: Pointer, job: Job, shown: Visible) -> str | None:
     """Say why a plan no longer fits its line; None where it does."""
     if pointer.head < job.plan.last or _holder(connection, pointer, job.plan.last) != job.holder:
         return "the session was rewound to before the end of the range"
     if turn_start(connection, pointer, pointer.head) <= job.plan.last:
         return "the session was rewound into the range, which would hide its current turn"
-    if first_kept != job.plan.first:
+    if (shown.first_kept, shown.summaries) != (job.plan.first, job.cost.shown.summaries):
         return "the range begins elsewhere by now: a compaction was undone or made meanwhile"
     return None
 

@@ -945,6 +945,22 @@ def test_an_undo_meanwhile_rejects_it(store: Store) -> None:
     assert len(contents(store, session_id)) == 70
 
 
+def test_another_summary_of_the_same_range_meanwhile_rejects_it(store: Store) -> None:
+    """It carries on one that the line does not have; erasing the session would find that gone before it."""
+    session_id = begun(store, chat(80))
+    store.compact(session_id, COUNT, short)
+    store.rewind(session_id, 78)
+    assert store.compact(session_id, COUNT, short).hidden == (1, 30)
+
+    def returning(request: SummaryRequest) -> str:
+        store.undo_rewind(session_id)
+        return "upon another"
+
+    made = store.compact(session_id, COUNT, returning)
+    assert (made.outcome, made.head) == ("rejected", 80)
+    assert store.delete_session(session_id).messages == 80
+
+
 def test_an_erased_session_meanwhile_is_said(store: Store) -> None:
     """There is nothing left to record."""
     session_id = begun(store, chat(40))
