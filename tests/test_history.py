@@ -242,6 +242,23 @@ def test_a_message_without_an_id_is_always_new(store: Store, session: str) -> No
     assert store.session(session).head == 6
 
 
+class Word(str):
+    """A text of a class of its own, as members of a ``str`` enumeration are: ``str()`` says something else."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "Word.A"
+
+
+def test_a_text_of_another_class_is_the_text_that_it_holds(store: Store, session: str) -> None:
+    """So it is stored, counted, and known again."""
+    store.append(session, [*said(Word("a"), id="m1"), {**called(Word("c1")), "content": Word("a b")}])
+    store.append(session, answered(Word("c1"), Word('{"stdout": "x"}')))
+    assert store.append(session, said("a", id="m1"))[0].digest == store.messages(session)[0].digest
+    assert store.verify() == []
+
+
 # --- read -------------------------------------------------------------------------------------------------------------
 
 
