@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, case, func, literal_column, select
 from sqlalchemy.sql.selectable import CTE
 
 from .errors import InvalidValue, PositionOutOfRange, SessionNotFound
+from .messages import is_text
 from .schema import BIG, branches, message_facts, messages, session_ids, sessions
 from .statements import Statement
 
@@ -134,7 +135,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
     Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
     """
-    row = POINTER.row(connection, session_id=session_id) if isinstance(session_id, str) else None
+    row = POINTER.row(connection, session_id=session_id) if is_text(session_id) else None
     if row is None:
         raise SessionNotFound(session_id)
     pointer = Pointer._make(row)
@@ -150,7 +151,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
 def lock(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands, keeping other writers from moving it until the transaction ends."""
-    if connection.dialect.name != "sqlite":
+    if connection.dialect.name != "sqlite" and is_text(session_id):
         SESSION_LOCK.row(connection, session_id=session_id)  # apart: what is read with it may be older than the lock
     return find(connection, session_id)
 

@@ -112,7 +112,7 @@ def create_session(
 
 def session(connection: Connection, session_id: str) -> Session:
     """Return one session. Raises SessionNotFound."""
-    row = SESSION.row(connection, session_id=session_id) if isinstance(session_id, str) else None
+    row = SESSION.row(connection, session_id=session_id) if is_text(session_id) else None
     if row is None:
         raise SessionNotFound(session_id)
     return _session(row)

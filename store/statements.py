@@ -105,7 +105,7 @@ _UNSTORABLE = (OverflowError, UnicodeEncodeError)
 
 
 def _unstorable(error: Exception) -> InvalidValue:
-    return InvalidValue(f"a value that no database can hold: {error}")
+    return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
 
 
 def _driver(connection: Connection) -> Any:
@@ -142,6 +142,8 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 def translate(error: Exception) -> StoreError:
     """Return the store's own error for one of a driver's."""
     original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
+        return _unstorable(original)
     name = getattr(original, "sqlite_errorname", "")
     state = getattr(original, "sqlstate", None) or ""
     for prefix, (kind, text) in _CODES.items():

@@ -24,7 +24,6 @@ from store.engine import Database
 from store.errors import (
     InvalidValue,
     NotAStore,
-    SessionNotFound,
     StoreBusy,
     StoreClosed,
     StoreMoved,
@@ -884,17 +883,3 @@ def test_a_purge_waits_for_nobody_long(path: Path) -> None:
             assert store.database.purge() is False
         assert store.database.purge() is True
         assert Path(f"{path}-wal").stat().st_size == 0
-
-
-def test_values_that_no_database_holds_are_refused(store: Store) -> None:
-    """A number beyond 64 bits and a text with lone surrogates are errors of ours, and block nothing."""
-    attempts: list[Callable[[], Any]] = [
-        lambda: store.sessions(limit=2**70),
-        lambda: store.messages("\ud800"),
-        lambda: store.append("s", said("x"), now=2**70),
-    ]
-    for attempt in attempts:
-        with pytest.raises((InvalidValue, SessionNotFound)):
-            attempt()
-    store.append("s", said("next"))
-    assert contents(store) == ["next"]

@@ -10,7 +10,7 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 import store
 from store import Store
-from store.errors import InvalidValue
+from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.schema import TREE_TABLES
 from store.statements import DIALECTS, Statement
 
@@ -323,3 +323,24 @@ def test_a_statement_knows_its_dialects(url: str) -> None:
     with Store(url) as opened, opened.database.writing() as connection:
         assert selected.rows(connection, value="1") == [("1",)]
         assert selected.row(connection, value="2") == ("2",)
+
+
+def test_values_that_no_database_holds_are_refused(url: str) -> None:
+    """A number beyond 64 bits is an error of ours, a text with lone surrogates or NUL no id; both block nothing."""
+    with Store(url, durability="normal") as opened:
+        opened.create_session("s")
+        message = {"role": "user", "content": "x"}
+        attempts: list[tuple[type[StoreError], Callable[[], Any]]] = [
+            (InvalidValue, lambda: opened.sessions(limit=2**70)),
+            (InvalidValue, lambda: opened.append("s", message, now=2**70)),
+            (InvalidValue, lambda: opened.messages("s", branch="x")),  # type: ignore[arg-type]
+            (SessionNotFound, lambda: opened.messages("\ud800")),
+            (SessionNotFound, lambda: opened.session("a\0b")),
+            (SessionNotFound, lambda: opened.append("a\0b", message)),
+            (SessionNotFound, lambda: opened.append("\ud800", message)),
+        ]
+        for error, attempt in attempts:
+            with pytest.raises(error):
+                attempt()
+        opened.append("s", message)
+        assert [each.message for each in opened.messages("s")] == [message]
