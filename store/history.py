@@ -129,6 +129,14 @@ def read(
     return found
 
 
+def stretch(
+    connection: Connection, session_id: str, start: int, stop: int | None, at: int | None
+) -> tuple[int, int, int]:
+    """Return the head branch, the first and the last position of what `read` would return; raises what that does."""
+    pointer = lines.find(connection, session_id)
+    return pointer.branch, *lines.span(start, stop, lines.position(pointer, at))
+
+
 def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict[int, list[Any]]:
     """Return a segment's tool calls as they went in, by the position of their message."""
     calls: dict[int, list[Any]] = {}

@@ -29,8 +29,7 @@ from .collector import paused
 from .compacting import announce, reads_messages, summarised, warn
 from .context import Context, Tools
 from .engine import Database
-from .errors import StoreClosed
-from .lines import span
+from .errors import InvalidValue, StoreClosed
 from .migrate import upgrade
 from .policy import TURNS, Policy
 from .records import Compaction, Erasure, StoredMessage, TokenTotal
@@ -126,6 +125,7 @@ class Store:
     undo_compaction = writes(compaction.undo_compaction)
     erasures = reads(erasure.erasures)
     verify = reads(verifying.verify)
+    _stretch = reads(history.stretch)
     _erase = writes(erasure.erase)
     _uncounted = reads(tokenizing.uncounted)
     _keep_counts = writes(tokenizing.keep_counts)
@@ -144,12 +144,14 @@ class Store:
     ) -> Iterator[list[StoredMessage]]:
         """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory.
 
-        The line is the one that the session has at the first page, wherever its head moves meanwhile.
+        The line is the one that the session has at the first page, wherever its head moves meanwhile. Raises what
+        `messages` does.
         """
-        session = self.session(session_id)
-        start, last = span(start, stop, session.head if at is None else at)
+        if type(size) is not int or size < 1:
+            raise InvalidValue(f"a page has at least 1 message, not {size!r}")
+        branch, start, last = self._stretch(session_id, start, stop, at)
         for first in range(start, last + 1, size):
-            yield self.messages(session_id, first, min(first + size - 1, last), branch=session.branch)
+            yield self.messages(session_id, first, min(first + size - 1, last), branch=branch)
 
     def compact(
         self,
@@ -335,7 +337,8 @@ class AsyncStore:
     ) -> AsyncIterator[list[StoredMessage]]:
         """Yield a line's raw messages in lists of at most ``size``, so that a line of any length fits in memory.
 
-        The line is the one that the session has at the first page, wherever its head moves meanwhile.
+        The line is the one that the session has at the first page, wherever its head moves meanwhile. Raises what
+        `messages` does.
         """
         # An asynchronous generator cannot be bound: it is many operations.
         pages = await self._run(partial(self._call, Store.pages, session_id, start, stop, at, size=size))

@@ -299,6 +299,8 @@ def test_positions_that_are_not_on_the_line_are_refused(store: Store, session: s
     for wrong in (3, -1, True, "1", 1.0):
         with pytest.raises(PositionOutOfRange, match="0 to 2"):
             store.messages(session, at=wrong)  # type: ignore[arg-type]
+        with pytest.raises(PositionOutOfRange, match="0 to 2"):
+            list(store.pages(session, at=wrong))  # type: ignore[arg-type]
     for start, stop in (("1", None), (1, "2"), (1.5, None), (True, None), (-1.0, None), (1, -1), (-2, -1)):
         with pytest.raises(InvalidValue):
             store.messages(session, start, stop)  # type: ignore[arg-type]
@@ -314,6 +316,9 @@ def test_pages_are_the_line(store: Store, session: str) -> None:
         assert [each.message["content"] for page in pages for each in page] == list("abcdefg")
         assert max(map(len, pages)) <= size
     assert [each.seq for page in store.pages(session, 2, 6, at=5, size=2) for each in page] == [2, 3, 4, 5]
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(InvalidValue):
+            list(store.pages(session, size=wrong))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", ["nobody", "", None, 5, ["s"]])
