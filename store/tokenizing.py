@@ -96,7 +96,7 @@ def keep_counts(
     connection: Connection, session_id: str, encoding: str, batch: list[Uncounted], counts: list[int]
 ) -> None:
     """Store the counts of a batch; what was erased or counted meanwhile is left alone. Raises SessionNotFound."""
-    lines.lock(connection, session_id)
+    lines.lock_tree(connection, session_id)  # whose other sessions may be counting the same messages
     KEEP_COUNTS.run_many(
         connection,
         [

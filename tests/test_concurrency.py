@@ -345,6 +345,21 @@ def test_forks_at_once(url: str, fork: Fork) -> None:
                 assert contents(store, f"{name} {number}") == [*range(number % 11), [name, number]]
 
 
+def test_sessions_of_one_tree_are_counted_at_once(url: str, fork: Fork) -> None:
+    """The messages that they share are counted by whoever is first; the others find them counted."""
+    with Store(url) as store:
+        store.create_session("0")
+        store.append("0", [said(number) for number in range(1500)])
+        for name in range(1, 4):
+            store.fork("0", session_id=str(name))
+
+    def work(name: int) -> int:
+        with Store(url) as store:
+            return store.count_tokens(str(name), "s4").messages
+
+    assert together(fork, 4, work) == [1500] * 4
+
+
 def test_erasing_while_others_append(url: str, fork: Fork) -> None:
     """A session erased under the hands of others is either there with all its rows or gone with all."""
     with Store(url) as store:
