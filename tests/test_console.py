@@ -168,6 +168,19 @@ def test_views_for_people(path: Path) -> None:
     )
 
 
+def test_a_moment_beyond_all_calendars_is_none(url: str) -> None:
+    """One message with such a time, which anybody may send, spoils no view for the others."""
+    with Store(url, durability="normal") as store:
+        store.create_session("s")
+        for moment in (0, 2**63 - 1, -(2**63)):
+            store.append("s", {"role": "user", "content": "x", "timestamp": moment})
+            store.append("s", {"role": "tool", "tool_call_id": "c", "content": "x", "timestamp": moment})
+    times = [("1970-01-01T00:00:00.000Z",), (None,), (None,)]
+    assert query(url, "SELECT created_at FROM session_messages WHERE role = 'user' ORDER BY seq").rows == times
+    assert query(url, "SELECT at FROM tool_log ORDER BY seq").rows == times
+    assert query(url, "SELECT started_at FROM turn_log ORDER BY turn").rows == times
+
+
 @pytest.mark.parametrize(
     ("sql", "rows"),
     [

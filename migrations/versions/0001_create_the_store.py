@@ -343,7 +343,8 @@ FOR EACH {what} EXECUTE FUNCTION refuse_change()"""
 
 ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
-    "postgresql": "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "  # what it has years for
+    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') END",
 }
 """How each dialect writes a column of ms as an ISO time, the one thing that the views spell differently."""
 

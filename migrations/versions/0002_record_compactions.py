@@ -146,7 +146,8 @@ def fill_branch(connection: sa.Connection, place: dict[str, int], turn: int, thr
 
 ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
-    "postgresql": "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "  # what it has years for
+    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') END",
 }
 
 # Turns are numbered in the narrow rows, so that nothing but the first message of each is read.
