@@ -17,7 +17,7 @@ import math
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 if sys.platform != "win32":  # which has no such limits; the heap cap and the parent's clock remain
@@ -177,7 +177,7 @@ def text(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
-def rows(cursor: sqlite3.Cursor, limit: int) -> Iterator[str]:
+def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     """Yield at most so many rows, and at most so many bytes, then tell whether there were more."""
     size = 0
     for number, row in enumerate(cursor):

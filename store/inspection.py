@@ -15,13 +15,14 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import URL, func, select
+from sqlalchemy import URL, Connection, func, select
 
-from .console import plain
+from .console import Refused, rows
 from .engine import Database, translated
 from .errors import InvalidValue, QueryRefused, StoreError
 from .messages import is_integer, is_text
@@ -30,6 +31,8 @@ from .places import resolved, url_of
 CONSOLE = Path(__file__).with_name("console.py")
 GRACE = 1.0
 """Seconds that the child may take beyond the timeout, to start and to answer; then it is killed."""
+AT_ONCE = 16
+"""Rows that a server is asked for at once: they are in memory before their size is known."""
 LONGEST = 3600.0
 """Seconds that may be asked for."""
 
@@ -121,7 +124,7 @@ def _run_child(request: bytes, timeout: float) -> list[bytes]:
     return done.stdout.splitlines()
 
 
-def _read(lines: list[bytes]) -> QueryResult:
+def _read(lines: Sequence[bytes | str]) -> QueryResult:
     """Return what the console answered. Raises what it complained of."""
     try:
         *answered, last = [json.loads(line) for line in lines]
@@ -158,25 +161,37 @@ def _ask_server(url: URL, sql: str, parameters: Parameters, limit: int, timeout:
     database = Database(url)
     try:
         with database.reading() as connection:
-            allowed = select(func.set_config("statement_timeout", f"{math.ceil(timeout * 1000)}ms", True))
-            connection.execute(allowed)
-            driver: Any = connection.connection.driver_connection
             dbapi: Any = connection.dialect.loaded_dbapi
             try:
-                return _fetch(driver, sql, parameters, limit)
+                return _read(list(_answered(connection, sql, parameters, limit, time.monotonic() + timeout)))
             except dbapi.Error as error:
                 raise _server_error(error) from error
+            except Refused as refused:
+                raise QueryRefused(f"the query was refused: {refused}") from refused
     finally:
         database.close()
 
 
-def _fetch(driver: Any, sql: str, parameters: Parameters, limit: int) -> QueryResult:
-    """Run a query through a cursor on the server: it takes no statement but a SELECT, and rows come only as asked."""
+def _answered(connection: Connection, sql: str, parameters: Parameters, limit: int, deadline: float) -> Iterator[str]:
+    """Yield the lines of an answer, from a cursor on the server: it takes no statement but a SELECT."""
+    _limit_time(connection, deadline)
+    driver: Any = connection.connection.driver_connection
     with driver.cursor(name="console") as cursor:
         cursor.execute(sql, parameters or None)
-        columns = tuple(column.name for column in cursor.description)
-        rows = [tuple(plain(value) for value in row) for row in cursor.fetchmany(limit + 1)]
-    return QueryResult(columns, rows[:limit], len(rows) > limit)
+        yield json.dumps({"columns": [column.name for column in cursor.description]})
+        yield from rows(_fetched(connection, cursor, min(limit + 1, AT_ONCE), deadline), limit)
+
+
+def _fetched(connection: Connection, cursor: Any, count: int, deadline: float) -> Iterator[Sequence[Any]]:
+    """Yield rows as they are asked for; whatever time a row allows to those that follow, they get what is left."""
+    while some := cursor.fetchmany(count):
+        yield from some
+        _limit_time(connection, deadline)
+
+
+def _limit_time(connection: Connection, deadline: float) -> None:
+    left = max(1, math.ceil((deadline - time.monotonic()) * 1000))
+    connection.execute(select(func.set_config("statement_timeout", f"{left}ms", True)))
 
 
 def _server_error(error: Exception) -> StoreError:

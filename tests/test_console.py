@@ -462,12 +462,27 @@ def test_a_server_answers(url: str) -> None:
 
 
 @on_a_server
+def test_the_rows_of_a_server_end_at_the_size(url: str) -> None:
+    """At 16 MiB, as a file's do; a single row beyond that is refused."""
+    Store(url).close()
+    found = query(url, "SELECT repeat('x', 1000000) FROM generate_series(1, 100)", timeout=10)
+    assert (len(found.rows), found.truncated) == (16, True)
+    with pytest.raises(QueryRefused, match="substr"):
+        query(url, "SELECT repeat('x', 17000000)", timeout=10)
+
+
+@on_a_server
 @pytest.mark.parametrize(
     ("sql", "error"),
     [
         ("SELECT pg_sleep(10)", QueryRefused),
         ("SELECT * FROM generate_series(1, 1000000000)", QueryRefused),
         ("SELECT set_config('statement_timeout', '0', true), pg_sleep(10)", QueryRefused),
+        (
+            "SELECT set_config('statement_timeout', '0', true), pg_sleep(n / 20) FROM generate_series(1, 99) n",
+            QueryRefused,
+        ),
+        ("SELECT pg_sleep(0.01) FROM generate_series(1, 1000)", QueryRefused),
         ("SELECT set_config('transaction_read_only', 'off', false)", QueryRefused),
         ("WITH x AS (DELETE FROM messages RETURNING 1) SELECT * FROM x", QueryRefused),
         ("DELETE FROM messages", InvalidValue),
