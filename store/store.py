@@ -304,7 +304,6 @@ class AsyncStore:
     def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0, threads: int = 8) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._opened = self._threads.submit(Store, target, durability=durability, timeout=timeout)
-        self._closed = False
 
     create_session = awaits(Store.create_session)
     session = awaits(Store.session)
@@ -361,6 +360,7 @@ class AsyncStore:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             patience.end()
+            future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody is left to be told
             if not submitted.cancel():
                 await asyncio.wait([future])
             raise
@@ -370,12 +370,13 @@ class AsyncStore:
         return method(self._opened.result(), *args, **options)
 
     async def close(self) -> None:
-        """Wait for running operations and give back all connections."""
-        if not self._closed:
-            self._closed = True
-            await asyncio.to_thread(self._threads.shutdown)
-            if self._opened.exception() is None:
-                await asyncio.to_thread(self._opened.result().close)
+        """Wait for running operations and give back all connections; cancelled, it ends by itself."""
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        self._threads.shutdown()
+        if self._opened.exception() is None:
+            self._opened.result().close()
 
     async def __aenter__(self) -> Self:
         await asyncio.wrap_future(self._opened)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
@@ -168,7 +169,10 @@ def test_a_cancelled_append_is_whole_or_not_there(url: str, delay: float) -> Non
     assert {*acknowledged} <= {*stored}
 
 
-def test_a_cancelled_compaction_waits_for_no_summary(url: str) -> None:
+@pytest.mark.parametrize("impatient", [False, True])
+def test_a_cancelled_compaction_waits_for_no_summary(
+    url: str, impatient: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     """It ends as failed, at once, so that the next one need not wait; what comes of the summarizer is nobody's."""
     begun, release = threading.Event(), threading.Event()
 
@@ -184,6 +188,9 @@ def test_a_cancelled_compaction_waits_for_no_summary(url: str) -> None:
             task = asyncio.create_task(store.compact("s", Policy(summary_timeout=60), hanging))
             await asyncio.to_thread(begun.wait)
             task.cancel()
+            if impatient:
+                await asyncio.sleep(0)
+                task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert not release.is_set()
@@ -194,6 +201,8 @@ def test_a_cancelled_compaction_waits_for_no_summary(url: str) -> None:
             assert (made.outcome, made.summary) == ("applied", "in time")
 
     run(work)
+    gc.collect()
+    assert "asyncio" not in [each.name for each in caplog.records], "an error that was never retrieved"
 
 
 def test_operations_see_the_context_of_their_task(url: str) -> None:
@@ -292,6 +301,24 @@ def test_closing_waits_for_what_runs(url: str) -> None:
     acknowledged = [number for number, each in enumerate(outcomes) if not isinstance(each, BaseException)]
     assert {type(each) for each in outcomes if isinstance(each, BaseException)} <= {StoreClosed}
     assert sorted(contents(url)) == acknowledged
+
+
+def test_closing_is_not_cancelled_half_way(url: str) -> None:
+    """It goes on by itself, and closing again waits for its end."""
+
+    async def work() -> None:
+        store = AsyncStore(url)
+        await store.create_session("s")
+        task = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await store.close()
+        with pytest.raises(StoreClosed):
+            store._opened.result().session("s")
+
+    run(work)
 
 
 def test_two_loops_one_after_the_other(url: str) -> None:
