@@ -70,7 +70,7 @@ _POINTER = (
 )
 POINTER = Statement(_POINTER)
 SESSION_LOCK = Statement(
-    select(sessions.c.id)
+    select(sessions.c.tree_id)
     .select_from(session_ids)
     .join(sessions, (sessions.c.tree_id == session_ids.c.tree_id) & (sessions.c.id == session_ids.c.id))
     .where(session_ids.c.id == bindparam("session_id"))
@@ -150,16 +150,28 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
 
 def lock(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands, keeping other writers from moving it until the transaction ends."""
-    if connection.dialect.name != "sqlite" and is_text(session_id):
-        SESSION_LOCK.row(connection, session_id=session_id)  # apart: what is read with it may be older than the lock
-    return find(connection, session_id)
+    """Return where a session stands, keeping other writers from moving it until the transaction ends.
+
+    A server's lock is taken apart, since what is read with it may be older; and again where it waited for a session
+    that was erased in the end, while there is another one of that id by now.
+    """
+    if connection.dialect.name == "sqlite":
+        return find(connection, session_id)
+    while True:
+        locked = SESSION_LOCK.row(connection, session_id=session_id) if is_text(session_id) else None
+        pointer = find(connection, session_id)
+        if locked == (pointer.tree_id,):
+            return pointer
 
 
 def lock_tree(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands, keeping other writers from adding branches to its tree or moving it."""
-    if connection.dialect.name != "sqlite":
-        TREE_LOCK.row(connection, tree_id=find(connection, session_id).tree_id)
+    if connection.dialect.name == "sqlite":
+        return find(connection, session_id)
+    tree_id = None
+    while (found := find(connection, session_id).tree_id) != tree_id:  # once locked, a session stays in its tree
+        tree_id = found
+        TREE_LOCK.row(connection, tree_id=tree_id)
     return lock(connection, session_id)
 
 

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
-from store import Store, errors
+from store import Store, errors, lines
+from store.erasure import erase
 from store.errors import HeadMoved, NothingToUndo, PositionOutOfRange, StoreError
 from store.messages import encode
 from store.schema import messages
+from store.sessions import create_session
 
 Fork = Callable[..., Any]
 
@@ -358,6 +360,26 @@ def test_sessions_of_one_tree_are_counted_at_once(url: str, fork: Fork) -> None:
             return store.count_tokens(str(name), "s4").messages
 
     assert together(fork, 4, work) == [1500] * 4
+
+
+@pytest.mark.skipif(not os.environ.get("CONVOSTORE_TEST_URL"), reason="a file has one lock for all")
+@pytest.mark.parametrize(("lock", "table"), [(lines.lock, "sessions"), (lines.lock_tree, "branches")])
+def test_a_lock_is_of_the_session_that_is_there(url: str, lock: Callable[..., Any], table: str) -> None:
+    """Also where the one that was waited for is gone in the end, and another has its id."""
+    with Store(url) as store, ThreadPoolExecutor(1) as pool:
+        store.create_session("s")
+
+        def others_find() -> list[Any]:
+            with store.database.writing() as connection, store.database.writing() as other:
+                lock(connection, "s")
+                return list(other.execute(text(f"SELECT * FROM {table} FOR UPDATE SKIP LOCKED")))
+
+        with store.database.writing() as connection:
+            erase(connection, "s", now=0)
+            create_session(connection, "s", now=0)
+            waiting = pool.submit(others_find)
+            assert not wait([waiting], timeout=0.3).done
+        assert waiting.result() == []
 
 
 def test_erasing_while_others_append(url: str, fork: Fork) -> None:
