@@ -43,6 +43,9 @@ PRAGMAS = (
     "PRAGMA cache_size = -16000",
 )
 
+LONGEST = 2_000_000
+"""Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
+
 PURGE_PATIENCE = 1000
 """How many ms a purge waits for readers: it keeps the queue meanwhile, and what it cannot do is done later."""
 
@@ -63,6 +66,8 @@ class Database:
     ) -> None:
         if durability not in SYNCHRONOUS:
             raise InvalidValue(f"durability is one of {', '.join(SYNCHRONOUS)}, not {durability!r}")
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
+            raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {timeout!r}")
         private = tempfile.mkdtemp(prefix="convostore-") if str(target) == ":memory:" else None
         self._discard = weakref.finalize(self, remove_private, private, os.getpid())
         self.url = url_of(os.path.join(private, "chat.db") if private else target)

@@ -46,6 +46,8 @@ def resolved(url: URL) -> str:
     """Return the real path of the database file; its folder must exist."""
     if not url.database or url.database == ":memory:" or "\0" in url.database:
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
+    if url.query or url.host:  # some would make another file of it
+        raise InvalidValue(f"{url.render_as_string()} says more than which file; the store has settings of its own")
     path = os.path.realpath(url.database)
     if os.path.isdir(path):
         raise NotAStore(f"{path} is a folder; name a file in it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -175,7 +176,8 @@ def test_home_and_urls_are_understood(tmp_path: Path, monkeypatch: pytest.Monkey
     "target",
     [
         *(None, 5, b"chat.db", "", "nul\0.db", "://", "sqlite://", "sqlite:///:memory:", "mysql://h/d"),
-        *("sqlite+aiosqlite:///x.db", "postgresql+asyncpg://h/d", "sqlite:///x.db?timeout=soon"),
+        *("sqlite+aiosqlite:///x.db", "postgresql+asyncpg://h/d", "sqlite://host/x.db"),
+        *("sqlite:///x.db?timeout=soon", "sqlite:///x.db?mode=ro&uri=true", "sqlite:///x.db?mode=ro"),
     ],
 )
 def test_a_target_that_names_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Any) -> None:
@@ -183,6 +185,14 @@ def test_a_target_that_names_nothing_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValue):
         Store(target)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("timeout", [-1, "1", None, math.inf, math.nan, 1e10])
+def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, timeout: Any) -> None:
+    """One that no lock can wait for is refused, and makes no file."""
+    with pytest.raises(InvalidValue, match="timeout"):
+        Store(tmp_path / "chat.db", timeout=timeout)
     assert list(tmp_path.iterdir()) == []
 
 
