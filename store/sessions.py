@@ -80,7 +80,7 @@ def create_session(
     session_id: str | None = None,
     *,
     title: str | None = None,
-    project_root: str | None = None,
+    project_root: str | os.PathLike[str] | None = None,
     metadata: dict[str, Any] | None = None,
     fold_case: bool = False,
     now: Now = None,
@@ -104,7 +104,9 @@ def create_session(
         "forked_at": None,
         "fold_case": int(fold_case),
         "title": checked_text("title", title),
-        "project_root": checked_text("project_root", None if project_root is None else os.fspath(project_root)),
+        "project_root": checked_text(
+            "project_root", os.fspath(project_root) if isinstance(project_root, os.PathLike) else project_root
+        ),
         "metadata": _metadata_text(metadata),
     }
     return insert_session(connection, values)
@@ -212,14 +214,18 @@ def uuid7(moment: int) -> str:
 
 
 def _metadata_text(metadata: dict[str, Any] | None) -> str | None:
-    if not metadata:
+    if metadata is None:
         return None
     if not isinstance(metadata, dict):
         raise InvalidValue(f"metadata is an object, not {type(metadata).__name__}")
     try:
-        return encode(metadata)
+        text = encode(metadata)
+        kept = decode(text) == metadata
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"metadata is no JSON: {error}") from error
+    if not kept:
+        raise InvalidValue("metadata is no JSON: it has keys that are no texts, or tuples")
+    return text if metadata else None
 
 
 def _session(row: Row) -> Session:
