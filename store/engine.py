@@ -135,6 +135,8 @@ class Database:
             raise translate(error) from error
         finally:
             self._inside.remove(threading.get_ident())
+            if self._closed:
+                self._end()  # the store was closed meanwhile, and what this used came too late for it
 
     def _opened(self) -> Identity | None:
         if self.path in _unusable:
@@ -159,8 +161,6 @@ class Database:
             self._bound_log(driver)
             self._queue.release()
         idle.append(connection)
-        if self._closed:
-            self._dispose()  # the store was closed meanwhile, and this connection came too late for it
 
     def _leave_queue(self, info: dict[Any, Any]) -> None:
         """Let the next writer in, after COMMIT or ROLLBACK has returned; in a forked child it is not ours to leave."""
@@ -181,11 +181,14 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        self._end()
+        self._discard()
+
+    def _end(self) -> None:
         if not self._forked:
             self._dispose()
         if self._queue:
             self._queue.close()
-        self._discard()
 
     def _dispose(self) -> None:
         for idle in self._idle.values():

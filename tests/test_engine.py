@@ -482,6 +482,19 @@ def test_closing_under_way_loses_nothing(path: Path) -> None:
     assert sorted(found) == [[name, number] for name in range(4) for number in range(acknowledged[name])]
 
 
+def test_what_ends_after_closing_leaves_nothing_open(path: Path) -> None:
+    """Neither a connection, be it of an operation that failed, nor the lock file that a late writer opens again."""
+    store = Store(path)
+    with suppress(KeyError), store.database.reading() as connection, store.database.writing() as late:
+        connection.execute(text("SELECT * FROM sessions"))
+        store.close()
+        late.execute(text("UPDATE sessions SET title = 'late'"))
+        raise KeyError
+    assert {each.name for each in path.parent.iterdir()} == {"chat.db", "chat.db-lock"}
+    assert store.database._queue is not None
+    assert store.database._queue._files == set()
+
+
 def test_closing_keeps_its_place_in_the_queue_to_the_end(path: Path) -> None:
     """A write under way when another thread closes the store is still the one that others wait for."""
     store, written, go_on = Store(path), threading.Event(), threading.Event()
