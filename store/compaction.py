@@ -150,7 +150,7 @@ def finish(
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id)
     running = RUNNING.row(connection, tree_id=pointer.tree_id, session_id=session_id)
-    if not running or running[0] != number:
+    if not running or running[0] != number or pointer.tree_id != job.cost.pointer.tree_id:
         return answer(pointer, policy, "rejected", "another compaction took its place", moment)
     cost = budget(connection, pointer, policy, moment, job.cost.user_input, before=job.cost)
     problem = _moved(connection, pointer, job, cost.shown)

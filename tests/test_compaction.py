@@ -17,6 +17,7 @@ from store import AsyncStore, Policy, Store, StoredMessage, compactions, fitting
 from store.compacting import HiddenMessages
 from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreBusy, StoreError
 from store.history import read as stored
+from store.recording import Job
 from store.summaries import FileChange, KeyAction, Summary, SummaryRequest
 
 Message = dict[str, Any]
@@ -971,6 +972,23 @@ def test_an_erased_session_meanwhile_is_said(store: Store) -> None:
 
     with pytest.raises(LookupError):
         store.compact(session_id, COUNT, erasing)
+
+
+def test_nothing_of_an_erased_session_gets_into_one_of_its_id(store: Store) -> None:
+    """Though a compaction with the same number is running there."""
+    session_id = begun(store, chat(40))
+
+    def replacing(request: SummaryRequest) -> str:
+        store.delete_session(session_id)
+        store.create_session(session_id)
+        store.append(session_id, chat(40, 100))
+        job = store._prepare(session_id, COUNT, now=NOW)
+        assert isinstance(job, Job)
+        assert store._begin(session_id, COUNT, job, now=NOW) == 1
+        return "of what was erased"
+
+    assert store.compact(session_id, COUNT, replacing, now=NOW).outcome == "rejected"
+    assert contents(store, session_id) == [message["content"] for message in chat(40, 100)]
 
 
 # --- one at a time ----------------------------------------------------------------------------------------------------
