@@ -357,7 +357,8 @@ def _engine(url: URL, path: str | None, synchronous: str, timeout: float) -> Eng
     """Return an engine with our settings on each connection."""
     if path is None:
         level = "on" if synchronous == "FULL" else "off"
-        return _created(url, connect_args={"options": f"-c synchronous_commit={level}"})
+        options = (*url.normalized_query.get("options", ()), f"-c synchronous_commit={level}")
+        return _created(url, connect_args={"options": " ".join(options)})
     engine = _created(url.set(database=path), connect_args={"timeout": timeout})
 
     @event.listens_for(engine, "connect")

@@ -151,6 +151,20 @@ def test_opening_again_changes_nothing(bare_url: str) -> None:
         assert [each.id for each in store.sessions()] == ["s"]
 
 
+@pytest.mark.skipif(not os.environ.get("CONVOSTORE_TEST_URL"), reason="a file has no schemas")
+def test_a_servers_url_may_name_a_schema(bare_url: str) -> None:
+    """Options of the URL are kept beside the store's own."""
+    url = sqlalchemy.make_url(bare_url).update_query_dict({"options": "-c search_path=elsewhere"})
+    with closing(Database(url)) as database, database.writing() as connection:
+        connection.execute(sqlalchemy.text("CREATE SCHEMA elsewhere"))
+    with Store(url, durability="normal") as store:
+        store.create_session("s")
+        assert store.verify() == []
+        with store.database.reading() as connection:
+            assert connection.scalar(sqlalchemy.text("SELECT id FROM elsewhere.sessions")) == "s"
+            assert connection.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "off"
+
+
 def test_an_empty_version_table_is_an_empty_database(bare_url: str) -> None:
     """What a first migration by other means may have left behind is no obstacle."""
     engine = sqlalchemy.create_engine(bare_url, poolclass=sqlalchemy.NullPool)
