@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from . import transcripts
 from .errors import InvalidMessage, InvalidValue, SessionNotFound, StoreError
-from .messages import Message, Prepared, prepare
+from .messages import Message, Prepared, content_text, prepare
 from .records import Session, StoredMessage
 from .store import Store
 from .transcripts import Noted, Opened, Said
+from .transcripts.events import FACTS
 from .transcripts.source import Progress
 
 BATCH = 500
@@ -67,9 +68,10 @@ def import_file(
     """Import every session of a transcript; importing it again adds only what the file has gained.
 
     ``kind`` None means by content. ``session_id`` names the file's first session (those that hang on it are named
-    after it). A session that differs from the file is left alone and noted; with ``replace`` it is rewound to the last
-    message they share, which can be undone, and continued as in the file. A message that cannot be stored is noted and
-    left out. ``progress`` gets the bytes read so far. Raises UnknownTranscript, StoreError.
+    after it). An answer that was still being written when it was imported is replaced by the whole one. A session that
+    differs from the file is left alone and noted; with ``replace`` it is rewound to the last message they share, which
+    can be undone, and continued as in the file. A message that cannot be stored is noted and left out. ``progress``
+    gets the bytes read so far. Raises UnknownTranscript, StoreError.
     """
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
@@ -141,8 +143,8 @@ class _Line:
         if self._left_alone() or self._repeated(prepared):
             return
         self._place += 1
-        if self._place <= self._head and not self._agrees(prepared):
-            self._part()
+        if self._place <= self._head:
+            self._compare(message, prepared.digest)
         if self._place > self._head and not self._left_alone():
             self._add(prepared)
 
@@ -174,9 +176,23 @@ class _Line:
         self._note(f"is left out: an earlier message{other} has its id, {prepared.message_id!r:.80}")
         return True
 
-    def _agrees(self, prepared: Prepared) -> bool:
+    def _compare(self, message: Message, digest: bytes) -> None:
+        """Compare the file's message with the stored one in its place."""
         stored = next(self._stored, None)
-        return stored is not None and stored.digest == prepared.digest
+        if stored is None or not (stored.digest == digest or _spoken(stored.message) == _spoken(message)):
+            if stored and _begins(stored.message, message) and self._only_results_follow():
+                self._take_again()
+            else:
+                self._part()
+
+    def _only_results_follow(self) -> bool:
+        return all(stored.message["role"] == "tool" for stored in self._stored)
+
+    def _take_again(self) -> None:
+        """Rewind to before an answer that was not whole when it was imported, so that it is taken as it is now."""
+        self._head = self._store.rewind(self._id, to=self._place - 1).head
+        text = f"message {self._count} of {self._id!r} was still being written when it was imported, it is now whole"
+        self._notes.append(Noted(None, text, broken=False))
 
     def _part(self) -> None:
         """Settle what happens where the line and the file part."""
@@ -207,6 +223,20 @@ class _Line:
 
     def _note(self, text: str) -> None:
         self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}", broken=True))
+
+
+def _spoken(message: Message) -> Message:
+    """Return what was said, without what stands around it: of that a longer file may know more."""
+    return {key: value for key, value in message.items() if key not in FACTS}
+
+
+def _begins(stored: Message, message: Message) -> bool:
+    """Tell whether a stored answer is the beginning of the file's: parsers make one of all lines there are."""
+    if stored["role"] != "assistant" or message["role"] != "assistant" or not stored.keys() & FACTS:
+        return False
+    text, whole = content_text(stored.get("content")), content_text(message.get("content"))
+    parts = {key: value for key, value in stored.items() if isinstance(value, list) and key != "content"}
+    return whole.startswith(text) and all((message.get(key) or [])[: len(parts[key])] == parts[key] for key in parts)
 
 
 def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:

@@ -85,6 +85,58 @@ def test_again_adds_nothing_and_a_longer_file_adds_the_rest(store: Store, tmp_pa
     assert texts(store, "talk") == ["a", "b", "c", "d"]
 
 
+def claude(kind: str, number: int, *blocks: object, **more: Any) -> dict[str, Any]:
+    """Return a line of Claude Code; answers are of the one response ``m``."""
+    message = {"role": kind, "content": list(blocks), **({"id": "m"} if kind == "assistant" else {})}
+    at = f"2026-01-01T00:00:{number:02}Z"
+    return {"type": kind, "uuid": f"u{number}", "sessionId": "s", "timestamp": at, "message": message, **more}
+
+
+def call_block(name: str) -> dict[str, Any]:
+    """Return a tool call of Claude Code."""
+    return {"type": "tool_use", "id": name, "name": "Bash", "input": {}}
+
+
+def result_block(name: str) -> dict[str, Any]:
+    """Return a tool result of Claude Code."""
+    return {"type": "tool_result", "tool_use_id": name, "content": "done"}
+
+
+GROWING = [
+    claude("user", 0, {"type": "text", "text": "go"}, version="1"),
+    claude("assistant", 1, {"type": "thinking", "thinking": "?", "signature": "x"}, version="1"),
+    claude("assistant", 2, {"type": "text", "text": "I will."}, version="1"),
+    claude("assistant", 3, call_block("a"), version="1"),
+    claude("user", 4, result_block("a"), version="1"),
+    claude("assistant", 5, call_block("b"), version="1"),
+    claude("user", 6, result_block("b"), version="1"),
+    claude("user", 7, {"type": "text", "text": "again"}, version="2"),
+]
+"""A session that grows line by line, by a newer program in the end: what was the same on all lines is no more."""
+
+
+@pytest.mark.parametrize("seen", range(1, len(GROWING)))
+def test_an_answer_that_was_still_being_written_is_taken_whole(store: Store, tmp_path: Path, seen: int) -> None:
+    """A session can be imported while it goes on: in the end it is as if it had been imported once."""
+    import_file(store, write(tmp_path / "s.jsonl", *GROWING[:seen]))
+    report = import_file(store, write(tmp_path / "s.jsonl", *GROWING))
+    assert report.sessions[0].differs_at is None
+    roles = [each.message["role"] for each in store.messages("s")]
+    assert roles == ["user", "assistant", "tool", "tool", "user"]
+    answer = store.messages("s", 2, 2)[0].message
+    assert (answer["content"], [call["id"] for call in answer["tool_calls"]]) == ("I will.", ["a", "b"])
+    assert ("still being written" in notes(report)) == (1 < seen < 6)
+    assert import_file(store, tmp_path / "s.jsonl").sessions[0].appended == 0
+
+
+def test_an_answer_after_which_the_session_went_on_is_left(store: Store, tmp_path: Path) -> None:
+    """What was said in the store behind an unfinished answer is not rewound."""
+    import_file(store, write(tmp_path / "s.jsonl", *GROWING[:3]))
+    store.append("s", user("and now?"))
+    assert import_file(store, write(tmp_path / "s.jsonl", *GROWING)).sessions[0].differs_at == 2
+    assert store.session("s").head == 3
+
+
 def test_a_session_that_went_on_is_left_as_it_is(store: Store, tmp_path: Path) -> None:
     """A line that has more than the file agrees with it."""
     path = write(tmp_path / "talk.jsonl", user("a"))

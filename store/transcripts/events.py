@@ -19,6 +19,9 @@ TITLE_LENGTH = 80
 METADATA_LIMIT = 100_000
 """Code points of JSON text one value may take in a session's metadata: metadata is read with every list of sessions."""
 
+FACTS = ("claude_code", "codex", "openhands")
+"""Keys under which parsers keep what stands around a message: what it means may change as the file grows."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
