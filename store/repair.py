@@ -51,12 +51,16 @@ Results = dict[tuple[int, int] | None, tuple[int, Item]]
 """Where the result of each call is among the items, by the call's position."""
 
 
-def arrange(items: list[Item], policy: Policy) -> Iterator[Placed]:
-    """Yield the messages so that calls and results are paired, adjacent and in order."""
+def arrange(items: list[Item], policy: Policy, *, turn_over: bool = False) -> Iterator[Placed]:
+    """Yield the messages so that calls and results are paired, adjacent and in order.
+
+    ``turn_over``: a new turn begins behind them, so none of theirs is open.
+    """
     calls = {item.seq: api_calls(item) for item in items if item.message.get("role") == "assistant"}
     wanted = {(seq, call.position) for seq, made in calls.items() for call in made}
     results: Results = {item.call: (index, item) for index, item in enumerate(items) if item.call in wanted}
-    open_turn = next((item.seq for item in reversed(items) if item.message.get("role") == "user"), 0)
+    begun = (item.seq for item in reversed(items) if turn_over or item.message.get("role") == "user")
+    open_turn = next(begun, 0)
     closed = "synthetic" if policy.unanswered == "keep" else policy.unanswered
     for index, item in enumerate(items):
         if made := calls.get(item.seq):

@@ -124,7 +124,7 @@ def built(
         judged = verdicts(connection, pointer, policy, visible, last=last, now=now, turn_over=turn_over)
         runs = _runs(connection, pointer, visible, last)
         items = _read(connection, pointer, policy, judged, runs)
-        placed = _placed(items, visible, policy)
+        placed = _placed(items, visible, policy, turn_over)
         explain = _Explained(judged, explanations(policy), *_counts(connection, pointer, runs))
         entries = [explain.entry(each) for each in placed]
         left_out = _left_out(items, entries)
@@ -135,9 +135,9 @@ def built(
     return View(messages, entries, stats, pointer.session_id, pointer.branch, last)
 
 
-def _placed(items: list[Item], visible: Visible, policy: Policy) -> list[Placed]:
+def _placed(items: list[Item], visible: Visible, policy: Policy, turn_over: bool) -> list[Placed]:
     """Return the messages in their places: calls and results in pairs, the summaries behind what is pinned."""
-    placed = list(arrange(items, policy))
+    placed = list(arrange(items, policy, turn_over=turn_over))
     placed[len(visible.pinned) : len(visible.pinned)] = [_summary(each, policy) for each in visible.summaries]
     return merged(placed) if policy.summary_role == "merge" else placed
 

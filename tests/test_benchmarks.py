@@ -48,9 +48,9 @@ def test_a_session_told_again_is_looked_at_from_outside() -> None:
     ("place", "wrong", "problem"),
     [
         ("store.compaction.ledger", lambda facts, budget: "Commands run:\n- true", "not told: file"),
-        ("store.view.arrange", lambda items, policy: [*arrange(items, policy)][:-2], "neither shown nor hidden"),
-        ("store.view.arrange", lambda items, policy: [*arrange(items, policy)] * 2, "shown twice"),
-        ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
+        ("store.view.arrange", lambda items, policy, **_: [*arrange(items, policy)][:-2], "neither shown nor hidden"),
+        ("store.view.arrange", lambda items, policy, **_: [*arrange(items, policy)] * 2, "shown twice"),
+        ("store.view.arrange", lambda items, policy, **_: reversed([*arrange(items, policy)]), "the API refuses"),
         ("store.budget.view_tokens", lambda *_, **__: 20_000, "a check says 20000 tokens"),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_program_prints_what_it_found(
 @pytest.mark.parametrize(
     ("place", "wrong", "problem"),
     [
-        ("store.view.arrange", lambda items, policy: reversed([*arrange(items, policy)]), "the API refuses"),
+        ("store.view.arrange", lambda items, policy, **_: reversed([*arrange(items, policy)]), "the API refuses"),
         ("store.context.remind", lambda text: text, ""),
         ("store.verdicts.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
         ("store.view.short_form", lambda *_, **__: str(next(NUMBERS)), "does not begin as the one before"),

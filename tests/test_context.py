@@ -437,6 +437,16 @@ def test_a_turn_is_resumed_where_it_was_cut_off(tmp_path: Path) -> None:
         assert refusals(cut.messages) == []
 
 
+def test_a_turn_that_was_given_up_is_closed_by_a_new_input(store: Store) -> None:
+    """Open calls that are kept as they are for their results get none any more when something else is asked."""
+    session_id = begun(store, user("Look."), step(1)[0])
+    kept = Policy(unanswered="keep")
+    assert store.context(session_id, policy=kept).messages[-1]["role"] == "assistant"
+    given_up = store.context(session_id, user_input="Never mind.", policy=kept).messages
+    assert [message["role"] for message in given_up] == ["user", "assistant", "tool", "user"]
+    assert refusals(given_up) == []
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
