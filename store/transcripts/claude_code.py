@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .claude_blocks import Block, Message, assistant_message, blocks_of, user_messages
+from .claude_blocks import Message, assistant_message, blocks_of, user_messages
 from .claude_lines import Line, Reading
 from .claude_tree import MAIN, Run, in_order, is_prompt, parents_of, runs_of
 from .events import Event, Noted, Opened, Said, cut, milliseconds
@@ -84,6 +84,7 @@ class _Session:
         ids = (self._lines[index].envelope.get("sessionId") for index in reversed(own))
         self._id = next((each for each in ids if isinstance(each, str) and each), stem)
         self._ids: dict[int, str] = {}
+        self._calls = dict(_prompts_of(self._lines))
 
     def events(self, run: Run) -> Iterator[Event]:
         """Return a run's session and messages."""
@@ -128,15 +129,17 @@ class _Session:
     def _call_of(self, root: Line) -> str | None:
         """Return the call whose prompt is a subagent's first text: in 1.0 the only link there is."""
         prompt = root.blocks[0].get("text") if root.blocks else None
-        blocks = (block for line in self._lines if not line.sidechain for block in line.blocks)
-        calls = (block.get("id") for block in blocks if prompt and _prompt_of(block) == prompt)
-        return next((call for call in calls if isinstance(call, str) and call), None)
+        return self._calls.get(prompt) if isinstance(prompt, str) else None
 
 
-def _prompt_of(block: Block) -> object:
-    """Return the prompt a tool call gives to a subagent, None for any other block."""
-    given = block.get("input") if block.get("type") == "tool_use" else None
-    return given.get("prompt") if isinstance(given, dict) else None
+def _prompts_of(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Yield the prompts that the main line gives to subagents, with the call that does; the first call comes last."""
+    for line in reversed(lines):
+        for block in reversed(line.blocks if not line.sidechain else ()):
+            given = block.get("input") if block.get("type") == "tool_use" else None
+            prompt = given.get("prompt") if isinstance(given, dict) else None
+            if isinstance(prompt, str) and prompt and isinstance(block.get("id"), str) and block["id"]:
+                yield prompt, block["id"]
 
 
 def _drafts(lines: Sequence[Line], indices: Sequence[int]) -> list[Draft]:
@@ -180,7 +183,7 @@ def _needs(drafts: Sequence[Draft], parents: Sequence[int | None]) -> Callable[[
 
 def _finished(drafts: Sequence[Draft], lines: Sequence[Line], constant: dict[str, Any]) -> Iterator[list[Message]]:
     """Give each message its id, its time and its facts."""
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     for draft in drafts:
         own = [lines[index] for index in draft.indices]
         facts, at = _facts(own, constant), milliseconds(own[0].envelope.get("timestamp"))
@@ -201,15 +204,18 @@ def _wanted_id(line: Line) -> str | None:
     return line.uuid if synthetic else line.message_id or line.uuid
 
 
-def _free(wanted: str | None, uuid: str | None, taken: set[str]) -> str | None:
-    """Return an id no message of the session has: the wanted one, else the line's, else that with a number."""
+def _free(wanted: str | None, uuid: str | None, taken: dict[str, int]) -> str | None:
+    """Return an id no message of the session has: the wanted one, else the line's, else that with a number.
+
+    ``taken`` counts for each id how often it was used as it is or with a number.
+    """
     if wanted is None:
         return None
-    base, number = uuid or wanted, 0
-    while wanted in taken:
-        wanted = base if number == 0 else f"{base}#{number}"
-        number += 1
-    taken.add(wanted)
+    if wanted in taken:
+        wanted = base = uuid or wanted
+        while wanted in taken:
+            wanted, taken[base] = f"{base}#{taken[base]}", taken[base] + 1
+    taken[wanted] = 1
     return wanted
 
 
