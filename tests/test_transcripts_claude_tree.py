@@ -93,6 +93,18 @@ def test_a_result_never_comes_before_its_call(tmp_path: Path) -> None:
     ]
 
 
+def test_an_answer_whose_lines_are_out_of_order_has_its_results(tmp_path: Path) -> None:
+    """A line that follows the result of another of its answer's calls may stand first."""
+    session = Recorder()
+    session.user("go")
+    session.result("t1", parentUuid="u4")
+    session.answer("m1", call("t2"), parentUuid="u2")
+    session.answer("m1", call("t1"), parentUuid="u1")
+    session.result("t2", parentUuid="u3")
+    told_of = split(events_of(tmp_path, [session.lines[place] for place in (0, 2, 1, 3, 4)]))
+    assert told(told_of["S"]) == ["u:go", "a:t2,t1", "t:t1", "t:t2"]
+
+
 def test_a_prompt_that_was_taken_back_is_a_session_of_its_own(tmp_path: Path) -> None:
     """An answered prompt with another one in its place, past hooks and attachments, leaves the line."""
     session = Recorder()
@@ -148,6 +160,9 @@ def test_inline_sidechains_are_sessions_of_their_own(tmp_path: Path) -> None:
     }
     links = {"parent_session": "S", "parent_call": "t1"}
     assert opened(events)[f"S/sidechain-{root}"].metadata.items() >= links.items()
+    backwards = events_of(tmp_path, [session.lines[place] for place in (0, 1, 4, 3, 2, 5)])
+    assert split(backwards) == split(events), "a line may come before its parent"
+    assert opened(backwards)[f"S/sidechain-{root}"].metadata.items() >= links.items()
 
 
 def test_a_subagent_file_is_a_session_of_its_parent(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class _Session:
 
     def _links(self, run: Run) -> dict[str, Any]:
         """Return where a run hangs on its parent: the message a branch follows, the call that began a subagent."""
-        first = self._members[run][0]
+        first = self._members[run][0] if run.kind == "agent" else int(run.name)
         if run.kind == "branch":
             parent = self._parents[first]
             return {"forked_after": self._ids.get(parent) if parent is not None else None}
@@ -172,11 +172,16 @@ def _needs(drafts: Sequence[Draft], parents: Sequence[int | None]) -> Callable[[
             if isinstance(call.get("id"), str):
                 callers.setdefault(call["id"], place)
 
+    def answered(place: int | None) -> list[int | None]:
+        messages = drafts[place].messages if place is not None else ()
+        return [callers.get(message.get("tool_call_id")) for message in messages]
+
     def needs(place: int) -> list[int]:
-        parent = parents[drafts[place].indices[0]]
-        above = place_of.get(parent) if parent is not None else None
-        found = [above, *(callers.get(message.get("tool_call_id")) for message in drafts[place].messages)]
-        return [each for each in found if each is not None]
+        parent_lines = (parents[index] for index in drafts[place].indices)
+        above = (place_of.get(line) if line is not None else None for line in parent_lines)
+        # where lines are out of order, the first may follow its own message, or the result of another of its calls
+        outside = next((each for each in above if each != place and place not in answered(each)), None)
+        return [each for each in (outside, *answered(place)) if each is not None]
 
     return needs
 

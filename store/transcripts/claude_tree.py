@@ -37,17 +37,17 @@ def runs_of(lines: Sequence[Line], parents: Sequence[int | None]) -> list[Run]:
     """Return for each line the run it belongs to."""
     above = _above(lines, parents)
     left = abandoned(lines, parents, above)
-    runs: list[Run] = []
-    for index, line in enumerate(lines):
-        parent = above[index]
-        inherited = runs[parent] if parent is not None and parent < index else MAIN
-        if line.sidechain:
-            runs.append(_sidechain(index, line, inherited))
+    needed = [() if parent is None else (parent,) for parent in above]
+    runs: dict[int | None, Run] = {}
+    for index in in_order(len(lines), needed.__getitem__):
+        inherited = runs.get(above[index], MAIN)
+        if lines[index].sidechain:
+            runs[index] = _sidechain(index, lines[index], inherited)
         elif index in left:
-            runs.append(Run("branch", str(index)))
+            runs[index] = Run("branch", str(index))
         else:
-            runs.append(inherited if inherited.kind == "branch" else MAIN)
-    return runs
+            runs[index] = inherited if inherited.kind == "branch" else MAIN
+    return [runs[index] for index in range(len(lines))]
 
 
 def abandoned(lines: Sequence[Line], parents: Sequence[int | None], above: Sequence[int | None]) -> set[int]:
