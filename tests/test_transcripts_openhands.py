@@ -184,6 +184,8 @@ def test_what_v1_leaves_out_is_counted(tmp_path: Path) -> None:
         "left out 1 PauseEvent event",
         "left out 'action' of 1 event: it repeats the call's arguments",
     ]
+    bare = v1("ActionEvent", 1, "agent", tool_name="t", tool_call_id="c")
+    assert notes(events_of(tmp_path, bare)) == [], "an action without its arguments leaves nothing out"
 
 
 def action(number: int, kind: str, source: str = "agent", **fields: Any) -> dict[str, Any]:

@@ -248,7 +248,8 @@ class _Conversation:
         self._condensed.append({"after": len(self._messages)} | event)
 
     def _drop(self, event: Event, key: str) -> None:
-        self._repeated[key] += event.get(key) is not None
+        if event.get(key) is not None:
+            self._repeated[key] += 1
 
     def _learn(self, event: Event) -> None:
         """Remember what an event says of its conversation: the model, the folder, the id."""
