@@ -65,6 +65,8 @@ def test_everything_as_json(run: Run, tmp_path: Path) -> None:
     said = json.loads(run("talk", "--format", "json", "--tools", "tools.txt").out)
     assert said["tools"] is None
     assert {"role": "system", "content": "Bash[command]"} in said["messages"]
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    assert run("talk", "--tools", "deep.json").status == 0, "what is no list of definitions is a text"
 
 
 def test_another_root_and_policy(run: Run, tmp_path: Path) -> None:
@@ -86,7 +88,9 @@ def test_another_root_and_policy(run: Run, tmp_path: Path) -> None:
         ["talk", "--policy", "strange"],
         ["talk", "--at", "100000"],
         ["talk", "--set", "tool_output=5"],
+        ["talk", "--set", "tool_kinds=" + "[" * 100_000],
     ],
+    ids=lambda arguments: " ".join(arguments)[:40],
 )
 def test_what_cannot_be_done_is_said_in_one_line(run: Run, arguments: list[str]) -> None:
     """Status 2, no traceback."""

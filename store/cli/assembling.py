@@ -108,7 +108,7 @@ def _tools(path: Path | None) -> Tools | None:
     text = _text(path)
     try:
         found = json_format.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return found if isinstance(found, list) else text
 

@@ -134,7 +134,7 @@ def _field(change: str) -> tuple[str, Any]:
         raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {', '.join(Policy.model_fields)}")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = {"True": True, "False": False, "None": None}.get(text, text)
     return name.strip(), tuple(value) if isinstance(value, list) else value
 
