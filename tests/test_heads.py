@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect
 
 from store import Store
 from store.errors import InvalidValue, NothingToUndo, PositionOutOfRange, SessionExists
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(url: str) -> Iterator[Store]:
     """A store of its own."""
-    with Store(path, durability="normal") as opened:
+    with Store(url, durability="normal") as opened:
         yield opened
 
 
@@ -43,7 +43,7 @@ def begun(store: Store, texts: str, session_id: str = "s", **options: Any) -> st
 def rows(store: Store) -> dict[str, int]:
     """How many rows each table has."""
     with store.database.reading() as connection:
-        names = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        names = inspect(connection).get_table_names()
         return {name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in names}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from store import Store, StoreError
 from store.errors import HeadMoved, InvalidMessage, InvalidValue, PositionOutOfRange, SessionNotFound
@@ -17,9 +18,9 @@ Message = dict[str, Any]
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(url: str) -> Iterator[Store]:
     """A store of its own."""
-    with Store(path, durability="normal") as opened:
+    with Store(url, durability="normal") as opened:
         yield opened
 
 
@@ -50,15 +51,16 @@ def texts(store: Store, session: str, *args: Any, **options: Any) -> list[str]:
     return [each.message["content"] for each in store.messages(session, *args, **options)]
 
 
-def select(store: Store, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+def select(store: Store, statement: str, **values: Any) -> list[tuple[Any, ...]]:
     """Ask the database itself."""
     with store.database.reading() as connection:
-        return [tuple(row) for row in connection.exec_driver_sql(statement, values)]
+        return [tuple(row) for row in connection.execute(text(statement), values)]
 
 
 def links(store: Store, session: str) -> dict[int, tuple[int, int] | None]:
     """Which call each tool result of a line answers, by positions."""
-    rows = select(store, "SELECT seq, call_seq, call_position FROM tool_log WHERE session_id = ? ORDER BY seq", session)
+    statement = "SELECT seq, call_seq, call_position FROM tool_log WHERE session_id = :session ORDER BY seq"
+    rows = select(store, statement, session=session)
     return {seq: (call, place) if call is not None else None for seq, call, place in rows}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,13 +48,6 @@ law = partial(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all examples; each makes sessions of its own."""
-    with Store(tmp_path_factory.mktemp("laws") / "chat.db", durability="normal") as opened:
-        yield opened
 
 
 def started(store: Store, line: list[Message]) -> str:
@@ -441,6 +433,7 @@ def dump(path: Path) -> list[str]:
     return lines
 
 
+@pytest.mark.sqlite_only
 @law(max_examples=8)
 @given(conversations, policies)
 def test_building_a_view_changes_no_byte(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,13 +12,6 @@ from store.repair import NO_RESULT, UNKNOWN_TOOL, Item, api_calls, arrange
 
 Message = dict[str, Any]
 USER = {"role": "user", "content": "go"}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all tests."""
-    with Store(tmp_path_factory.mktemp("repair") / "chat.db", durability="normal") as opened:
-        yield opened
 
 
 def call(*call_ids: Any, content: Any = None) -> Message:
@@ -221,12 +213,12 @@ def test_ids_in_a_message_are_its_own(store: Store, call_ids: tuple[Any, ...]) -
     assert refusals(seen.view.messages) == []
 
 
-@pytest.mark.parametrize("made", [None, "text", 5, [], {}])
-def test_what_is_no_call_is_not_sent(store: Store, made: Any) -> None:
+@pytest.mark.parametrize("given", [None, "text", 5, [], {}])
+def test_what_is_no_call_is_not_sent(store: Store, given: Any) -> None:
     """An entry that is no object; an empty object is a call of an unknown tool."""
-    seen = Seen(store, [{"role": "assistant", "content": "so", "tool_calls": [made]}, USER])
+    seen = Seen(store, [{"role": "assistant", "content": "so", "tool_calls": [given]}, USER])
     assert refusals(seen.view.messages) == []
-    assert ("tool_calls" in seen.view.messages[0]) is (made == {})
+    assert ("tool_calls" in seen.view.messages[0]) is (given == {})
 
 
 @pytest.mark.parametrize("given", [None, {}, "text", 5, {"a": "call"}])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from store.verdicts import REASONS
 TERMINAL = "此命令返回内容已过时"
 FILE_READ = "[该文件的历史读取内容已压缩,请参看最新读取结果]"
 NONE_KEPT = {"terminal_keep": 0, "file_read_keep": 0}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all tests; each makes a session of its own."""
-    with Store(tmp_path_factory.mktemp("rules") / "chat.db", durability="normal") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -711,10 +703,10 @@ def test_names_of_tools_are_exact(store: Store, script: Script) -> None:
     assert replaced(store, script, terminal_keep=0, tool_kinds={odd: "terminal"}) == [position]
 
 
-def test_the_table_of_kinds_can_be_edited(tmp_path_factory: pytest.TempPathFactory, script: Script) -> None:
+def test_the_table_of_kinds_can_be_edited(url: str, script: Script) -> None:
     """It is joined when a view is built, so old results are judged anew; a policy is above it (X.11)."""
     position = script.tool("mystery", "x" * 50, 60)
-    with Store(tmp_path_factory.mktemp("kinds") / "chat.db") as store:
+    with Store(url) as store:
         assert replaced(store, script, terminal_keep=0) == []
         with store.database.writing() as connection:
             connection.exec_driver_sql("INSERT INTO tool_kinds VALUES ('mystery', 'terminal')")

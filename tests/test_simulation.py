@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +31,9 @@ def turn(number: int, gap: int = MINUTE) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def store(path: Path) -> Any:
+def store(url: str) -> Any:
     """Give a store with a session of twelve turns, a minute apart."""
-    with Store(path, durability="normal") as made:
+    with Store(url, durability="normal") as made:
         made.create_session("talk", project_root="/home/ada/app", now=START)
         made.append("talk", [message for number in range(12) for message in turn(number)], now=START)
         yield made

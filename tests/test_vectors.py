@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,6 @@ def cases(kind: str) -> pytest.MarkDecorator:
     chosen = [pytest.param(case, id=f"{case['id']}: {case.get('note') or case['tool']}") for case in found]
     assert chosen
     return pytest.mark.parametrize("case", chosen)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all examples."""
-    with Store(tmp_path_factory.mktemp("vectors") / "chat.db", durability="normal") as opened:
-        yield opened
 
 
 @cases("view")

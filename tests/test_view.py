@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +18,9 @@ NONE_KEPT = Policy(terminal_keep=0, file_read_keep=0)
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(url: str) -> Iterator[Store]:
     """A store of its own."""
-    with Store(path, durability="normal") as opened:
+    with Store(url, durability="normal") as opened:
         yield opened
 
 
