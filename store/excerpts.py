@@ -188,8 +188,5 @@ def encoded(value: Any) -> str:
 
     Raises ``ValueError`` for a number that JSON has not.
     """
-    text = _plainly(value)
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    joined = _plainly(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", joined)

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from store.errors import StoreError
+from store.excerpts import clipped, encoded, is_marker, trimmed
 from store.messages import content_text
 from store.tool_kinds import KINDS, TOOL_KINDS
 from store.tool_output import ENVELOPE, KIND_RULES, NAMES, RULES, STATE_MARKS, STATUSES, compress
@@ -469,6 +470,7 @@ def check_laws(tool: str, content: str) -> str:
 @settings(max_examples=250, deadline=None)
 @given(tools, contents)
 @example("Bash", json.dumps({"status": "error", "data": {"stdout": "\ud83d"}, "error": "\ude00" * 9}))
+@example("nobody", json.dumps({"status": "success", "data": {"note": ["x" * 90] * 11, "a": ["x" * 90] * 11}}))
 def test_a_short_form_is_never_longer_and_stays_as_it_is(tool: str, content: str) -> None:
     """It is a function of name and content, it does not grow, and taken again it is the same."""
     check_laws(tool, content)
@@ -486,6 +488,36 @@ def test_a_result_of_the_protocol_stays_one(tool: str, result: dict[str, Any], a
     if found != json.loads(content):
         assert found.keys() <= (ENVELOPE | {"id"}) - {"text", "stats", "context"}
         assert found.keys() >= {"status", "data"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, st.integers(0, 40), st.sampled_from(["", "\n"]))
+@example("x" * 11, 10, "")
+@example("x" * 32, 10, "")
+def test_a_clipped_text_is_shorter_and_stays_as_it_is(text: str, points: int, before_marker: str) -> None:
+    """Or it is the text itself: a marker is not worth more than what it stands for."""
+    found = clipped(text, points, before_marker)
+    assert found == text or len(found) < len(text)
+    assert clipped(found, points, before_marker) == found
+
+
+@settings(max_examples=150, deadline=None)
+@given(values, st.integers(0, 300), st.integers(0, 12), st.integers(0, 12))
+@example(list(range(30)), 300, 10, 10)
+@example({str(number): number for number in range(30)}, 300, 10, 10)
+def test_what_is_trimmed_says_by_how_much_and_stays_as_it_is(value: Any, points: int, items: int, keys: int) -> None:
+    """Its marker is not counted as an item, and is not replaced by one that says less; one item too many is cut."""
+    found = trimmed(value, points, items, keys)
+    assert trimmed(found, points, items, keys) == found
+    if isinstance(value, list) and len(value) > items and not is_marker(value[-1]):
+        assert found[items:] == [f"… ({len(value) - items} more items)"]
+    if isinstance(value, dict) and len(value) > keys and not is_marker(value.get("…")):
+        assert found["…"] == f"… ({len(value) - keys} more keys)"
+
+
+def test_json_text_is_what_utf_8_can_hold() -> None:
+    """Halves of a character that stand side by side are the character, lone ones are escaped."""
+    assert encoded(["é", "\ud83d\ude00", "\ude00\ud83d"]) == '["é", "😀", "\\ude00\\ud83d"]'
 
 
 def joined(value: Any) -> Any:
