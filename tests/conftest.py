@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 import sqlalchemy
 import typer.main
+from hypothesis import HealthCheck, settings
 
 from store import Store
 from store.cli import main
@@ -31,6 +32,12 @@ needs_transcripts = pytest.mark.skipif(
     not TRANSCRIPTS.is_dir(),
     reason=f"no recorded conversations at {TRANSCRIPTS}: set CONVOSTORE_TRANSCRIPTS to a folder of them",
 )
+
+#: A busy machine fails no property test: none asserts a time, nor minds a fixture that all of its examples share.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("patient")
 
 
 def pytest_collection_finish() -> None:

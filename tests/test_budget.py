@@ -424,7 +424,7 @@ def sent_tokens(view: Any, raw: list[Any]) -> int:
 READY = [Policy.named(name) for name in ("default", "message_count", "token_ratio", "turns", "raw")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(messages=conversations, policy=policies)
 def test_a_check_counts_what_the_view_sends(store: Store, messages: list[Message], policy: Policy) -> None:
     """By the estimate, before a compaction and after it, by every policy; how near it is for odd results is said."""
@@ -438,7 +438,7 @@ def test_a_check_counts_what_the_view_sends(store: Store, messages: list[Message
             assert made.tokens_after == store.check(session_id, policy, now=NOW).tokens
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(messages=conversations, policy=policies, stored=st.booleans())
 def test_a_check_counts_what_the_next_request_sends(
     store: Store, messages: list[Message], policy: Policy, stored: bool

@@ -260,7 +260,7 @@ def test_behind_a_summary_nothing_hidden_is_judged_again(store: Store, monkeypat
 # --- any conversation -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(conversations, conversations, st.integers(0, 10**7), st.integers(0, 10**7))
 def test_no_view_changes_between_clearings(
     store: Store, messages: list[Message], more: list[Message], first: int, second: int

@@ -170,7 +170,7 @@ ROUNDED = 2
 """Tokens by which the parts of a text may differ from the whole."""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 2**40), min_size=25, max_size=60))
 def test_nothing_is_ever_lost_and_every_view_comes_again(store: Store, numbers: list[int]) -> None:
     """Views can be sent, raw is unchanged, each message is in a view or a recorded range, and no past is rewritten."""
@@ -198,7 +198,7 @@ READY: list[Callable[[], Policy]] = [
 ]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 2**40), min_size=30, max_size=60), st.sampled_from(READY), st.booleans())
 def test_every_ready_policy_lives_through_a_session(
     store: Store, numbers: list[int], ready: Callable[[], Policy], fails: bool

@@ -302,7 +302,7 @@ def test_a_rewind_changes_the_prefix_where_it_went(store: Store) -> None:
     assert store.context(session_id).first_changed == 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(numbers=st.lists(st.integers(0, 2**40), min_size=1, max_size=6), before=busy_conversations)
 def test_a_turn_only_adds(shared: Store, numbers: list[int], before: list[Message]) -> None:
     """Over a turn each request begins with the one before, its recap apart, and no result of it is shortened."""
@@ -320,7 +320,7 @@ def test_a_turn_only_adds(shared: Store, numbers: list[int], before: list[Messag
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(line=conversations, policy=policies, new=st.booleans(), role=st.sampled_from(["system", "user", "merge"]))
 def test_every_request_is_valid_and_the_running_turn_whole(
     shared: Store, line: list[Message], policy: Policy, new: bool, role: Any

@@ -349,7 +349,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.mark.sqlite_only
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps=STEPS)
 def test_erasing_leaves_others_alone(shared: Store, steps: list[tuple[str, int, int]]) -> None:
     """In any tree of forks and rewinds, every other session's line, view and rewinds to undo are as they were."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Store, StoreError
@@ -269,7 +269,7 @@ def test_the_store_itself_is_never_opened_as_a_file(tmp_path: Path, ending: str)
                 import_file(store, path)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     before=st.lists(st.sampled_from("abc"), max_size=6), after=st.lists(st.sampled_from("abc"), min_size=1, max_size=6)
 )

@@ -43,7 +43,6 @@ from store.verdicts import RULES
 
 law = partial(
     settings,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

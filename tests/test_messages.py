@@ -123,14 +123,14 @@ def test_what_went_in_comes_out(message: Message) -> None:
     assert repr(message) == before, "the caller's object is left alone"
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(arbitrary_messages)
 def test_anything_comes_out_as_it_went_in(message: Message) -> None:
     """Any JSON object with a role."""
     assert there_and_back(message) == message
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(values)
 def test_a_value_is_text_that_every_engine_holds(value: Any) -> None:
     """Encoded text has no NUL and no surrogate, and decodes to the value."""

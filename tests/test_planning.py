@@ -258,7 +258,7 @@ def test_a_new_range_begins_where_the_last_one_ended(store: Store) -> None:
 _numbers = st.lists(st.integers(0, 2**40), min_size=1, max_size=20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_numbers, st.integers(0, 12), st.integers(1, 3), st.sampled_from(["turn", "group"]), st.integers(1, 30))
 def test_no_cut_parts_a_call_from_its_results(
     store: Store, numbers: list[int], keep: int, turns: int, boundary: str, window: int

@@ -467,7 +467,7 @@ def check_laws(tool: str, content: str) -> str:
     return found
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(tools, contents)
 @example("Bash", json.dumps({"status": "error", "data": {"stdout": "\ud83d"}, "error": "\ude00" * 9}))
 @example("nobody", json.dumps({"status": "success", "data": {"note": ["x" * 90] * 11, "a": ["x" * 90] * 11}}))
@@ -476,7 +476,7 @@ def test_a_short_form_is_never_longer_and_stays_as_it_is(tool: str, content: str
     check_laws(tool, content)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tools, results, st.booleans())
 def test_a_result_of_the_protocol_stays_one(tool: str, result: dict[str, Any], ascii_only: bool) -> None:
     """Valid JSON that UTF-8 holds comes out, with the same status and error, and nothing that is to be dropped."""
@@ -490,7 +490,7 @@ def test_a_result_of_the_protocol_stays_one(tool: str, result: dict[str, Any], a
         assert found.keys() >= {"status", "data"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts, st.integers(0, 40), st.sampled_from(["", "\n"]))
 @example("x" * 11, 10, "")
 @example("x" * 32, 10, "")
@@ -501,7 +501,7 @@ def test_a_clipped_text_is_shorter_and_stays_as_it_is(text: str, points: int, be
     assert clipped(found, points, before_marker) == found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(values, st.integers(0, 300), st.integers(0, 12), st.integers(0, 12))
 @example(list(range(30)), 300, 10, 10)
 @example({str(number): number for number in range(30)}, 300, 10, 10)

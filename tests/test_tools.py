@@ -475,7 +475,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PATHS, ROOTS, st.booleans())
 def test_a_key_is_its_own_key(path: str, root: str | None, fold_case: bool) -> None:
     """Normalising again changes nothing, and every key can be stored."""
@@ -485,7 +485,7 @@ def test_a_key_is_its_own_key(path: str, root: str | None, fold_case: bool) -> N
     assert len(key.encode()) <= PATH_LIMIT
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from(["src", "..name", "a b", "日本", "x.py"]), min_size=1, max_size=4),
     st.sampled_from(["/home/me/proj", "D:/me/proj", "//server/share/proj"]),
@@ -498,7 +498,7 @@ def test_every_spelling_of_one_file_gives_one_key(parts: list[str], root: str) -
     assert {normalise_path(text, root) for text in spelled} == {inside}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(VALUES, st.dictionaries(KEYS, VALUES, max_size=6), ROOTS)
 def test_nothing_that_comes_in_is_too_odd(value: object, message: dict[str, Any], root: str | None) -> None:
     """All functions take any JSON value, and what they return fits its columns."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.errors import StoreError, UnknownTranscript
@@ -262,7 +262,7 @@ anything = st.recursive(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(values=st.lists(anything, max_size=4), tail=st.binary(max_size=6))
 def test_no_json_breaks_a_parser(tmp_path: Path, kind: str, values: list[Any], tail: bytes) -> None:
     """Whatever JSON a file holds, a parser yields events, the same ones each time, and distinct session ids."""

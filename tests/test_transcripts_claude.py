@@ -278,7 +278,7 @@ line = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(lines=st.lists(line, max_size=8))
 def test_no_lines_break_the_parser(tmp_path: Path, lines: Lines) -> None:
     """Whatever the lines say, parents in circles and all, each session's ids are unique and the reading repeats."""

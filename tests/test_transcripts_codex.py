@@ -429,7 +429,7 @@ def check(events: list[Any]) -> None:
             given_ids += [each.message["id"]] if "id" in each.message else []
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(lines=st.lists(rollout_line | payload, max_size=8))
 def test_no_lines_break_the_parser(tmp_path: Path, lines: Lines) -> None:
     """Whatever the lines say, the parser yields events, the same ones each time."""
@@ -456,7 +456,7 @@ SESSION: Lines = [
 ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(lines=st.permutations(SESSION), cut=st.integers(0, 4000))
 def test_shuffled_and_cut_lines_never_break_an_import(tmp_path: Path, shelf: Store, lines: Lines, cut: int) -> None:
     """However a file was cut and its lines mixed up, what is left is imported, and imported once."""

@@ -393,7 +393,7 @@ event_v0 = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(events=st.lists(event_v1 | event_v0, max_size=8), listed=st.booleans())
 def test_no_events_break_the_parser(tmp_path: Path, events: list[Any], listed: bool) -> None:
     """Whatever the events say, the parser yields messages, the same ones each time, with ids of their own."""
@@ -416,7 +416,7 @@ TALK = [
 TALK += [*TASK, action(2, "run", **called("c1")), seen(3, "run", cause=2, **called("c1")), seen(4, "null")]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(events=st.permutations(TALK), cut=st.integers(1, 5000))
 def test_shuffled_and_cut_events_never_break_an_import(
     tmp_path: Path, shelf: Store, events: list[dict[str, Any]], cut: int
