@@ -832,7 +832,7 @@ def test_a_forked_bystander_keeps_no_place_in_the_queue(path: Path, fork: Fork) 
         before = threading.active_count()
         waiting = threading.Thread(target=suppressed, args=[store])
         waiting.start()
-        while threading.active_count() < before + 2:  # and the one that waits in line for it
+        while waiting.is_alive() and threading.active_count() < before + 2:  # and the one that waits in line for it
             pass
         bystander = fork(wait_for_ever)
         waiting.join()
