@@ -214,7 +214,8 @@ def _switches(policy: Policy) -> dict[str, Any]:
 def _keep_uncovered(found: dict[int, Verdict], reads: list[Row]) -> None:
     """Keep every read whose lines the newer kept reads do not cover (A1.5); a kept one covers in its turn.
 
-    ``reads`` come newest first. Lines that were not read in one piece cover nothing.
+    ``reads`` come newest first. Lines that were not read in one piece cover nothing, nor does a read of a finished turn
+    that the tool-output rule may shorten.
     """
     kept: dict[str, list[tuple[int, int]]] = {}
     for seq, group in groupby(reads, key=lambda read: read[0]):

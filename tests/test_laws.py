@@ -15,6 +15,7 @@ from conversations import (
     KINDS,
     NOW,
     ROOT,
+    Agent,
     Message,
     arbitrary_messages,
     busy_conversations,
@@ -150,14 +151,15 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
         if r.at is not None and not is_error(r, policy) and r.status != "pending"
         if not (policy.protect_current_turn and r.seq >= running)
     }
-    found = {seq: "terminal" for seq in old_output(judged, policy, now) if seq in ripe} if policy.terminal else {}
+    found: dict[int, str | None] = {}
+    if policy.terminal:
+        found |= {seq: "terminal" for seq in old_output(judged, policy, now) if seq in ripe}
     if policy.file_read:
-        stale = dict.fromkeys(old_reads(judged, policy, ripe, set(found)), "file_read")
-        found = {**stale, **found}
+        found = {**old_reads(judged, policy, ripe, set(found), running), **found}
     if policy.tool_output:
         finished = [r for r in results if r.seq < running and r.status != "pending" and r.seq not in found]
         found |= {r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)}
-    return found
+    return {seq: rule for seq, rule in found.items() if rule}
 
 
 def has_short_form(message: Message, result: Result, policy: Policy) -> bool:
@@ -294,8 +296,10 @@ def files_of(arguments: Any) -> tuple[list[tuple[str, frozenset[int]]], bool]:
     return mentions, complete
 
 
-def old_reads(results: list[Result], policy: Policy, ripe: set[int], gone: set[int]) -> set[int]:
-    """S1.40, A1.1, A1.4, A1.5."""
+def old_reads(
+    results: list[Result], policy: Policy, ripe: set[int], gone: set[int], running: int
+) -> dict[int, str | None]:
+    """S1.40, A1.1, A1.4, A1.5: what is old; None where it stays, for lines that no newer read is sure to show."""
     reads = [
         r
         for r in newest_first(results)
@@ -303,7 +307,7 @@ def old_reads(results: list[Result], policy: Policy, ripe: set[int], gone: set[i
     ]
     count = dict.fromkeys(FILES, 0)
     kept: dict[str, frozenset[int]] = {key: frozenset() for key in FILES}
-    found = set()
+    found: dict[int, str | None] = {}
     for read in reads:
         mentions, complete = files_of(read.arguments)
         files = {key: [lines for each, lines in mentions if each == key] for key, _ in mentions}
@@ -314,11 +318,11 @@ def old_reads(results: list[Result], policy: Policy, ripe: set[int], gone: set[i
         says = says and read.seq in ripe and saves(read, policy.file_read_placeholder, policy)
         asked = {key: frozenset().union(*spans) for key, spans in files.items()}
         hulls = {key: frozenset(range(min(lines), max(lines) + 1)) for key, lines in asked.items()}
-        if says and policy.range_aware:
-            says = all(hull <= kept[key] for key, hull in hulls.items())
         if says:
-            found.add(read.seq)
-        elif read.seq not in gone:
+            held = not policy.range_aware or all(hull <= kept[key] for key, hull in hulls.items())
+            found[read.seq] = "file_read" if held else None
+        whole = read.seq in found or not (policy.tool_output and read.seq < running)
+        if not found.get(read.seq) and read.seq not in gone and whole:
             for key, lines in asked.items():
                 kept[key] |= lines if lines == hulls[key] else frozenset()
     return found
@@ -332,6 +336,17 @@ def replaced(store: Store, session_id: str, policy: Policy, **options: Any) -> d
 
 @law(max_examples=250)
 @given(conversations, policies)
+@example(
+    [message for number in (131, 395459, 127) for message in Agent(number).busy_run()],
+    Policy(
+        file_read_keep=0,
+        tool_output=True,
+        exit_code_is_error=False,
+        stderr_is_error="never",
+        range_aware=True,
+        min_saving=10,
+    ),
+)
 def test_the_rules_are_those_of_the_specification(store: Store, line: list[Message], policy: Policy) -> None:
     """SQL over the narrow tables and a loop over the raw line replace the same positions by the same rules."""
     line = [with_calls_only(message) for message in line]
