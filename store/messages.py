@@ -112,9 +112,15 @@ def utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Tell whether an integer column holds this value exactly: a whole number of at most 64 bits, no bool."""
     return type(value) is int and -_INTEGER_LIMIT <= value < _INTEGER_LIMIT
+
+
+def milliseconds(value: object) -> int | None:
+    """Return the moment that any number tells, floored (A0.9), None where an integer column cannot hold it."""
+    whole = math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
+    return whole if is_integer(whole) else None
 
 
 def prepare(message: object, index: int = 0) -> Prepared:
@@ -132,7 +138,9 @@ def prepare(message: object, index: int = 0) -> Prepared:
     calls = _split_usual_calls(rest)
     name, status = _split_text(rest, "name"), _split_text(rest, "messageStatus")
     tool_call_id = _split_text(rest, "tool_call_id")
-    created_at = rest.pop("timestamp") if is_integer(rest.get("timestamp")) else None
+    created_at = milliseconds(rest.get("timestamp"))
+    if is_integer(rest.get("timestamp")):
+        del rest["timestamp"]
     _check(rest, index)
     message_id = _split_id(rest) if "id" in rest else None
     content_form, content = _split_value(rest, "content")

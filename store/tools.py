@@ -8,7 +8,6 @@ nothing is raised. Nothing here knows databases, sessions, policies or clocks.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +15,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeGuard
 
 from . import tool_kinds
-from .messages import content_text, utf8_size
+from .messages import content_text, milliseconds, utf8_size
 from .paths import UNSTORABLE, normalise_path
 from .tool_kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, FILE_WORDS, FOLDER_WORDS, LINE_WORDS
 
@@ -84,7 +83,7 @@ def result_facts(message: Mapping[str, Any], text_size: int | None = None) -> Fa
     if status is None and fields.get("status") == "error":
         status = "error"
     return Facts(
-        _milliseconds(message.get("timestamp")),
+        milliseconds(message.get("timestamp")),
         status if _is_text(status) else None,
         exit_code_field(fields) if fields else exit_said(bare)[0],
         int(isinstance(stderr, str | list)),
@@ -153,10 +152,6 @@ def _json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _milliseconds(value: object) -> int | None:
-    return _integer(math.floor(value) if isinstance(value, float) and math.isfinite(value) else value)
 
 
 def _integer(value: object) -> int | None:

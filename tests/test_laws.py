@@ -347,6 +347,10 @@ def replaced(store: Store, session_id: str, policy: Policy, **options: Any) -> d
         min_saving=10,
     ),
 )
+@example(
+    [*Agent(14827).run(), *Agent(702).run()],
+    Policy(terminal_keep=0, tool_kinds={"mystery": "terminal"}, judge_at="turn"),
+)
 def test_the_rules_are_those_of_the_specification(store: Store, line: list[Message], policy: Policy) -> None:
     """SQL over the narrow tables and a loop over the raw line replace the same positions by the same rules."""
     line = [with_calls_only(message) for message in line]
