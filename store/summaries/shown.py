@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from ..messages import Message
@@ -134,12 +134,16 @@ def _taken(
             break
         taken.append(message)
         pieces.append(_pieces(message))
-        sizes.append(sizes[-1] + sum(map(_length, pieces[-1], repeat(limits))))
+        sizes.append(sizes[-1] + _size(pieces[-1], limits))
     return taken, pieces, sizes
 
 
-def _length(piece: _Piece, limits: TranscriptLimits) -> int:
-    return len(piece.before) + min(len(piece.text), _limit(piece, limits)) + len(piece.after)
+def _size(pieces: list[_Piece], limits: TranscriptLimits) -> int:
+    size = 0
+    for before, text, after, is_result in pieces:
+        limit = limits.result if is_result else limits.text
+        size += len(before) + len(after) + (min(limit, len(text)))
+    return size
 
 
 def _sizer(pieces: list[list[_Piece]]) -> Callable[[TranscriptLimits], int]:
