@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -281,12 +282,18 @@ def test_nonsense_is_an_error_in_one_line(path: Path, mistake: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def exploded(path: Path) -> dict[str, StoreError | QueryResult]:
+def bombed(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the store: opened for writing, it would take away the files beside it that other tests look at."""
+    return Path(shutil.copy(path, tmp_path_factory.mktemp("bombed")))
+
+
+@pytest.fixture(scope="module")
+def exploded(bombed: Path) -> dict[str, StoreError | QueryResult]:
     """What became of each bomb, a few at a time."""
 
     def explode(sql: str) -> StoreError | QueryResult:
         try:
-            return query(path, sql, timeout=0.1, limit=10)
+            return query(bombed, sql, timeout=0.1, limit=10)
         except StoreError as error:
             return error
 
@@ -300,9 +307,9 @@ def test_bombs_are_stopped(exploded: dict[str, StoreError | QueryResult], bomb: 
     assert isinstance(exploded[bomb], QueryRefused), exploded[bomb]
 
 
-def test_bombs_change_nothing(path: Path, exploded: dict[str, StoreError | QueryResult]) -> None:
+def test_bombs_change_nothing(bombed: Path, exploded: dict[str, StoreError | QueryResult]) -> None:
     """After all of them the store is what it was."""
-    with Store(path) as store:
+    with Store(bombed) as store:
         assert store.verify() == []
     assert exploded
 
