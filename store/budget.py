@@ -181,20 +181,20 @@ def check(
     window = _checked("max_tokens", policy.context_window if max_tokens is None else max_tokens) or 0
     policy = policy.model_copy(update={"context_window": window})
     cost = budget(connection, pointer, policy, given(now), user_input)
-    usage = _usage(connection, pointer, cost) if last_usage is None else _checked("last_usage", last_usage)
+    usage = _usage(connection, cost) if last_usage is None else _checked("last_usage", last_usage)
     total = cost.tokens + cost.added
     used = max(total, 0 if usage is None else usage + s4_tokens(user_input))
     overflow = reaches(used, policy.overflow_ratio or 1.0, window)
     why = triggered(policy, messages=cost.messages, tokens=used, window=window)
     if why is None:
         return Check(overflow, False, total, 0, "below every trigger of the policy")
-    held = holds_back(connection, pointer, policy, cost, window)
+    held = holds_back(connection, policy, cost, window)
     if held:
         return Check(overflow, False, total, 0, f"{why}; {held}", held)
     policy, planned = laddered(connection, policy, cost)
     if planned.nothing:
         return Check(overflow, False, total, 0, f"{why}; nothing to compact: {planned.nothing}")
-    vain = tried_in_vain(connection, pointer, policy, cost, planned)
+    vain = tried_in_vain(connection, policy, cost, planned)
     if vain:
         return Check(overflow, False, total, 0, f"{why}; {vain}", vain)
     viewed = as_viewed(connection, policy, cost, planned)
@@ -229,41 +229,41 @@ def reaches(tokens: int, ratio: float | None, window: int) -> bool:
     return ratio is not None and window > 0 and tokens >= Fraction(str(ratio)) * window
 
 
-def holds_back(
-    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, window: int
-) -> CompactionError | None:
+def holds_back(connection: Connection, policy: Policy, cost: Budget, window: int) -> CompactionError | None:
     """Return why nothing is tried now though a trigger fires: too many failures or too little success in this turn.
 
     Of those applied the last ones in a row count that did not get below the trigger, with what is to come added
     (A3.4); one that did begins anew.
     """
-    since = _tried(connection, pointer, cost)
-    failed = _backed_off(pointer, policy, since)
+    failed = backs_off(connection, policy, cost)
     if failed:
         return failed
-    applied = [record for record in since if record.outcome == "applied"]
+    applied = [record for record in _tried(connection, cost) if record.outcome == "applied"]
     vain = len(list(takewhile(lambda record: _stayed_above(record, policy, window, cost.added), reversed(applied))))
     if vain >= policy.max_iterations:
         problem = f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
-        return MaxCompactionReachedError(problem, session_id=pointer.session_id, can_retry=True)
+        return MaxCompactionReachedError(problem, session_id=cost.pointer.session_id, can_retry=True)
     return None
 
 
 def backs_off(connection: Connection, policy: Policy, cost: Budget) -> CompactionError | None:
     """Return that too many attempts failed in this turn for another one; None where they did not."""
-    return _backed_off(cost.pointer, policy, _tried(connection, cost.pointer, cost))
+    tried = _tried(connection, cost)
+    failures = len(list(takewhile(lambda record: _failed(record, policy), reversed(tried))))
+    if failures < policy.back_off_after:
+        return None
+    problem = f"{policy.back_off_after} attempts failed in this turn, waiting for the next one"
+    return CompactionError(problem, session_id=cost.pointer.session_id, can_retry=True)
 
 
-def tried_in_vain(
-    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, planned: Plan
-) -> CompactionError | None:
+def tried_in_vain(connection: Connection, policy: Policy, cost: Budget, planned: Plan) -> CompactionError | None:
     """Return why a plan is not tried: in this turn what came of it by this policy was rejected for its size."""
     same = [record for record in cost.known if _was_rejected(record, policy, planned)]
-    if not same or same[-1].head < _turn_began(connection, pointer, cost):
+    if not same or same[-1].head < _turn_began(connection, cost):
         return None
     what = f"compaction {same[-1].compaction}, which was rejected for its size"
     problem = f"no more could be hidden than by {what}; waiting for more messages or the next turn"
-    return CompactionError(problem, session_id=pointer.session_id, can_retry=True)
+    return CompactionError(problem, session_id=cost.pointer.session_id, can_retry=True)
 
 
 def told(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
@@ -300,24 +300,16 @@ def savings(policy: Policy, planned: Plan) -> int:
     return max(0, planned.tokens_hidden - min(planned.tokens_hidden // 4, estimate("x" * min(longest, 100_000))))
 
 
-def _turn_began(connection: Connection, pointer: Pointer, cost: Budget) -> int:
+def _turn_began(connection: Connection, cost: Budget) -> int:
     """Return from where on a line's records are of the turn of the next request."""
-    return pointer.head if cost.turn_over else turn_start(connection, pointer, pointer.head)
+    return cost.pointer.head if cost.turn_over else turn_start(connection, cost.pointer, cost.pointer.head)
 
 
-def _tried(connection: Connection, pointer: Pointer, cost: Budget) -> list[Record]:
+def _tried(connection: Connection, cost: Budget) -> list[Record]:
     """Return the attempts of the turn of the next request that have ended."""
     tries = [record for record in cost.known if record.kind == "summary" and record.outcome != "running"]
-    began = _turn_began(connection, pointer, cost) if tries else 0
+    began = _turn_began(connection, cost) if tries else 0
     return [record for record in tries if record.head >= began]
-
-
-def _backed_off(pointer: Pointer, policy: Policy, since: list[Record]) -> CompactionError | None:
-    failures = len(list(takewhile(lambda record: _failed(record, policy), reversed(since))))
-    if failures < policy.back_off_after:
-        return None
-    problem = f"{policy.back_off_after} attempts failed in this turn, waiting for the next one"
-    return CompactionError(problem, session_id=pointer.session_id, can_retry=True)
 
 
 def _failed(record: Record, policy: Policy) -> bool:
@@ -346,12 +338,12 @@ def _checked(name: str, tokens: int | None) -> int | None:
     return tokens
 
 
-def _usage(connection: Connection, pointer: Pointer, cost: Budget) -> int | None:
+def _usage(connection: Connection, cost: Budget) -> int | None:
     """Return the tokens of the last request, None where it was made before the view last changed (A4.8).
 
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
-    usage = last_usage(connection, pointer, pointer.head)
+    usage = last_usage(connection, cost.pointer, cost.pointer.head)
     changes = [(record.head, record.created_at) for record in cost.known if record.outcome == "applied"]
     if usage is None or max(changes, default=(0, -NEVER)) >= (usage.seq, usage.at):
         return None

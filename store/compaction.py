@@ -73,13 +73,11 @@ def prepare(
     if todo.nothing:
         return _nothing(pointer, policy, cost, todo.nothing, moment)
     with paused(todo.messages):
-        sought, messages, transcript = todo.last, None, ""
-        if not whole:
-            todo, messages, shown = hidden(connection, pointer, policy, cost, todo)
-            if shown is None:
-                too_long = "its first messages are longer than a transcript may be"
-                return _nothing(pointer, policy, cost, too_long, moment)
-            transcript = shown
+        sought = todo.last
+        todo, messages, transcript = (todo, None, "") if whole else hidden(connection, policy, cost, todo)
+        if transcript is None:
+            too_long = "its first messages are longer than a transcript may be"
+            return _nothing(pointer, policy, cost, too_long, moment)
         previous = folded(policy, cost.shown.summaries)
         source = sources(connection, pointer, todo.first, todo.last, todo.pinned)
         return Job(

@@ -19,13 +19,12 @@ READ_AT_ONCE = 500
 """Messages that are read in one go: a transcript may have no room for more, and memory need not."""
 
 
-def hidden(
-    connection: Connection, pointer: Pointer, policy: Policy, cost: Budget, todo: Plan
-) -> tuple[Plan, list[Message], str | None]:
+def hidden(connection: Connection, policy: Policy, cost: Budget, todo: Plan) -> tuple[Plan, list[Message], str | None]:
     """Return a plan of which a transcript shows all messages, these, and the transcript: the cut moves back (A2.7).
 
     The transcript is None where none shows all.
     """
+    pointer = cost.pointer
     read: list[StoredMessage] = []
     fitted = _fitted(connection, pointer, policy, todo, read)
     for boundary in (policy.boundary, "group"):

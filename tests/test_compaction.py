@@ -13,7 +13,7 @@ import pytest
 from conversations import NOW
 
 from benchmarks.refusals import refusals
-from store import AsyncStore, Policy, Store, StoredMessage, compactions, fitting
+from store import AsyncStore, Policy, Store, StoredMessage, budget, compactions, fitting
 from store.compacting import HiddenMessages
 from store.errors import CompactionError, InvalidPolicy, InvalidValue, StoreBusy, StoreError
 from store.history import read as stored
@@ -1233,3 +1233,27 @@ def test_messages_that_cannot_be_read_are_no_failure_of_a_summary(url: str) -> N
         assert [each.outcome for each in store.compactions(session_id)] == ["failed"]
         store.busy = False
         assert store.compact(session_id, policy).outcome == "applied"
+
+
+@pytest.mark.parametrize(("said", "found"), [(0, 1), (2, 2)])
+def test_what_a_view_costs_is_found_again_only_where_it_changed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, said: int, found: int
+) -> None:
+    """What was appended while the summary was written counts in the record; else nothing is looked at twice."""
+    session_id = begun(store, chat(20))
+    before = store.check(session_id, Policy()).tokens
+    looked: list[int] = []
+    tokens = budget.view_tokens
+
+    def noting(*given: Any, **options: Any) -> int:
+        looked.append(tokens(*given, **options))
+        return looked[-1]
+
+    def summarizer(_: SummaryRequest) -> str:
+        store.append(session_id, chat(said, 100))
+        return "short"
+
+    monkeypatch.setattr(budget, "view_tokens", noting)
+    made = store.compact(session_id, Policy(keep_messages=2), summarizer)
+    assert (made.outcome, len(looked), made.tokens_before) == ("applied", found, looked[-1])
+    assert (made.messages_before, looked[-1] > before) == (20 + said, said > 0)
