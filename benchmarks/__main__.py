@@ -36,14 +36,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--sizes", type=_numbers, help="messages in the session, such as 1000,10000")
+    parser.add_argument(
+        "--sizes", type=_numbers, help="messages in the session, such as 1000,10000"
+    )
     parser.add_argument("--measures", type=_names, help=f"some of {','.join(MEASURES)}")
-    parser.add_argument("--repeat", type=int, help="rounds of each measure; default: as many as fit in a few seconds")
-    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: under a minute")
-    parser.add_argument("--million", action="store_true", help="also append to a session of a million messages")
-    parser.add_argument("--writers", type=int, help="processes that append at once; default 16, with --quick 4")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        help="rounds of each measure; default: as many as fit in a few seconds",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, few rounds: under a minute"
+    )
+    parser.add_argument(
+        "--million", action="store_true", help="also append to a session of a million messages"
+    )
+    parser.add_argument(
+        "--writers", type=int, help="processes that append at once; default 16, with --quick 4"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="a folder on the disk to measure on")
+    parser.add_argument(
+        "--folder", type=Path, default=Path.cwd(), help="a folder on the disk to measure on"
+    )
     return parser.parse_args(arguments)
 
 
@@ -83,8 +97,12 @@ def _wanted(options: argparse.Namespace, size: int, *, first: bool) -> list[str]
 
 def _extent(options: argparse.Namespace) -> Extent:
     if options.quick:
-        return Extent(Pace(0.4, options.repeat), sessions=1_000, writers=options.writers or 4, appends=50)
-    return Extent(Pace(2.0, options.repeat), sessions=10_000, writers=options.writers or 16, appends=400)
+        return Extent(
+            Pace(0.4, options.repeat), sessions=1_000, writers=options.writers or 4, appends=50
+        )
+    return Extent(
+        Pace(2.0, options.repeat), sessions=10_000, writers=options.writers or 16, appends=400
+    )
 
 
 def _line(result: Result) -> str:

@@ -1,6 +1,9 @@
-"""What needs a process of its own: imports, cold opening, peak memory, writers. Each task prints one line of JSON.
+"""What needs a process of its own: imports, cold opening, peak memory, writers.
 
-``python -m benchmarks.alone TASK ARGUMENT…``; imports nothing at the top that a task might want to time.
+Each task prints one line of JSON.
+
+``python -m benchmarks.alone TASK ARGUMENT…``; imports nothing at the top that a task might want to
+time.
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ def run(*arguments: object) -> dict[str, Any]:
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    """Start a task in a new process, which keeps the bytecode of what it imports, as an installed package has it."""
+    """Start a task in a new process.
+
+    It keeps the bytecode of what it imports, as an installed package has it.
+    """
     command = [sys.executable, "-m", "benchmarks.alone", *map(str, arguments)]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.Popen(
@@ -148,7 +154,8 @@ def _write(append: Any, worker: str, count: int) -> dict[str, Any]:
 
 
 TASKS = {
-    task.__name__: task for task in (import_module, open_ours, open_raw, pages_ours, pages_raw, write_ours, write_raw)
+    task.__name__: task
+    for task in (import_module, open_ours, open_raw, pages_ours, pages_raw, write_ours, write_raw)
 }
 
 if __name__ == "__main__":

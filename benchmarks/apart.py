@@ -17,9 +17,14 @@ def cold(stage: Stage) -> Found:
     """Import, open and read in new processes; nothing slow may be imported on the way."""
     alone.run("import_module", "store")  # writes the bytecode that is missing
     rounds = range(stage.pace.repeat or ROUNDS)
-    imported = [[alone.run("import_module", name) for name in ("store", "sqlalchemy")] for _ in rounds]
+    imported = [
+        [alone.run("import_module", name) for name in ("store", "sqlalchemy")] for _ in rounds
+    ]
     yield "import store", _pair(imported)
-    opened = [[alone.run(f"open_{side}", path, SESSION) for side, path in stage.paths.items()] for _ in rounds]
+    opened = [
+        [alone.run(f"open_{side}", path, SESSION) for side, path in stage.paths.items()]
+        for _ in rounds
+    ]
     yield "open + newest 20, cold", _pair(opened)
     yield "cold: slow libraries", float(len(opened[0][0]["slow"]))
 
@@ -34,22 +39,39 @@ def _median(side: tuple[dict[str, Any], ...]) -> Times:
 
 
 def writers(stage: Stage) -> Found:
-    """Append from many processes at once to one session; nothing may be refused, lost, doubled or reordered."""
+    """Append from many processes at once to one session.
+
+    Nothing may be refused, lost, doubled or reordered.
+    """
     stage.create("crowd")
     ours, raw = (_write(stage, f"write_{side}", path) for side, path in stage.paths.items())
     yield "writers: slowest", Pair(Times(ours["wall"], ours["cpu"]), Times(raw["wall"], raw["cpu"]))
-    yield "writers: worst wait", Pair(Times(ours["worst"], ours["worst"]), Times(raw["worst"], raw["worst"]))
+    yield (
+        "writers: worst wait",
+        Pair(Times(ours["worst"], ours["worst"]), Times(raw["worst"], raw["worst"])),
+    )
     yield "writers: errors", ours["errors"]
     yield "writers: lost or out of order", float(_wrong(stage))
 
 
 def _write(stage: Stage, task: str, path: object) -> dict[str, float]:
-    """Let many processes append at once; return the sum of their errors and CPU times, the worst of the rest."""
+    """Let many processes append at once.
+
+    Return the sum of their errors and CPU times, the worst of the rest.
+    """
     done = alone.together(
-        [alone.start(task, path, "crowd", f"w{worker}", stage.extent.appends) for worker in range(stage.extent.writers)]
+        [
+            alone.start(task, path, "crowd", f"w{worker}", stage.extent.appends)
+            for worker in range(stage.extent.writers)
+        ]
     )
-    figures = {name: [float(each[name]) for each in done] for name in ("wall", "cpu", "errors", "worst")}
-    return {name: (sum if name in ("cpu", "errors") else max)(values) for name, values in figures.items()}
+    figures = {
+        name: [float(each[name]) for each in done] for name in ("wall", "cpu", "errors", "worst")
+    }
+    return {
+        name: (sum if name in ("cpu", "errors") else max)(values)
+        for name, values in figures.items()
+    }
 
 
 def _wrong(stage: Stage) -> int:
@@ -61,5 +83,7 @@ def _wrong(stage: Stage) -> int:
     wrong = 0
     for worker in range(stage.extent.writers):
         found = [number for name, number in said if name == f"w{worker}"]
-        wrong += max(len(expected) - len(found), sum(a != b for a, b in zip(found, expected, strict=False)))
+        wrong += max(
+            len(expected) - len(found), sum(a != b for a, b in zip(found, expected, strict=False))
+        )
     return wrong

@@ -9,7 +9,10 @@ from .stage import SESSION, Stage, equal
 from .timing import interleaved
 
 PROMPT = "You are a careful engineer. " * 200
-TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("Read", "Bash", "Edit")]
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {}}}
+    for name in ("Read", "Bash", "Edit")
+]
 TURNS = Policy.named("turns")
 
 

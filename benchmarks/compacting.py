@@ -1,4 +1,7 @@
-"""Measures of compactions: the check of a budget, a compaction, the extractive summary, the view behind one."""
+"""Measures of compactions.
+
+The check of a budget, a compaction, the extractive summary, the view behind one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from store import Policy, SummaryRequest
-from store.compacting import HiddenMessages
+from store.compaction.summarise import HiddenMessages
 from store.summaries import extractive
 from store.tokens import estimate
 
@@ -19,32 +22,45 @@ from .timing import interleaved
 from .workload import ROOT, conversation
 
 KEPT = 200
-POLICY = Policy(keep_messages=KEPT, boundary="group", trigger_tokens=10**12, transcript_max_chars=2**31)
-RESULTS = """SELECT tree_id, branch, seq, at, (11 * size - length + 39) / 40 AS tokens, paths_complete, tool_name,
-    error_prefix = 1 OR tool_name = 'terminal-execute' AND (has_stderr = 1 OR coalesce(exit_code, 0) <> 0) AS is_error
+POLICY = Policy(
+    keep_messages=KEPT, boundary="group", trigger_tokens=10**12, transcript_max_chars=2**31
+)
+RESULTS = """SELECT tree_id, branch, seq, at, (11 * size - length + 39) / 40 AS tokens,
+    paths_complete, tool_name,
+    error_prefix = 1
+        OR tool_name = 'terminal-execute' AND (has_stderr = 1 OR coalesce(exit_code, 0) <> 0)
+        AS is_error
 FROM tool_results
-WHERE tree_id = (SELECT tree_id FROM session_ids WHERE id = :id) AND branch = 1 AND seq BETWEEN 1 AND :last"""
+WHERE tree_id = (SELECT tree_id FROM session_ids WHERE id = :id)
+    AND branch = 1 AND seq BETWEEN 1 AND :last"""
 BARE = (
-    """SELECT sum(tokens) FROM message_facts
-    WHERE tree_id = (SELECT tree_id FROM session_ids WHERE id = :id) AND branch = 1 AND seq BETWEEN 1 AND :last""",
-    f"""WITH results AS ({RESULTS})
-    SELECT -coalesce(sum(tokens - :terminal), 0) FROM results
-    WHERE tool_name = 'terminal-execute' AND NOT is_error AND at < :old_before
-    AND (at, seq) <= (SELECT at, seq FROM results WHERE NOT is_error ORDER BY at DESC, seq DESC LIMIT 1 OFFSET 5)""",
+    """SELECT sum(tokens) FROM message_facts WHERE tree_id = (SELECT tree_id FROM session_ids WHERE
+    id = :id) AND branch = 1 AND seq BETWEEN 1 AND :last""",
+    f"""WITH results AS ({RESULTS}) SELECT -coalesce(sum(tokens - :terminal), 0) FROM results WHERE
+    tool_name = 'terminal-execute' AND NOT is_error AND at < :old_before AND (at, seq) <= (SELECT
+    at, seq FROM results WHERE NOT is_error ORDER BY at DESC, seq DESC LIMIT 1 OFFSET 5)""",
     f"""WITH results AS ({RESULTS}), reads AS (
-        SELECT r.seq, tokens, paths_complete, row_number() OVER (PARTITION BY path ORDER BY at DESC, r.seq DESC) AS nth
+        SELECT r.seq, tokens, paths_complete,
+            row_number() OVER (PARTITION BY path ORDER BY at DESC, r.seq DESC) AS nth
         FROM results AS r LEFT JOIN tool_result_paths USING (tree_id, branch, seq)
         WHERE tool_name = 'filesystem-read' AND NOT is_error
     ), files AS (
-        SELECT max(tokens) AS tokens FROM reads GROUP BY seq HAVING min(nth) > 5 AND max(paths_complete) = 1
+        SELECT max(tokens) AS tokens FROM reads GROUP BY seq
+        HAVING min(nth) > 5 AND max(paths_complete) = 1
     )
     SELECT -coalesce(sum(tokens - :file_read), 0) FROM files""",
 )
-"""What a view costs, by hand: all messages, less what the terminal rule saves, less what the file-read rule saves."""
+"""What a view costs, by hand.
+
+All messages, less what the terminal rule saves, less what the file-read rule saves.
+"""
 
 
 def check(stage: Stage) -> Found:
-    """Ask whether the session should be compacted, the savings of all rules counted in, against the same by hand."""
+    """Ask whether the session should be compacted, against the same by hand.
+
+    The savings of all rules are counted in.
+    """
     store, now = stage.normal, stage.now
     values = {
         "id": SESSION,
@@ -68,14 +84,17 @@ def check(stage: Stage) -> Found:
 
 
 def compact(stage: Stage) -> Found:
-    """Compact a fork of the session, and make the extractive summary by itself, which reads all that will be hidden.
+    """Compact a fork of the session, and make the extractive summary by itself.
 
-    A model is shown a transcript, which has room for less; here its answer is there at once.
+    The summary reads all that will be hidden. A model is shown a transcript, which has room for
+    less; here its answer is there at once.
     """
     store, now = stage.normal, stage.now
     plan = store.plan_compaction(SESSION, POLICY, now=now)
     messages = HiddenMessages(plan, partial(store.messages, SESSION))
-    request = SummaryRequest(messages, None, "", "", POLICY.summary_max_chars, plan.first, plan.last)
+    request = SummaryRequest(
+        messages, None, "", "", POLICY.summary_max_chars, plan.first, plan.last
+    )
     whole = interleaved(
         lambda fork: store.compact(fork, POLICY, now=now),
         lambda _: extractive(request),
@@ -96,7 +115,10 @@ def compact(stage: Stage) -> Found:
 
 
 def view(stage: Stage) -> Found:
-    """Compute the view behind a compaction: a summary and the newest messages, against the same by hand."""
+    """Compute the view behind a compaction.
+
+    A summary and the newest messages, against the same by hand.
+    """
     store, raw, now = stage.normal, stage.raw_normal, stage.now
     fork = store.fork(SESSION).id
     made = store.compact(fork, POLICY, lambda _: "What was said before.", now=now)
@@ -106,11 +128,17 @@ def view(stage: Stage) -> Found:
         return [made.summary, *rivals.view(raw.messages(SESSION, first, stage.size), now, ROOT)]
 
     equal(store.view(fork, POLICY, now=now).messages[-50:], by_hand(None)[-50:])
-    yield "view behind a compaction", interleaved(lambda _: store.view(fork, POLICY, now=now), by_hand, stage.pace)
+    yield (
+        "view behind a compaction",
+        interleaved(lambda _: store.view(fork, POLICY, now=now), by_hand, stage.pace),
+    )
 
 
 def hidden(stage: Stage, session: str, length: int) -> Found:
-    """Compute the view behind a session's messages, against one behind a thousand; both keep the same newest ones."""
+    """Compute the view behind a session's messages, against one behind a thousand.
+
+    Both keep the same newest ones.
+    """
     store, now = stage.normal, stage.now
     store.create_session("a thousand")
     store.append("a thousand", list(conversation(1_000, small=True)))
@@ -119,7 +147,10 @@ def hidden(stage: Stage, session: str, length: int) -> Found:
             store.append(each, batch)
         store.record_usage(each, input=1, output=1)
         _hide(stage, each, messages)
-    views = [[entry.message for entry in store.view(each, now=now).entries] for each in (session, "a thousand")]
+    views = [
+        [entry.message for entry in store.view(each, now=now).entries]
+        for each in (session, "a thousand")
+    ]
     equal(*(view[-KEPT:] for view in views))
     yield (
         "view behind: a million against 1,000",
@@ -133,6 +164,10 @@ def hidden(stage: Stage, session: str, length: int) -> Found:
 
 def _hide(stage: Stage, session: str, messages: int) -> None:
     """Compact a session in ten steps, until the newest messages are left."""
-    step = Policy.named("raw", keep_messages=KEPT, window_messages=messages // 10, transcript_max_chars=2**31)
-    while stage.normal.compact(session, step, lambda _: "What was said before.").outcome == "applied":
+    step = Policy.named(
+        "raw", keep_messages=KEPT, window_messages=messages // 10, transcript_max_chars=2**31
+    )
+    while (
+        stage.normal.compact(session, step, lambda _: "What was said before.").outcome == "applied"
+    ):
         pass

@@ -1,7 +1,10 @@
-"""What must be told of hidden messages: files, commands and errors, found in the raw messages without the store.
+"""What must be told of hidden messages.
 
-The same rules in other words, so that neither side's mistake hides the other's: names of tools and arguments are those
-of the recorded transcripts, paths are Python's, the text of a view is read as a person reads it.
+Files, commands and errors, found in the raw messages without the store.
+
+The same rules in other words, so that neither side's mistake hides the other's: names of tools and
+arguments are those of the recorded transcripts, paths are Python's, the text of a view is read as a
+person reads it.
 """
 
 from __future__ import annotations
@@ -26,7 +29,18 @@ PATCH = "*** Begin Patch"
 HEADINGS = {"Files touched:": "file", "Commands run:": "command", "Errors met:": "error"}
 """The headings in a view under which each kind of fact stands."""
 
-SAYS_ERROR = ("error", "fail", "exception", "traceback", "fatal", "panic", "denied", "abort", "no such", "not found")
+SAYS_ERROR = (
+    "error",
+    "fail",
+    "exception",
+    "traceback",
+    "fatal",
+    "panic",
+    "denied",
+    "abort",
+    "no such",
+    "not found",
+)
 """What a line says, in whatever case, that tells of an error."""
 ERROR_START = 200
 """Code points of an error that are to be told."""
@@ -36,11 +50,16 @@ NOTE = 130
 """Code points set aside for headings and for what is said of what is left out."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_EXIT = re.compile(r"\A(?:Error: )?Exit code:? (-?\d+)\b|^Process exited with code (-?\d+)$", re.MULTILINE)
+_EXIT = re.compile(
+    r"\A(?:Error: )?Exit code:? (-?\d+)\b|^Process exited with code (-?\d+)$", re.MULTILINE
+)
 
 
 class Fact(NamedTuple):
-    """A ``file`` touched, a ``command`` run or an ``error`` met; ``exit_code`` where a command's result tells it."""
+    """A ``file`` touched, a ``command`` run or an ``error`` met.
+
+    ``exit_code`` where a command's result tells it.
+    """
 
     kind: str
     text: str
@@ -57,7 +76,10 @@ def facts(messages: Iterable[Message], root: str | None) -> list[Fact]:
 
 
 def due(known: Sequence[Fact], budget: int) -> list[Fact]:
-    """Return the facts that a budget of code points surely has room for: the newest of each kind, round by round."""
+    """Return the facts that a budget of code points surely has room for.
+
+    The newest of each kind, round by round.
+    """
     rounds: list[list[Fact]] = []
     ranks = {kind: count() for kind in HEADINGS.values()}
     for fact in reversed(known):
@@ -75,7 +97,10 @@ def due(known: Sequence[Fact], budget: int) -> list[Fact]:
 
 
 def told(texts: Iterable[str]) -> list[tuple[str, str]]:
-    """Return what the summaries of a view tell: each item under one of the headings, with its kind, in one line."""
+    """Return what the summaries of a view tell.
+
+    Each item under one of the headings, with its kind, in one line.
+    """
     items: list[tuple[str, str]] = []
     for text in texts:
         kind = None
@@ -92,7 +117,10 @@ def told(texts: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def is_told(fact: Fact, items: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a fact is among what a view tells: a path whole, a command with its exit code, an error's start."""
+    """Tell whether a fact is among what a view tells.
+
+    A path whole, a command with its exit code, an error's start.
+    """
     text = _plain(fact.text)
     same_kind = (item for kind, item in items if kind == fact.kind)
     if fact.kind == "file":
@@ -107,15 +135,22 @@ def _met(messages: Iterable[Message], root: str | None) -> Iterator[Fact]:
     for message in messages:
         for call in message.get("tool_calls") or ():
             function = call.get("function", call)
-            waiting[str(call.get("id"))] = function.get("name", ""), _object(function.get("arguments"))
+            waiting[str(call.get("id"))] = (
+                function.get("name", ""),
+                _object(function.get("arguments")),
+            )
         if message.get("role") == "tool":
-            yield from _of_result(message, *waiting.pop(str(message.get("tool_call_id")), ("", {})), root)
+            yield from _of_result(
+                message, *waiting.pop(str(message.get("tool_call_id")), ("", {})), root
+            )
 
 
 def _of_result(message: Message, name: str, arguments: Message, root: str | None) -> Iterator[Fact]:
     text = _text(message.get("content")).strip()
     exit_code = _exit_code(text) if name in COMMANDS else None
-    yield from (Fact("file", path) for path in sorted(_path(each, root) for each in _paths(arguments)))
+    yield from (
+        Fact("file", path) for path in sorted(_path(each, root) for each in _paths(arguments))
+    )
     command = arguments.get(COMMANDS.get(name, ""))
     if isinstance(command, str) and command.strip():
         yield Fact("command", command.strip(), exit_code)
@@ -125,42 +160,66 @@ def _of_result(message: Message, name: str, arguments: Message, root: str | None
 
 
 def _error(text: str) -> str:
-    """Return what is to be told of an error: all of a short one, else the first line that says it and the last.
+    """Return what is to be told of an error.
 
-    Of JSON it is looked for where it has its place; the words of a program before an output are none of it.
+    All of a short one, else the first line that says it and the last.
+
+    Of JSON it is looked for where it has its place; the words of a program before an output are
+    none of it.
     """
     ends, text = _reason(text)
-    if text.startswith(("Command: ", "Chunk ID: ", "Exit code: ", "Wall time: ")) and "\nOutput:\n" in text:
+    if (
+        text.startswith(("Command: ", "Chunk ID: ", "Exit code: ", "Wall time: "))
+        and "\nOutput:\n" in text
+    ):
         text = text.split("\nOutput:\n", 1)[1].strip() or text
     elif re.match(r"(Error: )?Exit code -?\d+\n", text):
         text = text.split("\n", 1)[1].strip()
-    lines = [line.strip() for line in text.split("\n") if any(word in line.lower() for word in SAYS_ERROR)]
-    lines = [line for line in dict.fromkeys(lines) if line.rstrip(":") != "Traceback (most recent call last)"]
+    lines = [
+        line.strip()
+        for line in text.split("\n")
+        if any(word in line.lower() for word in SAYS_ERROR)
+    ]
+    lines = [
+        line
+        for line in dict.fromkeys(lines)
+        if line.rstrip(":") != "Traceback (most recent call last)"
+    ]
     if len(text) <= ERROR_START or not lines:
         return text[-ERROR_START:] if ends else text[:ERROR_START]
     if len(lines) == 1:
         return lines[0][:ERROR_START]
     told = [lines[0][: ERROR_START // 2]]
-    fits = [count for count in range(len(lines)) if len("\n".join(told + lines[len(lines) - count :])) <= ERROR_START]
+    fits = [
+        count
+        for count in range(len(lines))
+        if len("\n".join(told + lines[len(lines) - count :])) <= ERROR_START
+    ]
     return "\n".join(told + lines[len(lines) - fits[-1] :])
 
 
 def _reason(text: str) -> tuple[bool, str]:
-    """Return the text of a JSON result that says why it is an error, and whether its end says more."""
+    """Return the text of a JSON result that says why it is an error; whether its end says more."""
     fields = _object(text)
     error, data = fields.get("error"), fields.get("data")
     if isinstance(error, dict):
         return False, f"{error.get('code')}: {error.get('message')}"
     ran = data if isinstance(data, dict) else fields
     said = ((0, error), (1, ran.get("stderr")), (0, fields.get("message")), (1, ran.get("stdout")))
-    found = ((bool(ends), each.strip()) for ends, each in said if isinstance(each, str) and each.strip())
+    found = (
+        (bool(ends), each.strip()) for ends, each in said if isinstance(each, str) and each.strip()
+    )
     return next(found, (False, text))
 
 
 def _object(arguments: object) -> Message:
     """Return the arguments of a call by their names; a tool that takes no JSON is given a text."""
     try:
-        value = json.loads(arguments) if isinstance(arguments, str) and arguments.startswith("{") else arguments
+        value = (
+            json.loads(arguments)
+            if isinstance(arguments, str) and arguments.startswith("{")
+            else arguments
+        )
     except ValueError:
         value = arguments
     return value if isinstance(value, dict) else {"text": value}
@@ -168,13 +227,22 @@ def _object(arguments: object) -> Message:
 
 def _paths(arguments: Message) -> Iterator[str]:
     """Yield the files that arguments name, else those that a patch among them changes."""
-    named = [arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key]]
+    named = [
+        arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key]
+    ]
     patches = [text for text in arguments.values() if isinstance(text, str) and PATCH in text]
-    yield from named or (line.split(": ", 1)[1] for text in patches for line in text.splitlines() if _names_file(line))
+    yield from named or (
+        line.split(": ", 1)[1]
+        for text in patches
+        for line in text.splitlines()
+        if _names_file(line)
+    )
 
 
 def _names_file(line: str) -> bool:
-    return line.startswith(("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "))
+    return line.startswith(
+        ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+    )
 
 
 def _text(content: object) -> str:
@@ -203,6 +271,9 @@ def _plain(text: str) -> str:
 
 
 def _size(fact: Fact, budget: int) -> int:
-    """Return at most how many code points a fact takes: its text, what stands around it, and longer line ends."""
+    """Return at most how many code points a fact takes.
+
+    Its text, what stands around it, and longer line ends.
+    """
     text = fact.text if fact.kind == "file" else fact.text[: budget // 4]
     return len(text) + 2 * text.count("\n") + len("-  (file_edit)\n") + len(str(fact.exit_code))

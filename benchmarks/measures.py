@@ -12,14 +12,21 @@ from .timing import Pair
 
 
 class Target(NamedTuple):
-    """What a line may cost: ``by`` is ``wall`` or ``cpu`` (ratios), or ``ours`` (the figure itself, in its unit)."""
+    """What a line may cost.
+
+    ``by`` is ``wall`` or ``cpu`` (ratios), or ``ours`` (the figure itself, in its unit).
+    """
 
     by: str
     limit: float
     unit: str = "ms"
 
     def __str__(self) -> str:
-        return f"≤ {self.limit:g} {self.unit}" if self.by == "ours" else f"≤ {self.limit:g} × {self.by}"
+        return (
+            f"≤ {self.limit:g} {self.unit}"
+            if self.by == "ours"
+            else f"≤ {self.limit:g} × {self.by}"
+        )
 
 
 class Measure(NamedTuple):
@@ -54,7 +61,10 @@ MEASURES: dict[str, Measure] = {
         reading.pages,
         {"iterate in pages": Target("cpu", 1.25), "pages: peak memory": Target("ours", 64, "MiB")},
     ),
-    "newest": Measure(reading.newest, {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)}),
+    "newest": Measure(
+        reading.newest,
+        {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)},
+    ),
     "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
     "check": Measure(
         compacting.check,
@@ -74,7 +84,9 @@ MEASURES: dict[str, Measure] = {
         },
         largest=10_000,
     ),
-    "compacted": Measure(compacting.view, {"view behind a compaction": Target("cpu", 1.2)}, smallest=1_000),
+    "compacted": Measure(
+        compacting.view, {"view behind a compaction": Target("cpu", 1.2)}, smallest=1_000
+    ),
     "request": Measure(
         assembling.request,
         {
@@ -86,7 +98,10 @@ MEASURES: dict[str, Measure] = {
     ),
     "depth": Measure(
         reading.depth,
-        {f"depth 100 against 1: {name}": Target("cpu", 1.3) for name in ("load", "newest 20", "view")},
+        {
+            f"depth 100 against 1: {name}": Target("cpu", 1.3)
+            for name in ("load", "newest 20", "view")
+        },
         smallest=1_000,
         largest=10_000,
     ),
@@ -157,7 +172,9 @@ def results(name: str, stage: Stage) -> Iterator[Result]:
 
 def _result(line: str, size: int, target: Target, found: Pair | float) -> Result:
     if not isinstance(found, Pair):
-        return Result(line, size, target.unit, found, None, None, None, str(target), found <= target.limit)
+        return Result(
+            line, size, target.unit, found, None, None, None, str(target), found <= target.limit
+        )
     figure = {"wall": found.wall, "cpu": found.cpu, "ours": found.ours.wall}[target.by]
     return Result(
         line,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from store import Store
-from store import sessions as known_sessions
+from store.history import sessions as known_sessions
 
 from . import alone, rivals
 from .rivals import Raw
@@ -40,11 +40,18 @@ def load_all(stage: Stage) -> Found:
 
 
 def pages(stage: Stage) -> Found:
-    """Iterate the session in pages of 500; look at the memory that takes in a process of its own."""
+    """Iterate the session in pages of 500.
+
+    Look at the memory that takes in a process of its own.
+    """
     ours, raw = stage.normal.pages, stage.raw_normal.pages
     yield (
         "iterate in pages",
-        interleaved(lambda _: sum(map(len, ours(SESSION))), lambda _: sum(map(len, raw(SESSION))), stage.pace),
+        interleaved(
+            lambda _: sum(map(len, ours(SESSION))),
+            lambda _: sum(map(len, raw(SESSION))),
+            stage.pace,
+        ),
     )
     sides = [alone.run(f"pages_{side}", path, SESSION) for side, path in stage.paths.items()]
     for side in sides:
@@ -61,25 +68,37 @@ def newest(stage: Stage) -> Found:
         return store.messages(session, -20)
 
     equal([each.message for each in ours(SESSION)], raw.newest(SESSION, 20))
-    yield "newest 20", interleaved(lambda _: ours(SESSION), lambda _: raw.newest(SESSION, 20), stage.pace)
-    yield "newest 20: against 100", interleaved(lambda _: ours(SESSION), lambda _: ours(SMALL), stage.pace)
+    yield (
+        "newest 20",
+        interleaved(lambda _: ours(SESSION), lambda _: raw.newest(SESSION, 20), stage.pace),
+    )
+    yield (
+        "newest 20: against 100",
+        interleaved(lambda _: ours(SESSION), lambda _: ours(SMALL), stage.pace),
+    )
 
 
 def view(stage: Stage) -> Found:
-    """Compute the view of the whole session by all rules, against a load by hand and the rules in Python."""
+    """Compute the view of the whole session, against a load by hand and the rules in Python."""
     store, raw, now = stage.normal, stage.raw_normal, stage.now
 
     def by_hand(_: object) -> list[Any]:
         return rivals.view(raw.messages(SESSION), now, ROOT)
 
     equal(store.view(SESSION, now=now).messages, by_hand(None))
-    yield "view, all rules", interleaved(lambda _: store.view(SESSION, now=now), by_hand, stage.pace)
+    yield (
+        "view, all rules",
+        interleaved(lambda _: store.view(SESSION, now=now), by_hand, stage.pace),
+    )
 
 
 def depth(stage: Stage) -> Found:
     """Read a line of a hundred branches, against one of equal length in a single branch."""
     store, deep = stage.normal, _grow(stage)
-    equal([each[:2] for each in store.messages(deep)], [each[:2] for each in store.messages("shallow")])
+    equal(
+        [each[:2] for each in store.messages(deep)],
+        [each[:2] for each in store.messages("shallow")],
+    )
     reads: dict[str, Callable[[str], object]] = {
         "load": store.messages,
         "newest 20": lambda session: store.messages(session, -20),
@@ -90,7 +109,10 @@ def depth(stage: Stage) -> Found:
 
 
 def _grow(stage: Stage) -> str:
-    """Write the same messages to a session of one branch and to a chain of forks; return the last of the chain."""
+    """Write the same messages to a session of one branch and to a chain of forks.
+
+    Return the last of the chain.
+    """
     store, part, deep = stage.normal, max(1, stage.size // DEPTH), "deep-0"
     stage.create("shallow")
     stage.create(deep)
@@ -110,13 +132,21 @@ def list_sessions(stage: Stage) -> Found:
     many, metadata = stage.extent.sessions, {"model": "m-1", "mode": "agent"}
     raw = Raw(stage.folder / "many-raw.db", "NORMAL")
     raw.create_sessions(
-        (f"s{number}", f"session {number}", ROOT, json.dumps(metadata), number, number) for number in range(many)
+        (f"s{number}", f"session {number}", ROOT, json.dumps(metadata), number, number)
+        for number in range(many)
     )
     with Store(stage.folder / "many.db", durability="normal") as store:
         with store.database.writing() as connection:
             for number in range(many):
                 named = {"title": f"session {number}", "project_root": ROOT, "metadata": metadata}
                 known_sessions.create_session(connection, f"s{number}", **named, now=number)  # type: ignore[arg-type]
-        equal([each.id for each in store.sessions(limit=200)], [row[0] for row in raw.sessions(200)])
-        yield "list 200", interleaved(lambda _: store.sessions(limit=200), lambda _: raw.sessions(200), stage.pace)
+        equal(
+            [each.id for each in store.sessions(limit=200)], [row[0] for row in raw.sessions(200)]
+        )
+        yield (
+            "list 200",
+            interleaved(
+                lambda _: store.sessions(limit=200), lambda _: raw.sessions(200), stage.pace
+            ),
+        )
     raw.connection.close()

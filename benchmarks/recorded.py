@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,15 @@ from store.transcripts import Opened, Said, read, sniff
 
 Message = dict[str, Any]
 
+START = 1_600_000_000_000
+"""When a session begins whose messages tell no moment (ms)."""
+
 
 class Transcript(NamedTuple):
-    """A session of a recorded file: what it is called, where its files lie, what was said, by which kind of program."""
+    """A session of a recorded file.
+
+    What it is called, where its files lie, what was said, by which kind of program.
+    """
 
     name: str
     root: str | None
@@ -24,10 +30,12 @@ class Transcript(NamedTuple):
     kind: str = ""
 
 
-def largest(folder: Path, wanted: int, *, of_each_kind: bool = False) -> tuple[list[Transcript], int]:
-    """Return the sessions with the most characters below a folder, and how many files no parser reads.
+def largest(
+    folder: Path, wanted: int, *, of_each_kind: bool = False
+) -> tuple[list[Transcript], int]:
+    """Return the largest sessions below a folder, and how many files no parser reads.
 
-    So many of all, or of each kind of program.
+    The largest have the most characters: so many of all, or of each kind of program.
     """
     found: list[Transcript] = []
     unread = 0
@@ -36,25 +44,36 @@ def largest(folder: Path, wanted: int, *, of_each_kind: bool = False) -> tuple[l
             found += _sessions(path)
         except StoreError:
             unread += 1
-    found.sort(key=lambda each: (each.kind if of_each_kind else "", -len(json.dumps(each.messages))))
+    found.sort(
+        key=lambda each: (each.kind if of_each_kind else "", -len(json.dumps(each.messages)))
+    )
     kinds = groupby(found, key=lambda each: each.kind if of_each_kind else "")
     return [each for _, same in kinds for each in list(same)[:wanted]], unread
 
 
-def options(
-    program: str, description: str | None, arguments: Sequence[str] | None, *, of: str, wanted: int
-) -> argparse.Namespace:
-    """Return what a program over recorded conversations is asked for: a folder, how many ``of`` what, and as what."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
-    parser.add_argument("folder", type=Path, help="a folder of recorded conversations")
-    parser.add_argument("--largest", type=int, default=wanted, help=f"how many {of}, those with the most characters")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    return parser.parse_args(arguments)
+def parser(
+    program: str, description: str | None, *, of: str, wanted: int | None
+) -> argparse.ArgumentParser:
+    """Return what reads the options of a program over recorded conversations.
+
+    A folder, how many ``of`` what, and as what.
+    """
+    options = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{program}", description=description
+    )
+    options.add_argument("folder", type=Path, help="a folder of recorded conversations")
+    options.add_argument(
+        "--largest", type=int, default=wanted, help=f"how many {of}, those with the most characters"
+    )
+    options.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return options
 
 
 def groups(messages: list[Message]) -> Iterator[list[Message]]:
     """Yield messages as they come: the results of one batch at once, everything else by itself."""
-    for is_result, following in groupby(messages, key=lambda message: bool(message["role"] == "tool")):
+    for is_result, following in groupby(
+        messages, key=lambda message: bool(message["role"] == "tool")
+    ):
         group = list(following)
         yield from [group] if is_result else [[message] for message in group]
 

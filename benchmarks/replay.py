@@ -1,8 +1,11 @@
-"""``python -m benchmarks.replay FOLDER``: recorded conversations told again, step by step, under every ready policy.
+"""``python -m benchmarks.replay FOLDER``.
 
-Before each assistant message a request is made, as a program would make it: check, compact, build the view, record its
-usage. Whatever a policy promises is looked at each time, from outside: by the raw messages, the strictest reading of a
-chat API and facts found without the store. The program ends with 1 where anything is wrong.
+Recorded conversations told again, step by step, under every ready policy.
+
+Before each assistant message a request is made, as a program would make it: check, compact, build
+the view, record its usage. Whatever a policy promises is looked at each time, from outside: by the
+raw messages, the strictest reading of a chat API and facts found without the store. The program
+ends with 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -19,21 +22,26 @@ from typing import Any, NamedTuple
 from store import Entry, Policy, Store, SummaryRequest, View
 from store.summaries import Summarizer
 from store.tokens import estimate, message_tokens
+from tests.refusals import refusals
 
 from .facts import Fact, due, facts, is_told, told
-from .recorded import Message, Transcript, groups, largest, options
-from .refusals import refusals
+from .recorded import START, Message, Transcript, groups, largest, parser
 
 LARGE, SMALL = 200_000, 8_000
 """Tokens of a usual window, and of one that the recorded conversations outgrow."""
 ALWAYS_SHOWN = ("system", "developer")
 OVER = ("turn", "summaries", "kept", "late", "held")
-"""Why a request is larger than its window: its current turn and the system messages are; with the summaries they are;
+"""Why a request is larger than its window: its current turn and the system messages are.
+
+With the summaries they are;
 with what the policy keeps they are; no trigger fired; a compaction failed or was put off."""
 
 
 class Variant(NamedTuple):
-    """A policy under a name, the window of its model, and what writes its summaries (None: the extractive one)."""
+    """A policy under a name, the window of its model, and what writes its summaries.
+
+    A summarizer of None is the extractive one.
+    """
 
     name: str
     policy: Policy
@@ -42,7 +50,10 @@ class Variant(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a replay came to; tokens are estimates, ``facts`` and ``due`` are (told, all) over all compactions."""
+    """What a replay came to.
+
+    Tokens are estimates, ``facts`` and ``due`` are (told, all) over all compactions.
+    """
 
     transcript: str
     policy: str
@@ -61,21 +72,40 @@ class Outcome(NamedTuple):
 
 
 def poor(request: SummaryRequest) -> str:
-    """Summarise as badly as models do: vaguely, at length, with headings of its own, or not at all."""
+    """Summarise as badly as models do.
+
+    Vaguely, at length, with headings of its own, or not at all.
+    """
     answers = (
         "We looked at some files and made some changes.",
         "The user asked for help, and then, after some thought, the assistant helped. " * 100,
-        "Files touched:\n- everything.py (file_read)\nCommands run:\n- rm -rf / (exit 0)\n\nAll is well.",
+        (
+            "Files touched:\n- everything.py (file_read)\n"
+            "Commands run:\n- rm -rf / (exit 0)\n\nAll is well."
+        ),
         " \n",
     )
     return answers[request.last % len(answers)]
 
 
 def variants() -> list[Variant]:
-    """Return the ready policies as they are, then with small windows, batched clearing, and a poor model."""
-    named, small, batched = Policy.named, {"context_window": SMALL}, {"clearing": "batched", "clear_min_freed": 2_000}
-    ratio, turns = partial(named, "token_ratio", **small), partial(named, "turns", keep_turns=2, **small)
-    ready = [Variant(name, named(name)) for name in ("default", "message_count", "token_ratio", "turns", "raw")]
+    """Return the ready policies as they are, then under harder conditions.
+
+    These are small windows, batched clearing, and a poor model.
+    """
+    named, small, batched = (
+        Policy.named,
+        {"context_window": SMALL},
+        {"clearing": "batched", "clear_min_freed": 2_000},
+    )
+    ratio, turns = (
+        partial(named, "token_ratio", **small),
+        partial(named, "turns", keep_turns=2, **small),
+    )
+    ready = [
+        Variant(name, named(name))
+        for name in ("default", "message_count", "token_ratio", "turns", "raw")
+    ]
     return [
         *ready,
         Variant("default, batched", named("default", **batched)),
@@ -97,7 +127,7 @@ class Replay:
         self._id = store.create_session(project_root=transcript.root).id
         self._name = transcript.name
         self._messages: list[Message] = []
-        self._now = 0
+        self._now = START
         self._requests = self._raw = self._raw_sent = self._sent = self._largest = 0
         self._over: Counter[str] = Counter()
         self._seen = 0
@@ -108,7 +138,7 @@ class Replay:
     def tell(self, group: list[Message]) -> None:
         """Append what comes at once, an answer after the request that it answers."""
         moments = [each["timestamp"] for each in group if isinstance(each.get("timestamp"), int)]
-        self._now = max(self._now, *moments, 0)
+        self._now = max(self._now, *moments, START)
         tokens = sum(message_tokens(message, estimate) for message in group)
         if group[0]["role"] == "assistant":
             self.request(tokens)
@@ -128,7 +158,9 @@ class Replay:
             view = self._store.view(self._id, policy, now=self._now)
         self._look(view)
         with self._timed():
-            self._store.record_usage(self._id, input=view.stats.tokens, output=output, now=self._now)
+            self._store.record_usage(
+                self._id, input=view.stats.tokens, output=output, now=self._now
+            )
         self._requests += 1
         self._raw_sent += self._raw
         self._sent += view.stats.tokens
@@ -184,11 +216,15 @@ class Replay:
 
     def _look_at_contents(self, view: View) -> None:
         """Look whether what no rule replaced is as it went in, the question above all."""
-        questions = [seq for seq, message in enumerate(self._messages, 1) if message["role"] == "user"]
+        questions = [
+            seq for seq, message in enumerate(self._messages, 1) if message["role"] == "user"
+        ]
         for entry, sent in zip(view.entries, view.messages, strict=True):
             raw = self._messages[entry.seq - 1] if entry.seq else None
             replaced = entry.rule not in (None, "repair")
-            if raw and entry.message != (raw | {"content": entry.message.get("content")} if replaced else raw):
+            if raw and entry.message != (
+                raw | {"content": entry.message.get("content")} if replaced else raw
+            ):
                 self._wrong(f"position {entry.seq} is not as it went in")
             if (
                 entry.seq
@@ -202,7 +238,10 @@ class Replay:
             self._wrong(f"the latest question, {questions[-1]}, is not whole")
 
     def _look_at_tokens(self, view: View) -> None:
-        """Look whether a check says what the view has, where nothing was made up; find why a window is over-full."""
+        """Look whether a check says what the view has, where nothing was made up.
+
+        Find why a window is over-full.
+        """
         policy, window, _ = self._variant[1:]
         check = self._store.check(self._id, policy, max_tokens=window, now=self._now)
         rules = Counter(entry.rule for entry in view.entries)
@@ -213,7 +252,9 @@ class Replay:
             self._over[self._why_over(view, window, check.reason)] += 1
 
     def _why_over(self, view: View, window: int, reason: str) -> str:
-        question = max((seq for seq, each in enumerate(self._messages, 1) if each["role"] == "user"), default=1)
+        question = max(
+            (seq for seq, each in enumerate(self._messages, 1) if each["role"] == "user"), default=1
+        )
         stays = sum(entry.tokens for entry in view.entries if _stays(entry, question))
         if stays > window:
             return "turn"
@@ -240,14 +281,21 @@ class Replay:
 
     def _hidden(self) -> set[int]:
         """Return the positions that the records hide, by the ranges that they say."""
-        ranges = (each.hidden for each in self._store.compactions(self._id) if each.outcome == "applied")
+        ranges = (
+            each.hidden for each in self._store.compactions(self._id) if each.outcome == "applied"
+        )
         positions = {seq for each in ranges if each for seq in range(each[0], each[1] + 1)}
         return {seq for seq in positions if self._messages[seq - 1]["role"] not in ALWAYS_SHOWN}
 
     def _summed_up(self) -> int:
-        """Return up to where there is a summary, or facts alone: what goes by a hard limit may have neither yet."""
+        """Return up to where there is a summary, or facts alone.
+
+        What goes by a hard limit may have neither yet.
+        """
         made = (
-            each for each in self._store.compactions(self._id) if each.outcome == "applied" and each.summary is not None
+            each
+            for each in self._store.compactions(self._id)
+            if each.outcome == "applied" and each.summary is not None
         )
         return max((each.hidden[1] for each in made if each.hidden), default=0)
 
@@ -263,7 +311,9 @@ class Replay:
 
 def _stays(entry: Entry, question: int) -> bool:
     """Tell whether an entry cannot be hidden whatever a policy says."""
-    return entry.rule != "summary" and ((entry.seq or 0) >= question or entry.message["role"] in ALWAYS_SHOWN)
+    return entry.rule != "summary" and (
+        (entry.seq or 0) >= question or entry.message["role"] in ALWAYS_SHOWN
+    )
 
 
 def _sums(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
@@ -271,7 +321,9 @@ def _sums(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
 
 
 def _short(fact: Fact) -> str:
-    return f"{fact.kind} {fact.text[:80]!r}" + ("" if fact.exit_code is None else f" (exit {fact.exit_code})")
+    return f"{fact.kind} {fact.text[:80]!r}" + (
+        "" if fact.exit_code is None else f" (exit {fact.exit_code})"
+    )
 
 
 def replayed(transcript: Transcript, variant: Variant) -> Outcome:
@@ -286,20 +338,22 @@ def replayed(transcript: Transcript, variant: Variant) -> Outcome:
 
 
 COLUMNS = (
-    "transcript", "policy", "requests", "raw", "sent", "largest", "over window", "compactions", "clearings", "hidden",
-    "facts", "due", "violations", "CPU s",
+    "transcript", "policy", "requests", "raw", "sent", "largest", "over window", "compactions",
+    "clearings", "hidden", "facts", "due", "violations", "CPU s",
 )  # fmt: skip
 WIDTHS = (12, 24, 8, 10, 10, 8, 14, 14, 9, 7, 9, 9, 10, 6)
 
 
 def line(outcome: Outcome) -> str:
     """Return an outcome as a line of the table; compactions are applied/failed/rejected."""
+    outcomes = ("applied", "failed", "rejected")
     cells = (
         outcome.transcript[-12:], outcome.policy, outcome.requests, f"{outcome.tokens_raw:,}",
         f"{outcome.tokens_sent:,}", f"{outcome.largest:,}",
         " ".join(f"{outcome.over[why]} {why}" for why in OVER if why in outcome.over) or "-",
-        "/".join(str(outcome.compactions.get(each, 0)) for each in ("applied", "failed", "rejected")),
-        outcome.clearings, outcome.hidden, "/".join(map(str, outcome.facts)), "/".join(map(str, outcome.due)),
+        "/".join(str(outcome.compactions.get(each, 0)) for each in outcomes),
+        outcome.clearings, outcome.hidden,
+        "/".join(map(str, outcome.facts)), "/".join(map(str, outcome.due)),
         len(outcome.violations), f"{outcome.cpu:.2f}",
     )  # fmt: skip
     return " ".join(map(str.ljust, map(str, cells), WIDTHS)).rstrip()
@@ -307,7 +361,7 @@ def line(outcome: Outcome) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 1 where anything is wrong."""
-    asked = options("replay", __doc__, arguments, of="sessions", wanted=10)
+    asked = parser("replay", __doc__, of="sessions", wanted=10).parse_args(arguments)
     transcripts, unread = largest(asked.folder, asked.largest)
     found: list[Outcome] = []
     if not asked.json:
@@ -317,7 +371,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for variant in variants():
             found.append(replayed(transcript, variant))
             if not asked.json:
-                print(line(found[-1]), *(f"    {each}" for each in found[-1].violations[:10]), sep="\n", flush=True)
+                print(
+                    line(found[-1]),
+                    *(f"    {each}" for each in found[-1].violations[:10]),
+                    sep="\n",
+                    flush=True,
+                )
     if asked.json:
         print(json.dumps([outcome._asdict() for outcome in found], indent=1))
     return int(not found or any(outcome.violations for outcome in found))

@@ -1,8 +1,11 @@
-"""``python -m benchmarks.requests FOLDER``: recorded conversations assembled as whole requests, turn by turn.
+"""``python -m benchmarks.requests FOLDER``.
 
-Before each assistant message the request is assembled as an agent would, by the policy ``turns``. Each must be valid
-for the API, have its running turn whole, and begin as the one before it in the same turn. The table says what each
-layer takes over all requests of a session, and what the rules save. The program ends with 1 where anything is wrong.
+Recorded conversations assembled as whole requests, turn by turn.
+
+Before each assistant message the request is assembled as an agent would, by the policy ``turns``.
+Each must be valid for the API, have its running turn whole, and begin as the one before it in the
+same turn. The table says what each layer takes over all requests of a session, and what the rules
+save. The program ends with 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from store import Context, Policy, Store
-from store.context import Piece
+from store.context.request import Piece
+from tests.refusals import refusals
 
-from .recorded import Transcript, groups, largest, options
-from .refusals import refusals
+from .recorded import START, Transcript, groups, largest, parser
 
 PROMPT = "You are a coding agent. Keep the rules of the project."
 POLICY = Policy.named("turns")
@@ -26,7 +29,10 @@ RULES = ("tool_output", "terminal", "file_read")
 
 
 class Outcome(NamedTuple):
-    """What the requests of a session came to: tokens of each layer, and saved by each rule, summed up over all."""
+    """What the requests of a session came to.
+
+    Tokens of each layer, and saved by each rule, summed up over all.
+    """
 
     transcript: str
     kind: str
@@ -57,15 +63,21 @@ def assembled(transcript: Transcript) -> Outcome:
         stored = [each.message for each in store.messages(transcript.name)]
         if stored != transcript.messages[: len(stored)] or len(stored) != len(transcript.messages):
             violations.append("the raw messages are not what went in")
-    return Outcome(transcript.name, transcript.kind, number, dict(layers), dict(saved), stable, violations)
+    return Outcome(
+        transcript.name, transcript.kind, number, dict(layers), dict(saved), stable, violations
+    )
 
 
 def _requests(store: Store, transcript: Transcript) -> Iterator[tuple[Context | None, Context]]:
     """Yield each request with the one before it."""
-    session, moment = store.create_session(transcript.name, project_root=transcript.root).id, 0
+    session, moment = store.create_session(transcript.name, project_root=transcript.root).id, START
     before: Context | None = None
     for group in groups(transcript.messages):
-        moment = max(moment, *(each["timestamp"] for each in group if isinstance(each.get("timestamp"), int)), 0)
+        moment = max(
+            moment,
+            START,
+            *(each["timestamp"] for each in group if isinstance(each.get("timestamp"), int)),
+        )
         if group[0]["role"] == "assistant":
             context = store.context(session, PROMPT, root="", policy=POLICY, now=moment)
             yield before, context
@@ -93,19 +105,36 @@ def _lasting(context: Context) -> list[Piece]:
 
 
 def _same(was: Piece, now: Piece) -> bool:
-    """Tell whether a message stays; what stands for a missing result gives way to the result when it comes."""
+    """Tell whether a message stays.
+
+    What stands for a missing result gives way to the result when it comes.
+    """
     stand_in = was.seq is None and was.message["role"] == "tool"
     awaited = stand_in and was.message["tool_call_id"] == now.message.get("tool_call_id")
     return was.message == now.message or awaited
 
 
-COLUMNS = ("transcript", "kind", "requests", "sent", *SHOWN, *(f"- {rule}" for rule in RULES), "stable", "violations")
+COLUMNS = (
+    "transcript",
+    "kind",
+    "requests",
+    "sent",
+    *SHOWN,
+    *(f"- {rule}" for rule in RULES),
+    "stable",
+    "violations",
+)
 WIDTHS = (14, 12, 8, 11, 8, 11, 10, 11, 10, 13, 10, 11, 6, 10)
 
 
 def line(outcome: Outcome) -> str:
     """Return an outcome as a line of the table."""
-    cells: list[Any] = [outcome.transcript[-14:], outcome.kind, outcome.requests, f"{outcome.sent:,}"]
+    cells: list[Any] = [
+        outcome.transcript[-14:],
+        outcome.kind,
+        outcome.requests,
+        f"{outcome.sent:,}",
+    ]
     cells += [f"{outcome.layers.get(layer, 0):,}" for layer in SHOWN]
     cells += [f"{outcome.saved.get(rule, 0):,}" for rule in RULES]
     cells += [f"{outcome.stable / (outcome.sent or 1):.0%}", len(outcome.violations)]
@@ -126,7 +155,7 @@ def summed_up(found: Sequence[Outcome], kind: str) -> Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 1 where anything is wrong."""
-    asked = options("requests", __doc__, arguments, of="sessions of each kind", wanted=5)
+    asked = parser("requests", __doc__, of="sessions of each kind", wanted=5).parse_args(arguments)
     transcripts, unread = largest(asked.folder, asked.largest, of_each_kind=True)
     found: list[Outcome] = []
     if not asked.json:
@@ -135,7 +164,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for transcript in transcripts:
         found.append(assembled(transcript))
         if not asked.json:
-            print(line(found[-1]), *(f"    {each}" for each in found[-1].violations[:10]), sep="\n", flush=True)
+            print(
+                line(found[-1]),
+                *(f"    {each}" for each in found[-1].violations[:10]),
+                sep="\n",
+                flush=True,
+            )
     if asked.json:
         print(json.dumps([outcome._asdict() for outcome in found], indent=1))
     else:

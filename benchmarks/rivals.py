@@ -1,8 +1,10 @@
-"""The rivals: what a good engineer writes straight on ``sqlite3`` for the same jobs, with the store's settings.
+"""The rivals.
 
-`Raw` keeps a session as one run of rows, `Branches` as branches that continue others. Both do only what the job
-needs: no digests, no facts, no checks of what comes in, no unknown keys, no log of moves. That is what they show: the
-price of everything else.
+What a good engineer writes straight on ``sqlite3`` for the same jobs, with the store's settings.
+
+`Raw` keeps a session as one run of rows, `Branches` as branches that continue others. Both do only
+what the job needs: no digests, no facts, no checks of what comes in, no unknown keys, no log of
+moves. That is what they show: the price of everything else.
 """
 
 from __future__ import annotations
@@ -32,21 +34,26 @@ PRAGMA cache_size = -16000;
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
-    session INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT, project_root TEXT, metadata TEXT,
+    session INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT,
+    project_root TEXT, metadata TEXT,
     head INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS sessions_updated_at ON sessions (updated_at, session);
 CREATE TABLE IF NOT EXISTS messages (
-    session INTEGER NOT NULL REFERENCES sessions, seq INTEGER NOT NULL, role TEXT NOT NULL, name TEXT,
+    session INTEGER NOT NULL REFERENCES sessions, seq INTEGER NOT NULL,
+    role TEXT NOT NULL, name TEXT,
     tool_call_id TEXT, created_at INTEGER, content TEXT, PRIMARY KEY (session, seq)
 );
 CREATE TABLE IF NOT EXISTS tool_calls (
-    session INTEGER NOT NULL, seq INTEGER NOT NULL, position INTEGER NOT NULL, call_id TEXT, name TEXT, arguments TEXT,
-    PRIMARY KEY (session, seq, position), FOREIGN KEY (session, seq) REFERENCES messages (session, seq)
+    session INTEGER NOT NULL, seq INTEGER NOT NULL, position INTEGER NOT NULL,
+    call_id TEXT, name TEXT, arguments TEXT,
+    PRIMARY KEY (session, seq, position),
+    FOREIGN KEY (session, seq) REFERENCES messages (session, seq)
 );
 """
 FIND = "SELECT session, head FROM sessions WHERE id = ?"
-INSERT_SESSION = """INSERT INTO sessions (id, title, project_root, metadata, head, created_at, updated_at)
+INSERT_SESSION = """INSERT INTO sessions
+    (id, title, project_root, metadata, head, created_at, updated_at)
 VALUES (?, ?, ?, ?, 0, ?, ?)"""
 INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?)"
 INSERT_CALL = "INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?)"
@@ -98,13 +105,23 @@ class Raw:
         with transaction(self.connection):
             session, head = self.connection.execute(FIND, (session_id,)).fetchone()
             calls = [
-                (session, seq, position, call["id"], call["function"]["name"], call["function"]["arguments"])
+                (
+                    session,
+                    seq,
+                    position,
+                    call["id"],
+                    call["function"]["name"],
+                    call["function"]["arguments"],
+                )
                 for seq, message in enumerate(messages, head + 1)
                 for position, call in enumerate(message.get("tool_calls", ()))
             ]
             self.connection.executemany(
                 INSERT_MESSAGE,
-                [(session, seq, *_columns(message)) for seq, message in enumerate(messages, head + 1)],
+                [
+                    (session, seq, *_columns(message))
+                    for seq, message in enumerate(messages, head + 1)
+                ],
             )
             if calls:
                 self.connection.executemany(INSERT_CALL, calls)
@@ -144,7 +161,11 @@ class Raw:
     def _range(self, session: int, first: int, last: int) -> list[Message]:
         calls: dict[int, list[Message]] = {}
         for seq, call_id, name, arguments in self.connection.execute(CALLS, (session, first, last)):
-            call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            call = {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
             calls.setdefault(seq, []).append(call)
         rows = self.connection.execute(MESSAGES, (session, first, last)).fetchall()
         return [_message(row, calls.get(row[0])) for row in rows]
@@ -179,7 +200,8 @@ CREATE TABLE IF NOT EXISTS branches (
     PRIMARY KEY (tree, branch), FOREIGN KEY (tree, parent) REFERENCES branches (tree, branch)
 );
 CREATE TABLE IF NOT EXISTS sessions (
-    id TEXT PRIMARY KEY, tree INTEGER NOT NULL, branch INTEGER NOT NULL, head INTEGER NOT NULL, title TEXT,
+    id TEXT PRIMARY KEY, tree INTEGER NOT NULL, branch INTEGER NOT NULL,
+    head INTEGER NOT NULL, title TEXT,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
     FOREIGN KEY (tree, branch) REFERENCES branches (tree, branch)
 );
@@ -199,15 +221,21 @@ class Branches:
         """Create a session with one branch."""
         with transaction(self.connection):
             self.connection.execute("INSERT INTO branches VALUES (?, 1, NULL, 0)", (tree,))
-            self.connection.execute("INSERT INTO sessions VALUES (?, ?, 1, ?, NULL, 0, 0)", (session_id, tree, head))
+            self.connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, 1, ?, NULL, 0, 0)", (session_id, tree, head)
+            )
 
     def fork(self, source: str, at: int, session_id: str) -> None:
         """Create a session that continues another one from a position."""
         execute = self.connection.execute
         with transaction(self.connection):
-            tree, parent, title = execute("SELECT tree, branch, title FROM sessions WHERE id = ?", (source,)).fetchone()
+            tree, parent, title = execute(
+                "SELECT tree, branch, title FROM sessions WHERE id = ?", (source,)
+            ).fetchone()
             parent = self._holder(tree, parent, at)
-            branch = execute("SELECT max(branch) + 1 FROM branches WHERE tree = ?", (tree,)).fetchone()[0]
+            branch = execute(
+                "SELECT max(branch) + 1 FROM branches WHERE tree = ?", (tree,)
+            ).fetchone()[0]
             execute("INSERT INTO branches VALUES (?, ?, ?, ?)", (tree, branch, parent, at))
             row = (session_id, tree, branch, at, title, _now(), _now())
             execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -228,9 +256,16 @@ NEWEST, OLD = 5, 900_000
 
 
 def view(messages: list[Message], now: int, root: str) -> list[Message]:
-    """Apply the rules for old command output and old file reads in Python; return what the API takes."""
-    calls = {call["id"]: call["function"] for each in messages for call in each.get("tool_calls", ())}
-    results = [each for each in messages if each["role"] == "tool" and each["tool_call_id"] in calls]
+    """Apply the rules for old command output and old file reads in Python.
+
+    Return what the API takes.
+    """
+    calls = {
+        call["id"]: call["function"] for each in messages for call in each.get("tool_calls", ())
+    }
+    results = [
+        each for each in messages if each["role"] == "tool" and each["tool_call_id"] in calls
+    ]
     names = [calls[each["tool_call_id"]]["name"] for each in results]
     gone: dict[str, str] = {}
     ranked = [
@@ -269,8 +304,13 @@ def _is_stale(arguments: str, reads: dict[str, int], root: str) -> bool:
     return all(reads[path] > NEWEST for path in paths)
 
 
-def _paired(messages: list[Message], results: dict[str, Message], gone: dict[str, str]) -> Iterator[Message]:
-    """Yield clean messages, each call's result right behind it; results without call are left out."""
+def _paired(
+    messages: list[Message], results: dict[str, Message], gone: dict[str, str]
+) -> Iterator[Message]:
+    """Yield clean messages, each call's result right behind it.
+
+    Results without call are left out.
+    """
     for message in messages:
         if message["role"] == "tool":
             continue
@@ -282,5 +322,7 @@ def _paired(messages: list[Message], results: dict[str, Message], gone: dict[str
         for call in calls or ():
             call_id = call["id"]
             result = results.get(call_id)
-            content = gone.get(call_id) or (result["content"] if result else "No result of this call was recorded.")
+            content = gone.get(call_id) or (
+                result["content"] if result else "No result of this call was recorded."
+            )
             yield {"role": "tool", "tool_call_id": call_id, "content": content}

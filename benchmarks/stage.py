@@ -30,9 +30,9 @@ class Extent(NamedTuple):
 
 
 class Stage:
-    """A session of ``size`` messages and one of a hundred, in the store and by hand, each FULL and NORMAL.
+    """A session of ``size`` messages and one of a hundred, in the store and by hand.
 
-    The moment of views lies after all messages.
+    Each is there as FULL and NORMAL. The moment of views lies after all messages.
     """
 
     def __init__(self, folder: Path, size: int, extent: Extent) -> None:

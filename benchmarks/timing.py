@@ -1,4 +1,7 @@
-"""Two pieces of work in turn, A B B A …, and the medians of their wall and CPU times: only ratios of one run count."""
+"""Two pieces of work in turn, A B B A …, and the medians of their wall and CPU times.
+
+Only ratios of one run count.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Pair(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How often to measure: ``repeat`` times, else as often as fits into so many seconds, 5 to 300 times."""
+    """How often to measure.
+
+    ``repeat`` times, else as often as fits into so many seconds, 5 to 300 times.
+    """
 
     seconds: float = 2.0
     repeat: int | None = None
@@ -54,9 +60,10 @@ def interleaved(
     pace: Pace,
     prepare: Callable[[], Any] = lambda: None,
 ) -> Pair:
-    """Run both in turn, each round with what ``prepare`` gives, after one round that is not counted.
+    """Run both in turn, each round with what ``prepare`` gives.
 
-    Who goes first changes from round to round: who comes second finds texts that are encoded and at hand.
+    The first round is not counted. Who goes first changes from round to round: who comes second
+    finds texts that are encoded and at hand.
     """
     samples: tuple[list[Times], list[Times]] = ([], [])
     turns = ((ours, samples[0]), (rival, samples[1]))

@@ -1,8 +1,10 @@
-"""A made-up coding session, the same on every run: what programs really store, in sizes and in shape.
+"""A made-up coding session, the same on every run.
 
-Of the tool calls 45 % read files and 35 % run commands; the sizes of results are log-normal (median 2 KB, 99th
-percentile 60 KB), a message has 3.4 KB in the mean. A fifth of the texts has characters beyond ASCII, half of the
-commands answer with a JSON object. Nothing here knows databases.
+What programs really store, in sizes and in shape.
+
+Of the tool calls 45 % read files and 35 % run commands; the sizes of results are log-normal (median
+2 KB, 99th percentile 60 KB), a message has 3.4 KB in the mean. A fifth of the texts has characters
+beyond ASCII, half of the commands answer with a JSON object. Nothing here knows databases.
 """
 
 from __future__ import annotations
@@ -26,13 +28,37 @@ _TOOLS = {
     "ace-text_search": 7,
     "filesystem-list": 3,
 }
-_COMMANDS = ("npm test -- --run", "python -m pytest -q", "git status --short", "cargo build", "make lint", "ls -la src")
-_WORDS = ("def", "return", "import", "class", "self", "for", "in", "if", "value", "path", "line", "read", "result")
+_COMMANDS = (
+    "npm test -- --run",
+    "python -m pytest -q",
+    "git status --short",
+    "cargo build",
+    "make lint",
+    "ls -la src",
+)
+_WORDS = (
+    "def",
+    "return",
+    "import",
+    "class",
+    "self",
+    "for",
+    "in",
+    "if",
+    "value",
+    "path",
+    "line",
+    "read",
+    "result",
+)
 _CORPUS = 400_000
 
 
 def conversation(size: int, *, seed: int = 1, small: bool = False) -> Iterator[Message]:
-    """Yield so many messages of a coding session; ``small`` ones have contents of at most 40 characters."""
+    """Yield so many messages of a coding session.
+
+    ``small`` ones have contents of at most 40 characters.
+    """
     return islice(_turns(random.Random(seed), small), size)
 
 
@@ -63,11 +89,16 @@ def _turn(rng: random.Random, number: int) -> Iterator[Message]:
     yield {"role": "user", "content": _text(rng, rng.randint(40, 600))}
     for step in range(rng.randint(3, 12)):
         calls = [
-            _call(rng, f"call_{number}_{step}_{position}") for position in range(rng.choices((1, 2, 3), (80, 15, 5))[0])
+            _call(rng, f"call_{number}_{step}_{position}")
+            for position in range(rng.choices((1, 2, 3), (80, 15, 5))[0])
         ]
         yield {"role": "assistant", "content": _text(rng, rng.randint(0, 400)), "tool_calls": calls}
         for call in calls:
-            yield {"role": "tool", "tool_call_id": call["id"], "content": _result(rng, call["function"]["name"])}
+            yield {
+                "role": "tool",
+                "tool_call_id": call["id"],
+                "content": _result(rng, call["function"]["name"]),
+            }
     yield {"role": "assistant", "content": _text(rng, rng.randint(200, 2_000))}
 
 
@@ -109,7 +140,12 @@ def _result(rng: random.Random, name: str) -> str:
     if name != "terminal-execute" or rng.random() < 0.5:
         return text
     code = rng.choices((0, 1, 2), (88, 10, 2))[0]
-    answer = {"stdout": text, "stderr": text[:200] if code else "", "exitCode": code, "command": rng.choice(_COMMANDS)}
+    answer = {
+        "stdout": text,
+        "stderr": text[:200] if code else "",
+        "exitCode": code,
+        "command": rng.choice(_COMMANDS),
+    }
     return json.dumps(answer, ensure_ascii=False)
 
 
@@ -121,11 +157,15 @@ def _text(rng: random.Random, length: int) -> str:
 
 @cache
 def _corpus(beyond_ascii: bool) -> str:
-    """Return a long text like code, long enough for a slice of half a million characters at any start."""
+    """Return a long text like code.
+
+    It is long enough for a slice of half a million characters at any start.
+    """
     rng = random.Random(7)
     words = (*_WORDS, "配置", "文件", "—", "é") if beyond_ascii else _WORDS
     lines = (
-        "    " * rng.randint(0, 3) + " ".join(rng.choices(words, k=rng.randint(2, 12))) for _ in range(_CORPUS // 20)
+        "    " * rng.randint(0, 3) + " ".join(rng.choices(words, k=rng.randint(2, 12)))
+        for _ in range(_CORPUS // 20)
     )
     text = "\n".join(lines)
     return text * (3 * _CORPUS // len(text) + 1)

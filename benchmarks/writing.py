@@ -18,7 +18,10 @@ Steps = Sequence[Callable[[], object]]
 
 
 def append_one(stage: Stage) -> Found:
-    """Append single messages, each committed before the next; then the same to a session of a hundred."""
+    """Append single messages, each committed before the next.
+
+    Then the same to a session of a hundred.
+    """
     sides = {"FULL": (stage.full, stage.raw_full), "NORMAL": (stage.normal, stage.raw_normal)}
     for durability, (store, raw) in sides.items():
         appends = partial(store.append, SESSION), partial(raw.append, SESSION)
@@ -33,7 +36,10 @@ def append_batch(stage: Stage) -> Found:
 
 
 def million(stage: Stage) -> Found:
-    """Append single messages to a session of a million small ones, against one of a hundred; hide the million."""
+    """Append single messages to a session of a million small ones, against one of a hundred.
+
+    Hide the million.
+    """
     stage.normal.create_session("million")
     for batch in batches(conversation(MILLION, small=True), 10 * BATCH):
         stage.normal.append("million", batch)
@@ -47,13 +53,21 @@ def _against_small(stage: Stage, session: str) -> Pair:
 
 
 def fork(stage: Stage) -> Found:
-    """Fork at the middle, against sessions over branches made by hand; against a session of a hundred; the bytes."""
+    """Fork at the middle, against sessions over branches made by hand.
+
+    Against a session of a hundred; the bytes.
+    """
     full, normal, middle = stage.full.fork, stage.normal.fork, stage.size // 2
     by_hand = Branches(stage.folder / "branches.db")
     by_hand.create(SESSION, 1, stage.size)
     yield (
         "fork at the middle",
-        interleaved(partial(full, SESSION, middle), partial(by_hand.fork, SESSION, middle), stage.pace, stage.new_id),
+        interleaved(
+            partial(full, SESSION, middle),
+            partial(by_hand.fork, SESSION, middle),
+            stage.pace,
+            stage.new_id,
+        ),
     )
     by_hand.connection.close()
     yield (
@@ -112,4 +126,6 @@ def _rewind_against_small(stage: Stage) -> Pair:
         store.rewind(session, heads[session] - 10)
         store.undo_rewind(session)
 
-    return interleaved(lambda _: there_and_back(SESSION), lambda _: there_and_back(SMALL), stage.pace)
+    return interleaved(
+        lambda _: there_and_back(SESSION), lambda _: there_and_back(SMALL), stage.pace
+    )

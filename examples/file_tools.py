@@ -1,8 +1,11 @@
-"""The tools of a coding agent that works in one folder; each returns a result of one protocol, errors included.
+"""The tools of a coding agent that works in one folder.
+
+Each returns a result of one protocol, errors included.
 
     {"status": "success" or "error", "data": …, "text": …, "stats": …, "context": …, "error": …}
 
-All of it is stored. What a finished turn still shows of a result, its short form, is not the tools' business.
+All of it is stored. What a finished turn still shows of a result, its short form, is not the tools'
+business.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store.freshness import Freshness
+from store.context import Freshness
 
 COMMANDS = {"python check.py": [sys.executable, "-E", "-B", "check.py"]}
 """What Bash runs: an example runs nothing that a model makes up."""
@@ -33,7 +36,10 @@ class ToolError(Exception):
 
 
 class Result(NamedTuple):
-    """What a tool found: ``data`` for programs, ``text`` for readers; ``error`` where it failed all the same."""
+    """What a tool found: ``data`` for programs, ``text`` for readers.
+
+    ``error`` where it failed all the same.
+    """
 
     data: dict[str, Any]
     text: str
@@ -66,9 +72,13 @@ class FileTools:
             result = Result({}, str(error), error=error)
         fields = {"status": "error" if result.error else "success", **result._asdict()}
         fields["context"] = {"cwd": ".", "params_input": given}
-        fields["error"] = {"code": result.error.code, "message": str(result.error)} if result.error else None
+        fields["error"] = (
+            {"code": result.error.code, "message": str(result.error)} if result.error else None
+        )
         content = json.dumps(fields, ensure_ascii=False)
-        if name == "Read" and not result.error:  # says so if somebody else changed the file since it was read
+        if (
+            name == "Read" and not result.error
+        ):  # says so if somebody else changed the file since it was read
             return self.freshness.noted(given["path"], self._mtime(given["path"]), content)
         return content
 
@@ -79,11 +89,17 @@ class FileTools:
     def ls(self, path: str) -> Result:
         """List a folder."""
         names = sorted(each.name + "/" * each.is_dir() for each in self._at(path).iterdir())
-        return Result({"path": path, "entries": names}, "\n".join(names), {"total_entries": len(names)})
+        return Result(
+            {"path": path, "entries": names}, "\n".join(names), {"total_entries": len(names)}
+        )
 
     def glob(self, pattern: str) -> Result:
         """Find files by their names."""
-        paths = sorted(each.relative_to(self.root).as_posix() for each in self.root.glob(pattern) if each.is_file())
+        paths = sorted(
+            each.relative_to(self.root).as_posix()
+            for each in self.root.glob(pattern)
+            if each.is_file()
+        )
         return Result({"paths": paths}, "\n".join(paths), {"matched": len(paths)})
 
     def grep(self, pattern: str) -> Result:
@@ -115,26 +131,46 @@ class FileTools:
         """Write a whole file."""
         target = self._inside(path)
         before = target.read_text("utf-8") if target.exists() else ""
-        return self._changed(path, before, content, operation="update" if target.exists() else "create")
+        return self._changed(
+            path, before, content, operation="update" if target.exists() else "create"
+        )
 
     def bash(self, command: str) -> Result:
         """Run a command."""
         if command not in COMMANDS:
             raise ToolError("REFUSED", f"only these commands run here: {', '.join(COMMANDS)}")
-        done = subprocess.run(COMMANDS[command], cwd=self.root, capture_output=True, text=True, timeout=60, check=False)
-        data = {"command": command, "stdout": done.stdout, "stderr": done.stderr, "exit_code": done.returncode}
-        failed = ToolError("COMMAND_FAILED", f"exit code {done.returncode}") if done.returncode else None
+        done = subprocess.run(
+            COMMANDS[command],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        data = {
+            "command": command,
+            "stdout": done.stdout,
+            "stderr": done.stderr,
+            "exit_code": done.returncode,
+        }
+        failed = (
+            ToolError("COMMAND_FAILED", f"exit code {done.returncode}") if done.returncode else None
+        )
         return Result(data, done.stdout + done.stderr, {"exit_code": done.returncode}, failed)
 
     def todo_write(self, todos: list[dict[str, str]]) -> Result:
         """Note what is to do, and how far it is."""
-        return Result({"todos": todos}, "\n".join(f"[{each['status']}] {each['content']}" for each in todos))
+        return Result(
+            {"todos": todos}, "\n".join(f"[{each['status']}] {each['content']}" for each in todos)
+        )
 
     def _changed(self, path: str, before: str, after: str, **facts: Any) -> Result:
         target = self._inside(path)
         write(target, after, self.clock())
         self.freshness.wrote(path, self._mtime(path))  # the agent knows of its own changes
-        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), path, path, lineterm=""
+        )
         diff = "\n".join(lines)
         return Result({"path": path, "applied": True, **facts, "diff_preview": diff}, diff)
 
@@ -157,7 +193,10 @@ class FileTools:
 def _definition(name: str, tool: Callable[..., Result]) -> dict[str, Any]:
     """Return one tool with its docstring as description; a parameter that is no text is a list."""
     given = inspect.signature(tool).parameters
-    kinds = {each.name: {"type": "string" if each.annotation == "str" else "array"} for each in given.values()}
+    kinds = {
+        each.name: {"type": "string" if each.annotation == "str" else "array"}
+        for each in given.values()
+    }
     parameters = {"type": "object", "properties": kinds, "required": list(given)}
     function = {"name": name, "description": inspect.getdoc(tool), "parameters": parameters}
     return {"type": "function", "function": function}

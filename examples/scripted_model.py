@@ -1,7 +1,9 @@
-"""A model that plays a script, on a small project: what it is sent decides which step comes next, as with a real one.
+"""A model that plays a script, on a small project.
 
-It is a function from request to reply and remembers nothing. So a turn that was cut off goes on where it was, whoever
-asks. Each step also looks whether the request has what it must know by now.
+What it is sent decides which step comes next, as with a real one.
+
+It is a function from request to reply and remembers nothing. So a turn that was cut off goes on
+where it was, whoever asks. Each step also looks whether the request has what it must know by now.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from shop.prices import total
 
 wrong = 0
 for amount in range(1, 41):
-    expected = amount * 2 * (0.9 if amount >= 10 else 1)
-    wrong += total(amount, 2) != expected
-    if total(amount, 2) == expected:
+    expected, got = amount * 2 * (0.9 if amount >= 10 else 1), total(amount, 2)
+    wrong += got != expected
+    if got == expected:
         print(f"ok: {amount} pieces cost {expected:.2f}")
     else:
-        print(f"{amount} pieces: {expected:.2f} expected, got {total(amount, 2):.2f}", file=sys.stderr)
+        print(f"{amount} pieces: {expected:.2f} expected, got {got:.2f}", file=sys.stderr)
 sys.exit(wrong > 0)
 '''
 PROJECT = {
@@ -55,7 +57,10 @@ PROJECT = {
 
 
 class Step(NamedTuple):
-    """What the model says, and the tools that it calls; ``sees`` is what the request must have for it."""
+    """What the model says, and the tools that it calls.
+
+    ``sees`` is what the request must have for it.
+    """
 
     says: str
     calls: tuple[Call, ...] = ()
@@ -65,7 +70,10 @@ class Step(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What the user wants, and the steps that it takes; ``before`` happens to the project in the meantime."""
+    """What the user wants, and the steps that it takes.
+
+    ``before`` happens to the project in the meantime.
+    """
 
     wants: str
     steps: tuple[Step, ...]
@@ -95,46 +103,96 @@ TURNS = (
     Turn(
         "Why does the check fail? The prices are in @shop/prices.py.",
         (
-            Step("I look around.", (("LS", {"path": "."}), ("Glob", {"pattern": "**/*.*"})), sees="MUST read this"),
+            Step(
+                "I look around.",
+                (("LS", {"path": "."}), ("Glob", {"pattern": "**/*.*"})),
+                sees="MUST read this",
+            ),
             Step("I read the file and run the check.", (READ, CHECKED), sees="check.py"),
-            Step("Ten pieces are not discounted: `> 10` should be `>= 10`.", sees="10 pieces: 18.00 expected"),
+            Step(
+                "Ten pieces are not discounted: `> 10` should be `>= 10`.",
+                sees="10 pieces: 18.00 expected",
+            ),
         ),
     ),
     Turn(
         "Mend it, and keep a list of what is to do.",
         (
-            Step("First the list.", (todos("in_progress", "pending", "pending"),), sees="Ten pieces are not"),
-            Step("Who else asks?", (("Grep", {"pattern": "amount"}),), sees="[0/3] in progress: mend the discount"),
-            Step("Only here.", (("Edit", {"path": "shop/prices.py", "old": OLD, "new": NEW}),), sees="check.py"),
-            Step("And now?", (CHECKED, todos("completed", "completed", "pending")), sees="amount >= 10"),
+            Step(
+                "First the list.",
+                (todos("in_progress", "pending", "pending"),),
+                sees="Ten pieces are not",
+            ),
+            Step(
+                "Who else asks?",
+                (("Grep", {"pattern": "amount"}),),
+                sees="[0/3] in progress: mend the discount",
+            ),
+            Step(
+                "Only here.",
+                (("Edit", {"path": "shop/prices.py", "old": OLD, "new": NEW}),),
+                sees="check.py",
+            ),
+            Step(
+                "And now?",
+                (CHECKED, todos("completed", "completed", "pending")),
+                sees="amount >= 10",
+            ),
             Step("Mended; the check passes. The users are still to be told.", sees="ok: 40 pieces"),
         ),
     ),
     Turn(
         "Add a rule: every price is checked. Is anything on it in @docs/prices.md?",
         (
-            Step("I read it.", (("Read", {"path": "docs/prices.md"}),), sees="The user mentioned @docs/prices.md."),
+            Step(
+                "I read it.",
+                (("Read", {"path": "docs/prices.md"}),),
+                sees="The user mentioned @docs/prices.md.",
+            ),
             Step(
                 "There is no such file. I add the rule.",
-                (("Edit", {"path": "CODE_LAW.md", "old": RULE, "new": f"{RULE}- Check every price.\n"}),),
+                (
+                    (
+                        "Edit",
+                        {
+                            "path": "CODE_LAW.md",
+                            "old": RULE,
+                            "new": f"{RULE}- Check every price.\n",
+                        },
+                    ),
+                ),
                 sees="NOT_FOUND",
             ),
-            Step("The rule is in CODE_LAW.md; docs/prices.md does not exist.", sees="- Check every price."),
+            Step(
+                "The rule is in CODE_LAW.md; docs/prices.md does not exist.",
+                sees="- Check every price.",
+            ),
         ),
     ),
     Turn(
         "I changed @shop/prices.py. Is it still right?",
         (
             Step("I read it again.", (READ, CHECKED)),
-            Step("Yes, the check passes with your DISCOUNT.", sees="Note: shop/prices.py was modified externally."),
+            Step(
+                "Yes, the check passes with your DISCOUNT.",
+                sees="Note: shop/prices.py was modified externally.",
+            ),
         ),
         before=somebody_else,
     ),
     Turn(
         "Tell the users.",
         (
-            Step("I write it.", (("Write", {"path": "CHANGES.md", "content": "Ten pieces are discounted.\n"}),)),
-            Step("Done with the list.", (todos("completed", "completed", "completed"),), sees="CHANGES.md", dies=True),
+            Step(
+                "I write it.",
+                (("Write", {"path": "CHANGES.md", "content": "Ten pieces are discounted.\n"}),),
+            ),
+            Step(
+                "Done with the list.",
+                (todos("completed", "completed", "completed"),),
+                sees="CHANGES.md",
+                dies=True,
+            ),
             Step("The users are told in CHANGES.md.", sees="[3/3] all done"),
         ),
     ),
@@ -149,13 +207,18 @@ class ScriptedModel:
         self.mortal = mortal
 
     def __call__(self, messages: list[Message], tools: list[Message] | None) -> Message:
-        """Return the reply to a request. Raises AssertionError for a request that lacks what the step must know."""
+        """Return the reply to a request.
+
+        Raises AssertionError for a request that lacks what the step must know.
+        """
         asked = max(place for place, message in enumerate(messages) if message["role"] == "user")
         turn = next(turn for turn in TURNS if messages[asked]["content"].startswith(turn.wants))
         done = sum(message["role"] == "assistant" for message in messages[asked:])
         step = turn.steps[done]
         assert tools, "the model was told of no tools"
-        assert any(step.sees in (message["content"] or "") for message in messages), f"not sent: {step.sees}"
+        assert any(step.sees in (message["content"] or "") for message in messages), (
+            f"not sent: {step.sees}"
+        )
         if step.dies and self.mortal:
             os.kill(os.getpid(), signal.SIGKILL)
         return _reply(step, f"call_{TURNS.index(turn) + 1}_{done + 1}")
@@ -164,7 +227,9 @@ class ScriptedModel:
 def _reply(step: Step, call_id: str) -> Message:
     if not step.calls:
         return {"role": "assistant", "content": step.says}
-    functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in step.calls]
+    functions = [
+        {"name": name, "arguments": json.dumps(arguments)} for name, arguments in step.calls
+    ]
     calls = [
         {"id": f"{call_id}_{number}", "type": "function", "function": function}
         for number, function in enumerate(functions, 1)

@@ -1,4 +1,6 @@
-"""Run the revisions on the connection that is handed over; from the command line, on a development database.
+"""Run the revisions on the connection that is handed over.
+
+From the command line, on a development database.
 
 The host application's loggers are left alone: no logging is configured here.
 """
@@ -6,14 +8,18 @@ The host application's loggers are left alone: no logging is configured here.
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
-from store.schema import METADATA
+attributes = context.config.attributes
+if "package" not in attributes:  # an app that knows the package by its second name hands it over
+    import store
+
+    attributes["package"] = store
 
 
 def run(connection: Connection) -> None:
     """Run all revisions in the transaction of the connection, so that all of them count or none."""
     context.configure(
         connection=connection,
-        target_metadata=METADATA,
+        target_metadata=attributes["package"].database.schema.METADATA,
         render_as_batch=True,
         transactional_ddl=True,
         compare_type=True,
@@ -22,10 +28,12 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
-given = context.config.attributes.get("connection")
+given = attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    url = context.get_x_argument(as_dictionary=True).get("url") or context.config.get_main_option("sqlalchemy.url")
+    url = context.get_x_argument(as_dictionary=True).get("url") or context.config.get_main_option(
+        "sqlalchemy.url"
+    )
     with create_engine(url).begin() as connection:
         run(connection)

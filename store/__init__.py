@@ -1,15 +1,16 @@
-"""convostore: keep every message of a conversation unchanged, and compute what is sent to the model.
+"""convostore: keep every message unchanged, and compute what is sent to the model.
 
-A *session* is a named pointer to a *head*, a position on a *line* of *messages*. Messages are only ever added; the
-database refuses to change them. A line is made of runs of *branches*, so a *fork* is a new pointer and a *rewind* an
-older position: neither copies or deletes anything, and both are recorded. What a model is sent is a *view*, computed
-from the line by a *policy*: old output and repeated reads replaced, calls and results in pairs, everything before the
-last *compaction* behind its *summary*. The same line, policy and moment give the same view for ever.
+A *session* is a named pointer to a *head*, a position on a *line* of *messages*. Messages are only
+ever added; the database refuses to change them. A line is made of runs of *branches*, so a *fork*
+is a new pointer and a *rewind* an older position: neither copies or deletes anything, and both are
+recorded. What a model is sent is a *view*, computed from the line by a *policy*: old output and
+repeated reads replaced, calls and results in pairs, everything before the last *compaction* behind
+its *summary*. The same line, policy and moment give the same view for ever.
 
-Read the modules in this order and nothing is used before it is met: ``errors``, ``clock``, ``messages``, ``records``;
-``schema``, ``tokens``, ``tools``, ``policy``, ``repair``, ``formats``; ``statements``, ``engine``, ``migrate``;
-``lines``, ``facts``, ``sessions``, ``heads``, ``history``; ``compactions``, ``rules``, ``verdicts``, ``planning``,
-``budget``, ``view``, ``compaction``; ``store``; ``cli``.
+Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
+``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``, ``formats``,
+``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``, ``store``;
+``transcripts``, ``importing``, ``simulation``, ``cli``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import logging
 from .context import Context
 from .errors import (
     CompactionError,
+    ConnectionLost,
     HeadMoved,
     InvalidMessage,
     InvalidPolicy,
@@ -42,11 +44,14 @@ from .policy import Policy
 from .records import (
     Check,
     Compaction,
+    Copy,
     Entry,
     Erasure,
     Finding,
     HeadMove,
     Hidden,
+    Removal,
+    Restored,
     Session,
     StoredMessage,
     TokenTotal,
@@ -57,14 +62,18 @@ from .records import (
 from .store import AsyncStore, Store
 from .summaries import Summary, SummaryRequest
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is shown where the host asks for it
+logging.getLogger(__package__).addHandler(
+    logging.NullHandler()
+)  # what is logged is shown where the host asks for it
 
 __all__ = [
     "AsyncStore",
     "Check",
     "Compaction",
     "CompactionError",
+    "ConnectionLost",
     "Context",
+    "Copy",
     "Entry",
     "Erasure",
     "Finding",
@@ -79,6 +88,8 @@ __all__ = [
     "Policy",
     "PositionOutOfRange",
     "QueryRefused",
+    "Removal",
+    "Restored",
     "SchemaTooNew",
     "Session",
     "SessionExists",

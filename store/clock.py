@@ -1,32 +1,94 @@
-"""Moments as ms since the epoch. Clocks are read by the faces only; everything below is given its ``now``."""
+"""Moments as ms since the epoch.
+
+Clocks are read by the faces only; everything below is given its ``now``.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from datetime import datetime
+from typing import TypeGuard
 
 from .errors import InvalidValue
 
 Now = int | float | datetime | None
-"""A moment as a caller may give it: ms since the epoch, an aware datetime, or None for the present."""
+"""A moment as a caller may give it: ms since the epoch, an aware datetime, None for the present."""
+
+
+SECONDS_BELOW = 10**11
+"""A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
+
+LONGEST_TIME = 2**62
+"""Ms that reckoning goes to: a moment farther off is as good as this one, and columns hold it."""
 
 
 def milliseconds(now: Now) -> int:
-    """Return a moment in ms since the epoch; None is the present. Raises InvalidValue for anything unclear."""
+    """Return a moment in ms since the epoch; None is the present.
+
+    Raises InvalidValue for a time without a zone, for what is no moment, and for a number that
+    counts seconds.
+    """
     if now is None:
         return time.time_ns() // 1_000_000
     if isinstance(now, datetime):
-        if now.tzinfo is None:
-            raise InvalidValue(f"{now!r} has no time zone; give one, or give ms since the epoch")
-        return round(now.timestamp() * 1000)
-    if isinstance(now, bool) or not isinstance(now, int | float) or not math.isfinite(now):
+        return _of_datetime(now)
+    if not _is_finite(now) or abs(now) >= 2**63:
         raise InvalidValue(f"a moment is ms since the epoch or an aware datetime, not {now!r}")
+    if now < SECONDS_BELOW:
+        raise InvalidValue(
+            f"a moment is ms since the epoch, {now!r} looks like seconds: give time.time() * 1000, "
+            "an aware datetime, or nothing for the present"
+        )
     return math.ceil(now)
+
+
+def told(value: object) -> int | None:
+    """Return the moment (ms) that a value in a message tells, None where it tells none.
+
+    Numbers are ms, floored, or where they are below 10^11 seconds; texts are ISO 8601 with a zone,
+    and datetimes have one.
+    """
+    if isinstance(value, str):
+        value = _of_iso(value)
+    if isinstance(value, datetime):
+        return None if value.tzinfo is None else _of_datetime(value)
+    if not _is_finite(value):
+        return None
+    return round(value * 1000) if abs(value) < SECONDS_BELOW else _of_number(value)
+
+
+def later(moment: int, time: int) -> int:
+    """Return the moment so many ms later, earlier for a negative time, never beyond reckoning."""
+    return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))
+
+
+def _of_number(value: float) -> int | None:
+    whole = math.floor(value)
+    return whole if -(2**63) <= whole < 2**63 else None
+
+
+def _of_iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _of_datetime(now: datetime) -> int:
+    if now.tzinfo is None:
+        raise InvalidValue(f"{now!r} has no time zone; give one, or give ms since the epoch")
+    return round(now.timestamp() * 1000)
+
+
+def _is_finite(now: object) -> TypeGuard[int | float]:
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        return False
+    return isinstance(now, int) or math.isfinite(now)
 
 
 def given(now: Now) -> int:
     """Return the moment that a face handed down, in ms."""
     if now is None:
         raise InvalidValue("an operation below the faces is given its moment; pass now=")
-    return milliseconds(now)
+    return now if type(now) is int else milliseconds(now)

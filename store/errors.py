@@ -1,20 +1,26 @@
-"""The errors a host application can meet: one base, and a child only where a caller would act differently.
+"""The errors a host application can meet: one base, children where a caller would act differently.
 
-Every message says what was wrong, where, and what to do. Errors of the database driver are chained with ``from``.
+Every message says what was wrong, where, and what to do. Errors of the database driver are chained
+with ``from``.
 """
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Report that an operation of the store could not be done; the text says what was wrong and what to do."""
+    """Report that an operation of the store could not be done.
+
+    The text says what was wrong and what to do.
+    """
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel to another process as it is: text and attributes, not the arguments it was made from."""
+        """Travel to another process by text and attributes, not by what the error was made from."""
         return _remade, (type(self), self.args, self.__dict__)
 
 
-def _remade(kind: type[StoreError], args: tuple[object, ...], attributes: dict[str, object]) -> StoreError:
+def _remade(
+    kind: type[StoreError], args: tuple[object, ...], attributes: dict[str, object]
+) -> StoreError:
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(attributes)
@@ -33,7 +39,9 @@ class SessionExists(StoreError):
     """Report that a new session's id is already taken."""
 
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"session {session_id!r} exists already; append to it, or choose another id")
+        super().__init__(
+            f"session {session_id!r} exists already; append to it, or choose another id"
+        )
         self.session_id = session_id
 
 
@@ -42,7 +50,8 @@ class HeadMoved(StoreError):
 
     def __init__(self, session_id: str, expected: int, head: int) -> None:
         super().__init__(
-            f"session {session_id!r}: the head was expected at {expected}, it is at {head}; read on and try again"
+            f"session {session_id!r}: the head was expected at {expected}, it is at {head}; "
+            "read on and try again"
         )
         self.session_id, self.expected, self.head = session_id, expected, head
 
@@ -51,12 +60,17 @@ class PositionOutOfRange(StoreError, ValueError):
     """Report a position that is not on the session's line."""
 
     def __init__(self, session_id: str, position: object, head: int) -> None:
-        super().__init__(f"session {session_id!r} has positions 0 to {head}; {position!r} is not one of them")
+        super().__init__(
+            f"session {session_id!r} has positions 0 to {head}; {position!r} is not one of them"
+        )
         self.session_id, self.position, self.head = session_id, position, head
 
 
 class InvalidMessage(StoreError, ValueError):
-    """Report a message that cannot be stored: ``index`` in the batch, ``key`` in the message (None: the whole)."""
+    """Report a message that cannot be stored.
+
+    ``index`` in the batch, ``key`` in the message (None: the whole).
+    """
 
     def __init__(self, index: int, key: str | None, problem: str) -> None:
         where = f"message {index}" if key is None else f"message {index}, key {key!r}"
@@ -85,25 +99,46 @@ class SchemaTooNew(StoreError):
 
     def __init__(self, found: str, known: str) -> None:
         super().__init__(
-            f"the store has schema {found}, this release knows schemas up to {known}; install a newer convostore"
+            f"the store has schema {found}, this release knows schemas up to {known}; "
+            "install a newer convostore"
         )
         self.found, self.known = found, known
 
 
 class StoreBusy(StoreError):
-    """Report that another writer held the store until the deadline; nothing was written, trying again is safe."""
+    """Report that another writer held the store until the deadline.
+
+    Nothing was written, trying again is safe.
+    """
 
 
 class StoreFull(StoreError):
-    """Report that the disk has no room; nothing was written, trying again after making room is safe."""
+    """Report that the disk has no room.
+
+    Nothing was written, trying again after making room is safe.
+    """
 
 
 class StoreMoved(StoreError):
-    """Report that the database file was moved, replaced, removed or hard-linked while in use; nothing was written."""
+    """Report that the database file was moved, replaced, removed or hard-linked while in use.
+
+    Nothing was written.
+    """
 
 
 class StoreForked(StoreError):
-    """Report that the process was forked inside an operation; the child cannot use the file, a new process can."""
+    """Report that the process was forked inside an operation.
+
+    The child cannot use the file, a new process can.
+    """
+
+
+class ConnectionLost(StoreError):
+    """Report that the connection to the server broke.
+
+    The text says whether anything may have been written; messages with an ``id`` can be appended
+    again in any case.
+    """
 
 
 class StoreClosed(StoreError):
@@ -111,7 +146,7 @@ class StoreClosed(StoreError):
 
 
 class QueryRefused(StoreError):
-    """Report that a query of the read-only console was refused, ran too long or asked for too much."""
+    """Report that a query of the read-only console was refused, or took too long or too much."""
 
 
 class UnknownTranscript(StoreError, ValueError):
@@ -119,34 +154,46 @@ class UnknownTranscript(StoreError, ValueError):
 
 
 class CompactionError(StoreError):
-    """Report that a compaction could not be made; the session is as it was (S3.38, S3.40b).
+    """Report that a compaction could not be made; the session is as it was.
 
-    ``session_id`` and ``reason`` say of what and why, ``can_retry`` whether the same call may succeed later.
+    ``session_id`` and ``reason`` say of what and why, ``can_retry`` whether the same call may
+    succeed later.
     """
 
     def __init__(
-        self, problem: str, *, session_id: str | None = None, reason: str | None = None, can_retry: bool = False
+        self,
+        problem: str,
+        *,
+        session_id: str | None = None,
+        reason: str | None = None,
+        can_retry: bool = False,
     ) -> None:
         super().__init__(problem)
         self.session_id, self.reason, self.can_retry = session_id, reason, can_retry
 
     def response(self) -> dict[str, object]:
-        """Return the error as a JSON object: its name, message and details (S3.40b)."""
+        """Return the error as a JSON object: its name, message and details."""
         details = {"sessionId": self.session_id, "reason": self.reason, "canRetry": self.can_retry}
         return {"name": type(self).__name__, "message": str(self), "details": details}
 
 
 class SummaryGenerationError(CompactionError):
-    """Report that a summarizer gave no usable summary; the text is the cause, nothing was changed (S3.39)."""
+    """Report that a summarizer gave no usable summary.
+
+    The text is the cause, nothing was changed.
+    """
 
 
 class SummaryTimedOut(SummaryGenerationError):
-    """Report that a summarizer took longer than it may (S4.33)."""
+    """Report that a summarizer took longer than it may."""
 
 
 class MaxCompactionReachedError(CompactionError):
-    """Report that so many compactions in a row left the view at its trigger that no more are tried (S3.40)."""
+    """Report that no more compactions are tried: too many in a row left the view at its trigger."""
 
 
 class TokenCountingError(StoreError):
-    """Report that tokens cannot be counted exactly; they are estimated as long as that is so (S3.40a)."""
+    """Report that tokens cannot be counted exactly.
+
+    They are estimated as long as that is so.
+    """

@@ -1,7 +1,8 @@
-"""Transcript files into a store: streamed, in batches, and as often as one likes; what is there already stays.
+"""Transcript files into a store: streamed, in batches, and as often as one likes.
 
-A session that exists is compared with its file message by message, by digest; only what is new is appended. Nothing
-here knows a file format: `transcripts` reads, this writes.
+What is in the store already stays there: a session that exists is compared with its file message by
+message, and only what is new is appended. Nothing here knows a file format: `transcripts` reads,
+this writes.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import transcripts
-from .errors import InvalidMessage, InvalidValue, SessionNotFound, StoreError
+from .errors import (
+    InvalidMessage,
+    InvalidValue,
+    SessionNotFound,
+    StoreError,
+    UnknownTranscript,
+)
 from .messages import Message, Prepared, content_text, prepare
 from .records import Session, StoredMessage
 from .store import Store
-from .transcripts import Noted, Opened, Said
-from .transcripts.events import FACTS
-from .transcripts.source import Progress
+from .transcripts import EXTRA_KEYS, Event, FilePath, Noted, Opened, Progress, Said
 
 BATCH = 500
 """Messages appended in one transaction, at most."""
@@ -34,9 +39,10 @@ COMPANIONS = ("", "-wal", "-shm", "-journal", "-lock")
 
 
 class ImportedSession(NamedTuple):
-    """One session of a file: its messages and tool calls in the file, how many were new to the store, its head now.
+    """One session of a file: how many messages and tool calls it has there, and its head now.
 
-    ``differs_at`` is the first position at which the stored line was another one (None: they agree as far as both go).
+    ``appended`` messages were new to the store. ``differs_at`` is the first position at which the
+    stored line says something else, None where both agree as far as they go.
     """
 
     id: str
@@ -48,7 +54,10 @@ class ImportedSession(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """What became of a file; a note that is ``broken`` tells of something unreadable, refused or differing."""
+    """What became of a file.
+
+    A note that is ``broken`` tells of something that could not be read, was refused, or differs.
+    """
 
     path: Path
     kind: str
@@ -58,7 +67,7 @@ class ImportReport(NamedTuple):
 
 def import_file(
     store: Store,
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     kind: str | None = None,
     session_id: str | None = None,
@@ -67,37 +76,86 @@ def import_file(
 ) -> ImportReport:
     """Import every session of a transcript; importing it again adds only what the file has gained.
 
-    ``kind`` None means by content. ``session_id`` names the file's first session (those that hang on it are named
-    after it). An answer that was still being written when it was imported is replaced by the whole one. A session that
-    differs from the file is left alone and noted; with ``replace`` it is rewound to the last message they share, which
-    can be undone, and continued as in the file. A message that cannot be stored is noted and left out. ``progress``
-    gets the bytes read so far. Raises UnknownTranscript, StoreError.
+    ``kind`` None means by content. ``session_id`` names the file's first session, and those that
+    hang on it are named after it. An answer that was still being written when it was imported is
+    replaced by the whole one. A session that differs from the file is left alone and noted; with
+    ``replace`` it is rewound to the last message they share, which can be undone, and continued as
+    in the file. A message that cannot be stored is noted and left out. ``progress`` gets the bytes
+    read so far. Raises UnknownTranscript, also where there is no message; StoreError.
     """
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
-    names = _Names(session_id)
     report = ImportReport(Path(path), found, [], [])
-    current: _Line | None = None
-    for event in transcripts.read(path, kind=found, progress=progress):
-        if isinstance(event, Said) and current:
-            current.take(event.message)
-        elif isinstance(event, Opened):
-            _finish(current, report)
-            current = _Line(store, _session(store, names.rename(event), report.notes), report.notes, replace=replace)
-        elif isinstance(event, Noted):
-            report.notes.append(event)
-    _finish(current, report)
+    reading = _Import(store, report, _Names(session_id), replace=replace)
+    events = transcripts.read(path, kind=found, progress=progress)
+    for event in _with_message(events, path, found):
+        reading.take(event)
+    reading.finish()
     return report
 
 
-def is_file_of(store: Store, path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is the store's own database or a file beside it, without opening it."""
-    own = store.database.path
-    return own is not None and os.path.realpath(path) in {f"{own}{ending}" for ending in COMPANIONS}
+def require_message(path: FilePath, kind: str | None = None) -> None:
+    """Raise UnknownTranscript where a transcript holds no message, StoreError as `read` does."""
+    _with_message(transcripts.read(path, kind=kind), path, kind)
+
+
+def _with_message(events: Iterator[Event], path: FilePath, kind: str | None) -> Iterator[Event]:
+    """Return events, once it is seen that a message is among them."""
+    seen: list[Event] = []
+    for event in events:
+        seen.append(event)
+        if isinstance(event, Said):
+            return chain(seen, events)
+    of_kind = f" of the kind {kind}" if kind else ""
+    raise UnknownTranscript(f"{os.fspath(path)} holds no message{of_kind}")
+
+
+def is_file_of(database: FilePath | None, path: FilePath) -> bool:
+    """Tell whether a path is a store's own file or one beside it, without opening it.
+
+    ``database`` None is a server, which has no file.
+    """
+    if database is None:
+        return False
+    own = os.path.realpath(database)
+    companions = [own + ending for ending in COMPANIONS]
+    return os.path.realpath(path) in companions
+
+
+class _Import:
+    """Take what a file says, session by session, and keep what becomes of it in a report."""
+
+    def __init__(self, store: Store, report: ImportReport, names: _Names, *, replace: bool) -> None:
+        self._store = store
+        self._report = report
+        self._names = names
+        self._replace = replace
+        self._current: _Session | None = None
+
+    def take(self, event: Event) -> None:
+        """Take the file's next event."""
+        if isinstance(event, Noted):
+            self._report.notes.append(event)
+        elif isinstance(event, Opened):
+            self.finish()
+            self._open(self._names.rename(event))
+        elif self._current:
+            self._current.take(event.message)
+
+    def finish(self) -> None:
+        """Append what is left of the session that was opened last."""
+        if self._current:
+            self._report.sessions.append(self._current.finish())
+            self._current = None
+
+    def _open(self, opened: Opened) -> None:
+        notes = self._report.notes
+        session = _stored_session(self._store, opened, notes)
+        self._current = _Session(self._store, session, notes, replace=self._replace)
 
 
 class _Names:
-    """Session ids as the caller wants them: the first session's, and of those whose ids continue the first one's."""
+    """Session ids as the caller wants them: of the first session, and of those named after it."""
 
     def __init__(self, wanted: str | None) -> None:
         self._wanted = wanted
@@ -107,30 +165,36 @@ class _Names:
         """Return a session under its new id, its parent's likewise."""
         if self._wanted is None:
             return opened
-        self._first = self._first or opened.session_id
-        parent = opened.metadata.get("parent_session")
-        renamed = {"parent_session": self._wanted} if parent == self._first else {}
-        return opened._replace(session_id=self._new(opened.session_id), metadata={**opened.metadata, **renamed})
-
-    def _new(self, session_id: str) -> str:
-        assert self._first is not None
-        assert self._wanted is not None
-        if not session_id.startswith(self._first):
-            return session_id
-        return self._wanted + session_id.removeprefix(self._first)
+        self._first = first = self._first or opened.session_id
+        metadata = dict(opened.metadata)
+        if metadata.get("parent_session") == first:
+            metadata["parent_session"] = self._wanted
+        new_id = opened.session_id
+        if new_id.startswith(first):
+            new_id = self._wanted + new_id.removeprefix(first)
+        return opened._replace(session_id=new_id, metadata=metadata)
 
 
-class _Line:
-    """One session while its file is read: the next messages are compared with the stored line, then appended to it."""
+class _Session:
+    """One session while its file is read.
 
-    def __init__(self, store: Store, session: Session, notes: list[Noted], *, replace: bool) -> None:
-        self._store, self._id, self._notes, self._replace = store, session.id, notes, replace
+    Its messages are compared with the stored line as far as that goes, then appended to it.
+    ``_place`` is the position of the message taken last.
+    """
+
+    def __init__(
+        self, store: Store, session: Session, notes: list[Noted], *, replace: bool
+    ) -> None:
+        self._store = store
+        self._id = session.id
+        self._notes = notes
+        self._replace = replace
         self._stored = _messages(store, session)
         self._head = session.head
         self._place = self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
         self._batch: list[Message] = []
-        self._size = 0
+        self._batch_size = 0
         self._differs_at: int | None = None
 
     def take(self, message: Message) -> None:
@@ -151,7 +215,9 @@ class _Line:
     def finish(self) -> ImportedSession:
         """Append what is left; return what became of the session."""
         self._flush()
-        return ImportedSession(self._id, self._count, self._appended, self._head, self._calls, self._differs_at)
+        return ImportedSession(
+            self._id, self._count, self._appended, self._head, self._calls, self._differs_at
+        )
 
     def _left_alone(self) -> bool:
         return self._differs_at is not None and not self._replace
@@ -165,78 +231,105 @@ class _Line:
             return None
 
     def _repeated(self, prepared: Prepared) -> bool:
-        """Tell whether an earlier message of the file has the same id: the store keeps one message for each."""
-        if prepared.message_id is None:
+        """Tell whether an earlier message of the file has the same id: the store keeps one."""
+        message_id = prepared.columns.message_id
+        if message_id is None:
             return False
-        earlier = self._digests.get(prepared.message_id)
+        earlier = self._digests.get(message_id)
         if earlier is None:
-            self._digests[prepared.message_id] = prepared.digest
+            self._digests[message_id] = prepared.digest
             return False
-        other = "" if earlier == prepared.digest else ", which says something else,"
-        self._note(f"is left out: an earlier message{other} has its id, {prepared.message_id!r:.80}")
+        first = "an earlier message"
+        if earlier != prepared.digest:
+            first += ", which says something else,"
+        self._note(f"is left out: {first} has its id, {message_id!r:.80}")
         return True
 
     def _compare(self, message: Message, digest: bytes) -> None:
         """Compare the file's message with the stored one in its place."""
         stored = next(self._stored, None)
-        if stored is None or not (stored.digest == digest or _spoken(stored.message) == _spoken(message)):
-            if stored and _begins(stored.message, message) and self._only_results_follow():
+        if stored is not None:
+            if stored.digest == digest or _spoken(stored.message) == _spoken(message):
+                return
+            if _begins(stored.message, message) and self._only_results_follow():
                 self._take_again()
-            else:
-                self._part()
+                return
+        self._part()
 
     def _only_results_follow(self) -> bool:
         return all(stored.message["role"] == "tool" for stored in self._stored)
 
     def _take_again(self) -> None:
-        """Rewind to before an answer that was not whole when it was imported, so that it is taken as it is now."""
-        self._head = self._store.rewind(self._id, to=self._place - 1).head
-        text = f"message {self._count} of {self._id!r} was still being written when it was imported, it is now whole"
-        self._notes.append(Noted(None, text, broken=False))
+        """Rewind to before an answer that was imported before it was whole."""
+        self._rewind()
+        text = "was still being written when it was imported, it is now whole"
+        self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}"))
 
     def _part(self) -> None:
         """Settle what happens where the line and the file part."""
         self._differs_at = self._place
+        where = f"from position {self._place} on"
         back = f"`convostore undo {self._id}` brings the old line back"
         if self._replace:
-            self._head = self._store.rewind(self._id, to=self._place - 1).head
-            text = f"session {self._id!r} differed from position {self._place} on and was replaced; {back}"
+            self._rewind()
+            text = f"differed {where} and was replaced; {back}"
         else:
             text = (
-                f"session {self._id!r} differs from the file from position {self._place} on and was left as it is; "
+                f"differs from the file {where} and was left as it is; "
                 f"--replace rewinds it there and appends the file's version, then {back}"
             )
-        self._notes.append(Noted(None, text, broken=True))
+        self._notes.append(Noted(None, f"session {self._id!r} {text}", broken=True))
+
+    def _rewind(self) -> None:
+        """Rewind to before the message taken last."""
+        self._head = self._store.rewind(self._id, to=self._place - 1).head
 
     def _add(self, prepared: Prepared) -> None:
         self._batch.append(prepared.message)
-        texts = (prepared.content, prepared.extra, *(call.arguments for call in prepared.calls))
-        self._size += sum(len(text) for text in texts if text)
-        if len(self._batch) >= BATCH or self._size >= BATCH_SIZE:
+        arguments = (call.arguments for call in prepared.calls)
+        texts = (prepared.columns.content, prepared.columns.extra, *arguments)
+        self._batch_size += sum(len(text) for text in texts if text)
+        if len(self._batch) >= BATCH or self._batch_size >= BATCH_SIZE:
             self._flush()
 
     def _flush(self) -> None:
         if self._batch:
-            self._head = self._store.append(self._id, self._batch, expected_head=self._head)[-1].seq
+            stored = self._store.append(self._id, self._batch, expected_head=self._head)
+            self._head = stored[-1].seq
             self._appended += len(self._batch)
-        self._batch, self._size = [], 0
+        self._batch, self._batch_size = [], 0
 
     def _note(self, text: str) -> None:
-        self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}", broken=True))
+        told = f"message {self._count} of {self._id!r} {text}"
+        self._notes.append(Noted(None, told, broken=True))
 
 
 def _spoken(message: Message) -> Message:
-    """Return what was said, without what stands around it: of that a longer file may know more."""
-    return {key: value for key, value in message.items() if key not in FACTS}
+    """Return what was said, without its extra keys: of those a longer file may know more."""
+    return {key: value for key, value in message.items() if key not in EXTRA_KEYS}
 
 
 def _begins(stored: Message, message: Message) -> bool:
-    """Tell whether a stored answer is the beginning of the file's: parsers make one of all lines there are."""
-    if stored["role"] != "assistant" or message["role"] != "assistant" or not stored.keys() & FACTS:
+    """Tell whether a stored answer is the beginning of the file's.
+
+    A parser makes one answer of all rows that the file has of it.
+    """
+    if not stored["role"] == message["role"] == "assistant":
         return False
-    text, whole = content_text(stored.get("content")), content_text(message.get("content"))
-    parts = {key: value for key, value in stored.items() if isinstance(value, list) and key != "content"}
-    return whole.startswith(text) and all((message.get(key) or [])[: len(parts[key])] == parts[key] for key in parts)
+    if stored.keys().isdisjoint(EXTRA_KEYS):
+        return False
+    whole = content_text(message.get("content"))
+    if not whole.startswith(content_text(stored.get("content"))):
+        return False
+    return all(
+        _begins_list(value, message.get(key))
+        for key, value in stored.items()
+        if isinstance(value, list) and key != "content"
+    )
+
+
+def _begins_list(stored: list[Any], longer: Any) -> bool:
+    return bool((longer or [])[: len(stored)] == stored)
 
 
 def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:
@@ -244,30 +337,33 @@ def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:
     return chain.from_iterable(store.pages(session.id, 1, session.head, size=PAGE))
 
 
-def _finish(line: _Line | None, report: ImportReport) -> None:
-    if line:
-        report.sessions.append(line.finish())
-
-
-def _session(store: Store, opened: Opened, notes: list[Noted]) -> Session:
+def _stored_session(store: Store, opened: Opened, notes: list[Noted]) -> Session:
     """Return the session of that id, created where there is none."""
     session_id, title, root, metadata = opened
     try:
         return store.session(session_id)
     except SessionNotFound:
-        create = partial(store.create_session, session_id, title=_storable(title), project_root=_storable(root))
+        create = partial(
+            store.create_session, session_id, title=_storable(title), project_root=_storable(root)
+        )
     try:
         return create(metadata=metadata)
     except InvalidValue as refused:
-        notes.append(Noted(None, f"the metadata of session {session_id!r} is left out: {refused}", broken=True))
+        text = f"the metadata of session {session_id!r} is left out: {refused}"
+        notes.append(Noted(None, text, broken=True))
         return create()
 
 
 def _storable(text: str | None) -> str | None:
     """Return a text with a replacement character for each character that no column can hold."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode() if text else text
+    if not text:
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _refuse_own_file(store: Store, path: str | os.PathLike[str]) -> None:
-    if is_file_of(store, path):
-        raise StoreError(f"{os.fspath(path)!r} is the store itself; export its sessions, then import what was exported")
+def _refuse_own_file(store: Store, path: FilePath) -> None:
+    if is_file_of(store.database.path, path):
+        raise StoreError(
+            f"{os.fspath(path)!r} is the store itself; "
+            "export its sessions, then import what was exported"
+        )

@@ -1,22 +1,36 @@
-"""The rules of a view as data: what is kept, what is replaced, how pairs are repaired. Knows no SQL, no clock."""
+"""The rules of a view as data: what is kept, what is replaced, how pairs are repaired.
+
+Knows no SQL, no clock.
+"""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import InvalidPolicy
 from .messages import is_text
 
-TERMINAL_PLACEHOLDER = "此命令返回内容已过时"
-"""What stands for old output of a command (S0.9)."""
-FILE_READ_PLACEHOLDER = "[该文件的历史读取内容已压缩,请参看最新读取结果]"
-"""What stands for an old read of a file (S1.9)."""
+Language = Literal["zh", "en"]
+DEFAULT_LANGUAGE: Language = "zh"
+TEXTS: dict[Language, dict[str, str]] = {
+    "zh": {
+        "terminal_placeholder": "此命令返回内容已过时",
+        "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
+    },
+    "en": {
+        "terminal_placeholder": "[Outdated output of this command]",
+        "file_read_placeholder": "[Older read of this file; see the newest one]",
+    },
+}
+"""The fields that are texts for a model, by the language of the policy."""
+_TEXTS = TEXTS[DEFAULT_LANGUAGE]
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 
@@ -34,7 +48,9 @@ Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class Policy(BaseModel):
-    """The rules of a view; frozen, every field a keyword. The defaults are the default profile of S0 and S1.
+    """The rules of a view; frozen, every field a keyword.
+
+    The defaults are the default profile of S0 and S1.
 
     Raises InvalidPolicy for a field that does not exist or a value that it cannot have.
     """
@@ -42,140 +58,267 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: Name = "default"
+    language: Language = DEFAULT_LANGUAGE
+    """The language of the texts below that stand for something in a request.
+
+    A text that is given stands over one of a ready policy, and that over the language's."""
 
     terminal: bool = True
     """Replace old, successful output of commands (S0)."""
     terminal_keep: Count = 5
-    """How many newest tool results of any tool stay, however old (S0.8)."""
+    """How many newest tool results of any tool stay, however old."""
     terminal_max_age: Count = 900_000
-    """Ms after which output is old; exactly this age is not (S0.7, S0.20)."""
-    terminal_placeholder: str = TERMINAL_PLACEHOLDER
+    """Ms after which output is old; exactly this age is not."""
+    terminal_placeholder: str = _TEXTS["terminal_placeholder"]
+    """What stands for old output of a command."""
 
     file_read: bool = True
     """Replace all but the newest reads of each file (S1)."""
     file_read_keep: Count = 5
-    """How many newest successful reads of each file stay (S1.8)."""
-    file_read_placeholder: str = FILE_READ_PLACEHOLDER
+    """How many newest successful reads of each file stay."""
+    file_read_placeholder: str = _TEXTS["file_read_placeholder"]
+    """What stands for an old read of a file."""
 
     tool_output: bool = False
-    """Show the tool results of finished turns in their short form (S4.8); the running turn stays whole (A4.2)."""
+    """Show the tool results of finished turns in their short form.
+
+    The running turn stays whole.
+    """
 
     tool_kinds: Mapping[Name, Kind] = {}
-    """Kinds of tools by name, over those in the table ``tool_kinds`` (X.11)."""
+    """Kinds of tools by name, over those in the table ``tool_kinds``."""
     identity: Literal["call", "sniff"] = "call"
-    """Tell a command's output by the call's name, by content only where there is none; or always by content (A0.5)."""
+    """Tell a command's output by the call's name, by content only where there is none.
+
+    Or always by content.
+    """
     errors_take_slots: bool = False
-    """Count errors among the newest tool results (A0.1)."""
+    """Count errors among the newest tool results."""
     exit_code_is_error: bool = True
-    """A command that ended with another exit code than 0 failed (A0.3)."""
+    """A command that ended with another exit code than 0 failed."""
     stderr_is_error: Literal["always", "nonzero_exit", "never"] = "always"
-    """When something on stderr makes output an error (S0.24, A0.4)."""
+    """When something on stderr makes output an error."""
     batch_rule: Literal["all", "any"] = "all"
-    """Replace a read of several files when it is stale for all of them, or for any (A1.1)."""
+    """Replace a read of several files when it is stale for all of them, or for any."""
     dedupe: bool = True
-    """Count a file once in a read that names it twice (A1.4)."""
+    """Count a file once in a read that names it twice."""
     range_aware: bool = False
-    """Replace a read only if newer kept reads cover its lines (A1.5)."""
+    """Replace a read only if newer kept reads cover its lines."""
+    undated: Literal["keep", "stored_at"] = "keep"
+    """Keep tool results that do not tell their time (A0.9), or go by when they were stored."""
     judge_at: Literal["now", "turn"] = "now"
-    """Judge the tool results anew at each view, or as they were when the current turn began: then nothing before the
+    """Judge the tool results anew at each view, or as they were when the current turn began.
+
+    Then nothing before the
     turn changes while it runs, nothing in it is replaced, and over a turn requests only grow."""
     protect_current_turn: bool = False
-    """Replace nothing from the latest user message on (A0.15)."""
+    """Replace nothing from the latest user message on."""
     min_saving: Count = 0
-    """Code points a replacement must save; 0 replaces always (A0.16), but a short form only where it is shorter."""
+    """Code points a replacement must save.
+
+    0 replaces always, but a short form only where it is shorter.
+    """
 
     unanswered: Literal["synthetic", "drop", "keep"] = "synthetic"
-    """Give a call without result a made-up one, leave the call out, or keep it as it is in the open turn (X.9)."""
+    """Give a call without result a made-up one, leave the call out, or keep it as it is in the open
+    turn.
+    """
     orphans: Literal["adopt", "drop"] = "adopt"
-    """Give a result without call a made-up call, so that what it says stays, or leave it out (X.9)."""
+    """Give a result without call a made-up call, so that what it says stays, or leave it out.
+    """
 
     clearing: Literal["always", "batched"] = "always"
-    """Apply the rules above at every view, or only at recorded moments, so that a prompt cache keeps its prefix."""
+    """Apply the rules above at every view, or only at recorded moments, so that a prompt cache
+    keeps its prefix.
+    """
     clear_min_freed: Count = 20_000
     """Batched: clear when at least so many tokens would be freed."""
     clear_cold_after: Count = 300_000
-    """Batched: clear when the last request is so many ms ago that the provider's cache is cold anyway."""
+    """Batched.
+
+    Clear when the last request is so many ms ago that the provider's cache is cold anyway.
+    """
 
     context_window: Count | None = None
-    """Tokens the model takes; ratios are of this unless a check says otherwise (S4.37)."""
+    """Tokens the model takes; ratios are of this unless a check says otherwise."""
     trigger_messages: Count | None = None
-    """Compact when the view has at least so many messages (S2.3)."""
+    """Compact when the view has at least so many messages."""
     trigger_ratio: Ratio | None = None
-    """Compact when the view reaches this share of the window (S3.26)."""
+    """Compact when the view reaches this share of the window."""
     overflow_ratio: Ratio | None = None
-    """The view must be compacted before it is sent from this share of the window on (S3.25, A3.2)."""
+    """The view must be compacted before it is sent from this share of the window on.
+    """
     trigger_usage: Ratio | None = None
-    """Compact when the last request's usage and a third of the new input reach this share of the window (S4.36)."""
+    """Compact when the last request's usage and a third of the new input reach this share of the
+    window.
+    """
     trigger_tokens: Count | None = None
     """Compact when the view has at least so many tokens, whatever the window."""
     min_messages: Count = 0
-    """Compact no view of fewer messages (S4.36)."""
+    """Compact no view of fewer messages."""
     max_iterations: Annotated[int, Field(ge=1, le=100)] = 3
-    """Stop after so many compactions in a row that did not get below the trigger (S3.33, A3.4)."""
+    """Stop after so many compactions in a row that did not get below the trigger."""
 
     keep_messages: Count = 0
-    """Newest messages that stay (S2.5, S3.29)."""
+    """Newest messages that stay."""
     keep_turns: Some = 1
-    """Newest turns that stay whole, the current one included (S4.23); the current turn always stays."""
+    """Newest turns that stay whole, the current one included.
+
+    The current turn always stays, but for what ``within_turn`` hides of it.
+    """
+    within_turn: bool = False
+    """Hide finished groups of calls and results of the current turn too, where nothing else would
+    do.
+
+    Its user message, unanswered calls and the newest groups stay (S3.46 hides nothing of it)."""
+    keep_groups: Some = 5
+    """Newest groups that stay where the current turn is cut, or a line on which no user has spoken.
+
+    A group is a message, or a message with calls and all their results."""
     least_turns: Some | None = None
-    """Where what stays would still be at the trigger, half as many turns stay, and so on, down to so many (A4.6)."""
+    """Where what stays would still be at the trigger, half as many turns stay, and so on, down to
+    so many.
+    """
     window_messages: Some | None = None
-    """Hide at most so many messages at a time, the oldest ones (S2.4); where a turn that is longer leaves no place to
-    cut in their second half, all up to the end of that turn (A2.2)."""
+    """Hide at most so many messages at a time, the oldest ones.
+
+    Where a turn that is longer leaves no place to
+    cut in their second half, all up to the end of that turn."""
     boundary: Literal["turn", "group"] = "turn"
-    """Cut before a user message only, or between any two groups of calls and results (A2.5)."""
+    """Cut before a user message only, or between any two groups of calls and results."""
     hard_limit: Count | None = None
-    """Messages a view may have when no summary can be made: beyond it the oldest turns go (S2.7, A2.9)."""
+    """Messages a view may have when no summary can be made.
+
+    Beyond it the oldest turns go.
+    """
 
     prompt: str = "handoff"
     """The prompt of a summary, by its name among the prompts."""
     summary_max_chars: Annotated[int, Field(ge=20, le=2**31)] = 4000
-    """Code points a summary may have (S2.6, S3.8)."""
-    parts_to_keep: Annotated[tuple[Literal["text", "tool", "reasoning"], ...], Field(strict=False)] = ("text",)
-    """What an extractive summary takes its body from (S3.9)."""
+    """Code points a summary may have."""
+    parts_to_keep: Annotated[
+        tuple[Literal["text", "tool", "reasoning"], ...], Field(strict=False)
+    ] = ("text",)
+    """What an extractive summary takes its body from."""
+    transcript: Literal["whole", "brief"] = "whole"
+    """What a summarizer is shown of the messages that it summarises.
+
+    Themselves, with the arguments of calls, the results and the times; or who said what in
+    short, calls by the names of their tools, results in 200 code points.
+    """
     transcript_max_chars: Annotated[int, Field(ge=1000, le=2**31)] = 400_000
-    """Code points of a transcript for a summarizer; what does not fit is not hidden either (S2.17, A2.7)."""
+    """Code points of a transcript for a summarizer.
+
+    What does not fit is not hidden either.
+    """
     facts_chars: Count = 2000
-    """Code points for the exact files, commands and errors of what is hidden, added to every summary; 0 for none."""
+    """Code points for the exact files, commands and errors of what is hidden, added to every
+    summary; 0 for none.
+    """
     previous_summary: Literal["fold", "append"] = "fold"
-    """Give the earlier summary to be carried into the new one, or let it stand beside it (S4.21, A2.4); once those that
-    stand take a quarter of the window, the next one is given all of them to carry (A4.6)."""
+    """Give the earlier summary to be carried into the new one, or let it stand beside it.
+
+    Once those that stand take a quarter of the window, the next one is given all of them to carry.
+    """
     summary_role: Literal["system", "user", "developer", "merge"] = "system"
-    """The role a summary is sent with; ``merge`` makes one system message of the first and all summaries (A2.11)."""
+    """The role a summary is sent with.
+
+    ``merge`` makes one system message of the first and all summaries.
+    """
     summary_heading: str = ""
     """A line before each summary."""
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
-    """Seconds a summarizer may take (S4.32)."""
+    """Seconds a summarizer may take."""
     on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
-    """Without a summary: change nothing; keep to the hard limit, and the facts of what goes (S2.27); hide and say so
-    (S3.39, S4.33)."""
+    """Without a summary: change nothing.
+
+    Keep to the hard limit, and the facts of what goes; hide and say so."""
+    least_freed: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The share of the view's tokens that a compaction must free, else none is made.
+
+    It is not asked of a view over the window, nor of a compaction by hand."""
     back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Failures in a row after which nothing is tried until a new turn begins."""
+    """Failures in a row after which nothing is tried for a while."""
+    back_off_messages: Some = 10
+    """That while ends when so many more messages have come,"""
+    back_off_time: Count = 600_000
+    """or when so many ms have passed, whichever comes first."""
 
     def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            problems = "; ".join(map(_problem, error.errors()))
             raise InvalidPolicy(f"no such policy: {problems}") from error
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_its_language(cls, fields: Any) -> Any:
+        """Give the texts that are not given in the language of the policy."""
+        language = fields.get("language") if isinstance(fields, Mapping) else None
+        if not isinstance(language, str) or language not in TEXTS:
+            return fields
+        return {**TEXTS[language], **fields}
 
     @classmethod
     def named(cls, name: str, /, **fields: Any) -> Policy:
-        """Return a ready policy, with some fields changed. Raises InvalidPolicy for an unknown name or field."""
+        """Return a ready policy, with some fields changed.
+
+        Raises InvalidPolicy for an unknown name or field.
+        """
         if name not in POLICIES:
             raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")
-        return cls(**{"name": name, **POLICIES[name], **fields})
+        ready = {"name": name, **POLICIES[name], **_spoken(name, fields.get("language"))}
+        return cls(**{**ready, **fields})
+
+
+PROBLEMS = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "is a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),
+    "string_type": "is a text",
+    "tuple_type": "is a list",
+    "literal_error": "is {expected}",
+    "greater_than": "is more than {gt}",
+    "greater_than_equal": "is at least {ge}",
+    "less_than": "is less than {lt}",
+    "less_than_equal": "is at most {le}",
+}
+"""What a field should be, by the kind of what is wrong with it."""
+
+
+def _problem(found: Any) -> str:
+    """Return what is wrong with a field, and what would be right."""
+    name = ".".join(map(str, found["loc"]))
+    if found["type"] == "extra_forbidden":
+        return f"there is no field {name!r}{_meant(name)}"
+    if found["type"] in PROBLEMS:
+        right = PROBLEMS[found["type"]].format(**found.get("ctx", {}))
+        return f"{name} {right}, not {found['input']!r:.80}"
+    return f"{name}: {found['msg'].removeprefix('Value error, ')}"
+
+
+def _meant(name: str) -> str:
+    """Return the field that a wrong name may stand for; all fields where none is like it."""
+    like = get_close_matches(name, Policy.model_fields, n=1)
+    return (
+        f", did you mean {like[0]!r}?" if like else f"; there are {', '.join(Policy.model_fields)}"
+    )
 
 
 def checked(policy: object) -> Policy:
     """Return a policy as it is. Raises InvalidPolicy for anything else, such as a name."""
     if not isinstance(policy, Policy):
-        raise InvalidPolicy(f"a policy is a Policy, such as Policy.named('default'), not {policy!r:.80}")
+        raise InvalidPolicy(
+            f"a policy is a Policy, such as Policy.named('default'), not {policy!r:.80}"
+        )
     return policy
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a policy from a TOML file: fields by name, on top of the ready policy that ``base`` names.
+    """Return a policy from a TOML file.
+
+    Fields by name, on top of the ready policy that ``base`` names.
 
     Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
     """
@@ -198,6 +341,7 @@ POLICIES: dict[str, dict[str, Any]] = {
         "hard_limit": 50,
         "prompt": "summary_zh",
         "summary_max_chars": 1500,
+        "transcript": "brief",
         "transcript_max_chars": 12_000,
         "summary_heading": "[对话摘要 - 早期上下文]",
         "on_failure": "trim",
@@ -226,6 +370,20 @@ POLICIES: dict[str, dict[str, Any]] = {
     "raw": {"terminal": False, "file_read": False},
 }
 """The ready policies: what each changes of the defaults."""
+
+SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
+    "message_count": {
+        "en": {"prompt": "handoff", "summary_heading": "[Summary of the earlier conversation]"},
+    },
+}
+"""What ready policies say in another language than the default one."""
+
+
+def _spoken(name: str, language: object) -> dict[str, str]:
+    """Return the texts of a ready policy in a language; none for one that it does not speak."""
+    spoken = SPOKEN.get(name, {})
+    return next((texts for each, texts in spoken.items() if each == language), {})
+
 
 DEFAULT = Policy()
 TURNS = Policy.named("turns")

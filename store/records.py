@@ -1,8 +1,11 @@
-"""What comes out: frozen values, cheap to make by the ten thousand. Times are ms since the epoch, positions from 1."""
+"""What comes out: frozen values, cheap to make by the ten thousand.
+
+Times are ms since the epoch, positions from 1.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from .errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 from .messages import Message
@@ -11,7 +14,8 @@ from .messages import Message
 class Session(NamedTuple):
     """A session: a named pointer to a head; ``head`` is also how many messages its line has.
 
-    ``branch`` is the branch that its head is on: with it a line can be read after the session has left it.
+    ``branch`` is the branch that its head is on: with it a line can be read after the session has
+    left it.
     """
 
     id: str
@@ -27,7 +31,10 @@ class Session(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message on a line: ``message`` equals what went in, ``stored_at`` is when, ``digest`` its SHA-256."""
+    """A message on a line.
+
+    ``message`` equals what went in, ``stored_at`` is when, ``digest`` its SHA-256.
+    """
 
     seq: int
     message: Message
@@ -48,24 +55,62 @@ class HeadMove(NamedTuple):
 
 
 class Erasure(NamedTuple):
-    """What a deletion removed: ``kept`` messages stay because other sessions' lines run through them.
+    """What a deletion removed.
 
-    ``purged`` tells whether the freed bytes are gone from the files already; it is False while another process
-    reads an older snapshot, for files of over 256 MB, which are not written anew, and on servers, which purge by
-    themselves.
+    ``kept`` messages stay because other sessions' lines run through them.
+
+    ``purged`` tells whether the freed bytes are gone from the files already; it is False while
+    another process reads an older snapshot, for files of over 256 MB, which are not written anew,
+    and on servers, which purge by themselves. ``copies`` are the paths of the copies of the store
+    that were made before, and may hold the bytes still.
     """
 
     session_id: str
     messages: int
     kept: int
     purged: bool
+    copies: tuple[str, ...] = ()
+
+
+class Copy(NamedTuple):
+    """A copy of the store: where it is, when it was made (ms), how large it was (bytes).
+
+    ``kind``: ``backup``, or ``upgrade`` for one made before an upgrade of the schema. ``number`` is
+    its place in the store's list, None where an older or full store could not list it. ``size`` is
+    None for one that was begun and never finished.
+    """
+
+    number: int | None
+    path: str
+    kind: str
+    made_at: int
+    size: int | None
+
+
+class Removal(NamedTuple):
+    """The copies that were removed, or were gone already, and those that were left, by path."""
+
+    removed: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+class Restored(NamedTuple):
+    """Where a copy was put, its schema, and what came back with it.
+
+    ``erased`` are the sessions that the store before it had erased: delete them again.
+    """
+
+    path: str
+    schema: str
+    erased: tuple[str, ...]
 
 
 class Entry(NamedTuple):
     """One message of a view and why it is as it is.
 
-    ``seq`` is its position (None if the store made it), ``message`` the whole message with only its content
-    replaced where ``rule`` says so; tokens are counts where they are stored, else estimates.
+    ``seq`` is its position (None if the store made it), ``message`` the whole message with only its
+    content replaced where ``rule`` says so; tokens are counts where they are stored, else
+    estimates.
     """
 
     seq: int | None
@@ -77,13 +122,17 @@ class Entry(NamedTuple):
 
 
 class ViewStats(NamedTuple):
-    """Totals of a view: how many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
+    """Totals of a view.
 
-    ``first_changed`` is the first position whose content differs from the raw line (None: none does);
-    ``unchanged_tokens`` is how much of its beginning is as in the last recorded request (None: none is recorded), what
-    a prompt cache still holds. ``left_out`` are visible positions that the policy's repair dropped. ``counted_by``
-    names the tokenizer of the counts, ``estimate`` where at least one message has no stored count; what the store made
-    itself, such as placeholders and summaries, is always estimated.
+    How many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
+
+    ``raw_messages`` and ``raw_tokens`` are of the whole line, what compactions hide included; of
+    that the estimate. ``first_changed`` is the first position whose content differs from the raw
+    line (None: none does); ``unchanged_tokens`` is how much of its beginning is as in the last
+    recorded request (None: none is recorded), what a prompt cache still holds. ``left_out`` are
+    visible positions that the policy's repair dropped. ``counted_by`` names the tokenizer of the
+    counts, ``estimate`` where at least one message has no stored count; what the store made itself,
+    such as placeholders and summaries, is always estimated.
     """
 
     messages: int
@@ -96,10 +145,14 @@ class ViewStats(NamedTuple):
     counted_by: str
     unchanged_tokens: int | None
     left_out: tuple[int, ...]
+    raw_tokens: int
 
 
 class View(NamedTuple):
-    """What is sent to the model: ``messages`` are clean for the API, ``entries`` explain them one by one."""
+    """What is sent to the model.
+
+    ``messages`` are clean for the API, ``entries`` explain them one by one.
+    """
 
     messages: list[Message]
     entries: list[Entry]
@@ -110,7 +163,10 @@ class View(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something `verify` found wrong: ``check`` names the test, ``where`` the place, ``problem`` what is wrong."""
+    """Something `verify` found wrong.
+
+    ``check`` names the test, ``where`` the place, ``problem`` what is wrong.
+    """
 
     check: str
     where: str
@@ -118,7 +174,10 @@ class Finding(NamedTuple):
 
 
 class TokenTotal(NamedTuple):
-    """Tokens of a session's line: counted by ``encoding``, ``counted`` of ``messages`` newly in this call."""
+    """Tokens of a session's line.
+
+    Counted by ``encoding``, ``counted`` of ``messages`` newly in this call.
+    """
 
     encoding: str
     messages: int
@@ -126,55 +185,78 @@ class TokenTotal(NamedTuple):
     tokens: int
 
 
-SUMMARY_ERRORS = {kind.__name__: kind for kind in (SummaryGenerationError, SummaryTimedOut)}
-"""What a record's error may begin with, by its name."""
+Kind = Literal["summary", "clear", "undo"]
+"""What a record of a line did: hid messages behind a summary, cleared tool results, or undid one of
+these.
+"""
+Outcome = Literal["running", "applied", "rejected", "failed", "undone", "nothing"]
+Reason = Literal["llm_call", "tool_execution", "manual"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+"""Why a compaction is made."""
+
+ERROR_KINDS = {kind.__name__: kind for kind in (SummaryGenerationError, SummaryTimedOut)}
+"""What there may be in the place of a summary, by the name that a record and its error give it."""
 
 
 class Compaction(NamedTuple):
-    """One recorded compaction, or the answer that there was nothing to compact (``id`` None, outcome ``nothing``).
+    """One recorded compaction, or the answer that there was nothing to compact.
 
-    ``kind``: ``summary`` hides a range behind a summary, ``clear`` replaces tool results from then on. ``outcome``:
-    applied, rejected, failed, undone, running or nothing; ``error`` says why it is not ``applied``, or what its summary
-    failed of. A result is ``rejected`` where it no longer fits the line, makes the view no smaller, or leaves it at the
-    policy's trigger though without the summary's text it would be below; where not even that would do, it is progress
-    and applied. ``reason``: ``llm_call``, ``tool_execution`` or ``manual`` (S3.12). ``hidden``: first and last
-    position; ``first_kept``: the first one behind them, also where they were rejected for their size; tokens are
-    estimates of the view before and after, without what repairs make up. ``summary`` is empty where only the facts of
-    what a hard limit hid stay (S2.27). ``still_over``: the view that is left would still trigger by its estimate, as
-    what compacts says (A4.6); it is not kept with the record. ``session_id`` is the session that was compacted: in the
-    history of a fork it may be another one.
+    Such an answer has no ``id`` and the outcome ``nothing``.
+
+    ``kind``: ``summary`` hides a range behind a summary, ``clear`` replaces tool results from then
+    on. ``outcome``: applied, rejected, failed, undone, running or nothing; ``error`` says why it is
+    not ``applied``, or what its summary failed of. A result is ``rejected`` where it no longer fits
+    the line, makes the view no smaller, or leaves it at the policy's trigger though without the
+    summary's text it would be below; where not even that would do, it is progress and applied. A
+    policy that does something without a summary does it then, and the record is ``applied``.
+    ``reason``: ``llm_call``, ``tool_execution`` or ``manual``. ``hidden``: first and last position;
+    ``first_kept``: the first one behind them, also where they were rejected for their size;
+    ``cleared``: pairs of a position and the rule that replaces it. Tokens are estimates of the view
+    before and after, without what repairs make up. ``summary`` is empty where only the facts of
+    what a hard limit hid stay. ``still_over``: the view that is left would still trigger by its
+    estimate, as what compacts says; it is not kept with the record. ``session_id`` is the session
+    that was compacted: in the history of a fork it may be another one. ``pinned`` positions stay
+    visible though they are in the range, ``stands_from`` is the first position that the summary
+    stands for, with those of the summaries that it replaced.
+    ``error_kind`` names what there was in the place of a summary, if it was an error.
     """
 
     id: int | None
-    kind: str
-    outcome: str
-    reason: str
-    policy: str | None
-    hidden: tuple[int, int] | None
-    first_kept: int | None
-    cleared: tuple[tuple[int, str], ...]
-    summary: str | None
-    title: str | None
-    messages_before: int | None
-    messages_after: int | None
-    tokens_before: int | None
-    tokens_after: int | None
-    error: str | None
-    head: int
-    created_at: int
+    kind: Kind
+    outcome: Outcome
+    reason: Reason
+    policy: str | None = None
+    hidden: tuple[int, int] | None = None
+    first_kept: int | None = None
+    cleared: tuple[tuple[int, str], ...] = ()
+    summary: str | None = None
+    title: str | None = None
+    messages_before: int | None = None
+    messages_after: int | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    error: str | None = None
+    head: int = 0
+    created_at: int = 0
     still_over: bool = False
     session_id: str | None = None
+    pinned: tuple[int, ...] = ()
+    undoes: int | None = None
+    summary_number: int | None = None
+    stands_from: int | None = None
+    error_kind: str | None = None
 
     @property
     def problem(self) -> CompactionError | None:
-        """What went wrong, as an error that was not raised; None where nothing did (S3.38-S3.40b).
+        """What went wrong, as an error that was not raised; None where nothing did.
 
-        A SummaryGenerationError where there was no summary, whatever was done in its place; else a CompactionError.
+        A SummaryGenerationError where there was no summary, whatever was done in its place; else a
+        CompactionError.
         """
         if self.error is None or self.outcome == "nothing":
             return None
-        name, _, said = self.error.partition(": ")
-        made, text = (SUMMARY_ERRORS[name], said) if name in SUMMARY_ERRORS else (CompactionError, self.error)
+        made = ERROR_KINDS.get(self.error_kind or "", CompactionError)
+        text = self.error.removeprefix(f"{self.error_kind}: ")
         return made(text, session_id=self.session_id, reason=self.reason, can_retry=True)
 
 
@@ -186,13 +268,14 @@ class Hidden(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Whether a session's view should be compacted, and why (S3.22); all numbers are tokens.
+    """Whether a session's view should be compacted, and why; all numbers are tokens.
 
-    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be. ``tokens`` are by the
-    estimate those of the view's entries, without its repairs: exactly, where the results that rules replace are plain
-    text. For one with a ``name`` or other keys it may be off by 1, for one that is an object or has parts by what is
-    not text in it (images count as if they were still sent). A summary merged into a system message counts up to 5
-    more. ``problem``: why nothing is tried though a trigger fires, as an error that was not raised.
+    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be.
+    ``tokens`` are by the estimate those of the view's entries, without its repairs: exactly, where
+    the results that rules replace are plain text. For one with a ``name`` or other keys it may be
+    off by 1, for one that is an object or has parts by what is not text in it (images count as if
+    they were still sent). A summary merged into a system message counts up to 5 more. ``problem``:
+    why nothing is tried though a trigger fires, as an error that was not raised.
     """
 
     overflow: bool
@@ -204,7 +287,7 @@ class Check(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a request really cost, as the provider said, and the position and moment (ms) that it was made at."""
+    """What a request really cost, as the provider said, and where and when (ms) it was made."""
 
     seq: int
     input: int

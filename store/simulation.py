@@ -1,7 +1,8 @@
-"""What a stored session would have cost by a policy: replayed request by request, with a provider's prompt cache.
+"""What a stored session would have cost by a policy, and with a provider's prompt cache.
 
-The session is told again in a private temporary store, message by message, each at its own moment; whatever the
-policy does to a living session, summaries and clearings included, it does here. The source is only read.
+The session is told again in a private temporary store, message by message, each at its own moment;
+whatever the policy does to a living session, summaries and clearings included, it does here. The
+source is only read.
 """
 
 from __future__ import annotations
@@ -9,25 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sqlalchemy import select
-
-from .messages import Message
+from .clock import LONGEST_TIME, SECONDS_BELOW
+from .history import stored_kinds
+from .messages import Message, moment_of
 from .policy import Policy, checked
 from .records import View
-from .schema import tool_kinds
-from .statements import Statement
 from .store import Store
 from .tokens import estimate, message_tokens
-from .tool_kinds import TOOL_KINDS
-
-LATEST = 2**62
-"""A moment (ms) that no message was said at: one that claims it tells nothing of when it was."""
-
-KINDS = Statement(select(tool_kinds.c.name, tool_kinds.c.kind))
+from .tools import TOOL_KINDS
 
 
 class Prices(NamedTuple):
-    """What a provider bills per token, in units of a plain input token, and for how many ms its cache lives."""
+    """What a provider bills for a token, in units of a plain input token.
+
+    ``lifetime`` is the ms for which its cache holds what it was sent.
+    """
 
     cached: float = 0.1
     written: float = 1.25
@@ -36,7 +33,7 @@ class Prices(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """What a session costs by a policy: requests, tokens sent, of them read from the cache, and the bill."""
+    """What a session costs by a policy: requests, tokens, compactions, and the bill for all."""
 
     policy: str
     requests: int
@@ -65,13 +62,14 @@ def simulate(
     max_tokens: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Simulated:
-    """Return what a session would have cost by a policy. A request is made before each assistant message.
+    """Return what a session would have cost by a policy.
 
-    Summaries are made by the extractive summarizer; ``max_tokens`` is the model's window. Raises SessionNotFound,
-    InvalidPolicy.
+    A request is made before each assistant message; summaries are made by the extractive
+    summarizer. ``max_tokens`` is the model's window; ``progress`` gets the last position told.
+    Raises SessionNotFound, InvalidPolicy.
     """
-    source, policy = store.session(session_id), checked(policy)
-    policy = policy.model_copy(update={"tool_kinds": {**_changed_kinds(store), **policy.tool_kinds}})
+    source = store.session(session_id)
+    policy = _with_kinds_of(store, checked(policy))
     with Store(":memory:", durability="normal") as told:
         session = told.create_session(session_id, project_root=source.project_root)
         replay = _Replay(told, session.id, policy, prices or Prices(), max_tokens)
@@ -83,26 +81,40 @@ def simulate(
         return replay.outcome()
 
 
+def _with_kinds_of(store: Store, policy: Policy) -> Policy:
+    """Return a policy under which a new store knows tools as this one does."""
+    kinds = {**_changed_kinds(store), **policy.tool_kinds}
+    return policy.model_copy(update={"tool_kinds": kinds})
+
+
 def _changed_kinds(store: Store) -> dict[str, str]:
     """Return the kinds of tools that a store has otherwise than a new one."""
     with store.database.reading() as connection:
-        kinds: dict[str, str] = dict(KINDS.rows(connection))
-    removed = dict.fromkeys(TOOL_KINDS.keys() - kinds.keys(), "other")
-    return removed | {name: kind for name, kind in kinds.items() if TOOL_KINDS.get(name) != kind}
+        kinds = stored_kinds(connection)
+    changed = {name: kind for name, kind in kinds.items() if TOOL_KINDS.get(name) != kind}
+    return dict.fromkeys(TOOL_KINDS.keys() - kinds.keys(), "other") | changed
 
 
 class _Replay:
-    def __init__(self, store: Store, session_id: str, policy: Policy, prices: Prices, max_tokens: int | None) -> None:
-        self._store, self._id, self._policy, self._prices, self._window = store, session_id, policy, prices, max_tokens
+    """A session that is told again, and what its requests came to."""
+
+    def __init__(
+        self, store: Store, session_id: str, policy: Policy, prices: Prices, max_tokens: int | None
+    ) -> None:
+        self._store = store
+        self._id = session_id
+        self._policy = policy
+        self._prices = prices
+        self._window = max_tokens
         self._cache: _Cache | None = None
-        self._now = 0
+        self._now = SECONDS_BELOW  # until a message tells a moment
         self._requests = self._sent = self._cached = self._output = self._largest = 0
 
     def tell(self, message: Message) -> None:
         """Append a message at its own moment, after the request that it answers."""
-        timestamp = message.get("timestamp")
-        if isinstance(timestamp, int | float) and not isinstance(timestamp, bool) and timestamp < LATEST:
-            self._now = max(self._now, int(timestamp))
+        moment = moment_of(message)
+        if moment is not None and moment < LONGEST_TIME:
+            self._now = max(self._now, moment)
         if message.get("role") == "assistant":
             self._request()
             self._output += message_tokens(message, estimate)
@@ -111,37 +123,52 @@ class _Replay:
     def outcome(self) -> Simulated:
         """Return the totals."""
         done = [each for each in self._store.compactions(self._id) if each.outcome == "applied"]
-        prices, fresh = self._prices, self._sent - self._cached
         return Simulated(
             policy=self._policy.name,
             requests=self._requests,
             tokens_sent=self._sent,
             tokens_cached=self._cached,
             tokens_output=self._output,
-            bill=self._cached * prices.cached + fresh * prices.written + self._output * prices.output,
+            bill=self._bill(),
             compactions=sum(each.kind == "summary" for each in done),
             clearings=sum(each.kind == "clear" for each in done),
             largest_request=self._largest,
         )
 
+    def _bill(self) -> float:
+        prices = self._prices
+        bill = self._cached * prices.cached
+        bill += (self._sent - self._cached) * prices.written
+        return bill + self._output * prices.output
+
     def _request(self) -> None:
-        self._store.compact_if_needed(self._id, self._policy, max_tokens=self._window, now=self._now)
-        view = self._store.view(self._id, self._policy, now=self._now)
-        cached = self._held(view)
+        """Send what the policy would send now."""
+        now = self._now
+        self._store.compact_if_needed(self._id, self._policy, max_tokens=self._window, now=now)
+        view = self._store.view(self._id, self._policy, now=now)
+        self._count(view.stats.tokens, self._held(view))
+        self._cache = _Cache(view.messages, now)
+
+    def _count(self, tokens: int, cached: int) -> None:
+        """Count a request, and record what it came to."""
         self._requests += 1
-        self._sent += view.stats.tokens
+        self._sent += tokens
         self._cached += cached
-        self._largest = max(self._largest, view.stats.tokens)
-        self._cache = _Cache(view.messages, self._now)
-        self._store.record_usage(self._id, input=view.stats.tokens, output=0, cached=cached, now=self._now)
+        self._largest = max(self._largest, tokens)
+        self._store.record_usage(self._id, input=tokens, output=0, cached=cached, now=self._now)
 
     def _held(self, view: View) -> int:
         """Return the tokens at a request's beginning that the provider's cache still holds."""
         if self._cache is None or self._now - self._cache.at > self._prices.lifetime:
             return 0
-        held = 0
-        for entry, sent, before in zip(view.entries, view.messages, self._cache.messages, strict=False):
-            if sent != before:
-                break
-            held += entry.tokens
-        return held
+        return _same_beginning(view, self._cache.messages)
+
+
+def _same_beginning(view: View, before: list[Message]) -> int:
+    """Return the tokens of a view's messages up to the first that differs from those before."""
+    same = 0
+    for entry, message, earlier in zip(view.entries, view.messages, before, strict=False):
+        if message != earlier:
+            break
+        same += entry.tokens
+    return same

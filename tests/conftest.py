@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import shutil
+import sqlite3
 import traceback
 import uuid
 import warnings
@@ -25,23 +26,71 @@ from store.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Conversations recorded by other programs: no part of the repository; the tests that read them skip without them.
-TRANSCRIPTS = Path(os.environ.get("CONVOSTORE_TRANSCRIPTS") or ROOT.parent / "shared" / "transcripts")
+#: Conversations recorded by other programs, no part of the repository: tests that read them skip
+#: where there are none.
+TRANSCRIPTS = Path(
+    os.environ.get("CONVOSTORE_TRANSCRIPTS") or ROOT.parent / "shared" / "transcripts"
+)
 
 needs_transcripts = pytest.mark.skipif(
     not TRANSCRIPTS.is_dir(),
-    reason=f"no recorded conversations at {TRANSCRIPTS}: set CONVOSTORE_TRANSCRIPTS to a folder of them",
+    reason="needs conversations recorded by other programs, which are not part of the project:"
+    " set CONVOSTORE_TRANSCRIPTS to a folder of them",
 )
 
-#: A busy machine fails no property test: none asserts a time, nor minds a fixture that all of its examples share.
+#: A busy machine fails no property test: none asserts a time, nor minds a fixture that all of its
+#: examples share.
 settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("patient")
 
 
+#: A quick run tries one of so many of the examples that a property test asks for.
+QUICK_SHARE = 5
+LEAST_EXAMPLES = 4
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Know the option that runs everything."""
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="run the tests marked slow, too, and every example of property tests",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say beforehand how long it takes, and on what it runs."""
+    run = "a quick run, some minutes; --thorough runs everything, some 5 minutes on two idle cores"
+    if config.getoption("--thorough"):
+        run = "a thorough run, some 5 minutes on two idle cores"
+    return [f"convostore: {run}", f"SQLite {sqlite3.sqlite_version}"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out slow tests, and most examples of property tests, unless all are asked for."""
+    if config.getoption("--thorough"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in {*slow}]
+    tests = {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}
+    for test in tests:
+        asked = getattr(test, "_hypothesis_internal_use_settings", None)
+        if asked is not None:
+            fewer = max(asked.max_examples // QUICK_SHARE, LEAST_EXAMPLES)
+            fewer = min(fewer, asked.max_examples)
+            test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
+
+
 def pytest_collection_finish() -> None:
-    """Let the garbage collector look through less, and less often: modules and tests are many, and stay to the end."""
+    """Let the garbage collector look through less, and less often.
+
+    Modules and tests are many, and stay to the end.
+    """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
@@ -60,9 +109,13 @@ def database(folder: Path, like: str | None = None) -> Iterator[str]:
         yield f"sqlite:///{folder / 'chat.db'}"
         return
     name = f"convostore_test_{uuid.uuid4().hex}"
-    engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
+    engine = sqlalchemy.create_engine(
+        server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool
+    )
     with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}" + (f" TEMPLATE {source}" if source else "")))
+        connection.execute(
+            sqlalchemy.text(f"CREATE DATABASE {name}" + (f" TEMPLATE {source}" if source else ""))
+        )
     yield engine.url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
@@ -107,13 +160,28 @@ def path(made_file: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def store(made: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store for all tests of a file: each begins sessions, and so trees, of its own."""
-    with database(tmp_path_factory.mktemp("module"), made) as given, Store(given, durability="normal") as opened:
+    with (
+        database(tmp_path_factory.mktemp("module"), made) as given,
+        Store(given, durability="normal") as opened,
+    ):
         yield opened
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_store_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the command, and processes that run it, away from the store of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CONVOSTORE_DB", raising=False)
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "of-the-user"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_command() -> Iterator[None]:
-    """Put the command together once: typer does so for each run, and a test process runs it hundreds of times."""
+    """Put the command together once.
+
+    Typer does so for each run, and a test process runs it hundreds of times.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
@@ -134,6 +202,8 @@ Run = Callable[..., Ran]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Give a function that runs the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "of-the-user"))
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("CONVOSTORE_DB", raising=False)
 
     def runs(*arguments: object) -> Ran:
@@ -150,7 +220,9 @@ class Child:
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._reader, writer = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # the test runner has a thread of its own
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # the test runner has a thread of its own
             self.pid = os.fork()
         if self.pid == 0:
             self._run(writer, function, arguments)
@@ -194,7 +266,7 @@ class Child:
 def fork() -> Iterator[Callable[..., Child]]:
     """Start functions in forked processes; whichever are left at the end of the test are killed."""
     if not hasattr(os, "fork"):
-        pytest.skip("needs fork()")
+        pytest.skip("this system has no fork()")
     children: list[Child] = []
 
     def start(function: Callable[..., Any], *arguments: Any) -> Child:

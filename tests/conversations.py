@@ -18,21 +18,36 @@ NOW = 1_769_822_400_000
 MINUTE = 60_000
 ROOT = "F:/Projects/snow-cli"
 
-# --- conversations written out ----------------------------------------------------------------------------------------
+# --- conversations written out --------------------------------------------------------------------
 
 DONE = '{"stdout":"Done in 3.2s, no warnings","stderr":"","exitCode":0}'
 
 
 class Script:
-    """A conversation put together line by line; what is called returns the position of the result."""
+    """A conversation put together line by line.
+
+    What is called returns the position of the result.
+    """
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
 
-    def tool(self, name: str | None, content: Any, minutes: float | None, arguments: Any = "{}", /, **more: Any) -> int:
+    def tool(
+        self,
+        name: str | None,
+        content: Any,
+        minutes: float | None,
+        arguments: Any = "{}",
+        /,
+        **more: Any,
+    ) -> int:
         """Call a tool, whose result came so many minutes before NOW (None: nobody knows)."""
         call_id = f"call-{len(self.messages)}"
-        call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        call = {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
         self.messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         result = {"role": "tool", "tool_call_id": call_id, "content": content, **more}
         if minutes is not None:
@@ -48,10 +63,14 @@ class Script:
         """Run commands, the later the newer."""
         return [self.command(minutes=60 - place, **more) for place in range(count)]
 
-    def read(self, path: Any, minutes: float | None = 60, content: Any = "1→import x from y", **more: Any) -> int:
+    def read(
+        self, path: Any, minutes: float | None = 60, content: Any = "1→import x from y", **more: Any
+    ) -> int:
         """Read a file, or several."""
         lines = {key: more.pop(key) for key in ("startLine", "endLine") if key in more}
-        return self.tool("filesystem-read", content, minutes, json.dumps({"filePath": path, **lines}), **more)
+        return self.tool(
+            "filesystem-read", content, minutes, json.dumps({"filePath": path, **lines}), **more
+        )
 
     def reads(self, path: Any, count: int, **more: Any) -> list[int]:
         """Read the same again, the later the newer."""
@@ -63,29 +82,39 @@ class Script:
         return len(self.messages)
 
 
-# --- arbitrary messages: anything that JSON can say -------------------------------------------------------------------
+# --- arbitrary messages: anything that JSON can say -----------------------------------------------
 
 HALVES = ("\ud83d", "\ude00", "\ud83d\ude00", "\ude00\ud83d", "a\ud800b")
-"""Surrogates alone, in the order in which a JSON reader joins them to one character, and in the other."""
+"""Surrogates alone, in the order in which a JSON reader joins them to one character, and in the
+other.
+"""
 
 texts = st.one_of(
     st.text(st.characters(exclude_categories=()), max_size=12),
-    st.sampled_from(["", " ", "\0", "a\0b", "=", "=e30=", "null", "[]", "文件", "😀", "e\u0301", *HALVES]),
+    st.sampled_from(
+        ["", " ", "\0", "a\0b", "=", "=e30=", "null", "[]", "文件", "😀", "e\u0301", *HALVES]
+    ),
     st.lists(st.sampled_from([*HALVES, "x", "\0", "😀"]), max_size=4).map("".join),
 )
 numbers = st.one_of(
     st.integers(-(2**70), 2**70),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0, 1, -1, 0.0, -0.0, 1.0, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**400, 1e308, 5e-324]),
+    st.sampled_from(
+        [0, 1, -1, 0.0, -0.0, 1.0, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**400, 1e308, 5e-324]
+    ),
 )
 values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-storable_roles = st.sampled_from(["user", "assistant", "tool", "system", "developer", "function", "Tool", "文件", "😀"])
+storable_roles = st.sampled_from(
+    ["user", "assistant", "tool", "system", "developer", "function", "Tool", "文件", "😀"]
+)
 
-functions = st.fixed_dictionaries({}, optional={"name": texts | values, "arguments": texts | values, "more": values})
+functions = st.fixed_dictionaries(
+    {}, optional={"name": texts | values, "arguments": texts | values, "more": values}
+)
 calls = st.one_of(
     values,
     st.fixed_dictionaries(
@@ -122,7 +151,7 @@ arbitrary_messages = st.builds(
     st.dictionaries(texts, values, max_size=2),
 ).filter(lambda message: "id" not in message)
 
-# --- conversations of an agent: messy, but everything in them has one plain meaning -----------------------------------
+# --- conversations of an agent: messy, but everything in them has one plain meaning ---------------
 
 KINDS = {
     "terminal-execute": "terminal",
@@ -160,17 +189,34 @@ CONTENTS: list[Any] = [
     *("1→import x", "x" * 30, "", "Error: no such file", "  Error: later", "An Error: not first"),
     *('{"stdout": "cut off', '{"stderr" : "spaced"}', "text \0 and \ud83d\ude00"),
     *(None, 5, {"stdout": "an object"}, ["a list"], []),
-    [{"type": "image_url", "image_url": {"url": "data:\ud800"}}, {"type": "text", "text": "\ud800"}],
+    [
+        {"type": "image_url", "image_url": {"url": "data:\ud800"}},
+        {"type": "text", "text": "\ud800"},
+    ],
     [{"type": "image_url"}, {"type": "text"}, {"type": "odd", "x": 1}, "plain", None],
-    *("\n".join(f"{number}: found" for number in range(300)), [{"type": "text", "text": "long line " * 400}]),
-    json.dumps({"status": "success", "data": {"recap": "[1/2] so"}, "text": "t" * 90, "stats": {}, "context": {}}),
+    *(
+        "\n".join(f"{number}: found" for number in range(300)),
+        [{"type": "text", "text": "long line " * 400}],
+    ),
+    json.dumps(
+        {
+            "status": "success",
+            "data": {"recap": "[1/2] so"},
+            "text": "t" * 90,
+            "stats": {},
+            "context": {},
+        }
+    ),
 ]
 BORDERS = [NOW - 15 * MINUTE, NOW - 15 * MINUTE - 1, NOW - 15 * MINUTE + 1, NOW + MINUTE, 0, -5]
 ODD_MOMENTS = [NOW - 20 * MINUTE + 0.5, True, None, "yesterday", 2**64]
 
 
 class Agent:
-    """Somebody who talks by chance: the same numbers give the same messages, so that hypothesis can shorten a talk."""
+    """Somebody who talks by chance.
+
+    The same numbers give the same messages, so that hypothesis can shorten a talk.
+    """
 
     def __init__(self, number: int) -> None:
         self.chance = Random(number)
@@ -203,10 +249,15 @@ class Agent:
             given = {"filePath": self.one(SPELLINGS)}
         else:
             given = {
-                "filePath": [self.one([self.ranged(), *SPELLINGS[:9]]) for _ in range(self.chance.randrange(1, 4))]
+                "filePath": [
+                    self.one([self.ranged(), *SPELLINGS[:9]])
+                    for _ in range(self.chance.randrange(1, 4))
+                ]
             }
             if self.once_in(6):
-                given["filePath"] = self.one(["", None, [], [None, "a.ts"], ["a.ts", 7], [{"lines": 3}]])
+                given["filePath"] = self.one(
+                    ["", None, [], [None, "a.ts"], ["a.ts", 7], [{"lines": 3}]]
+                )
         return given if self.once_in(6) else json.dumps(given, ensure_ascii=self.once_in(2))
 
     def call(self, *, tidy: bool = False) -> Any:
@@ -214,8 +265,14 @@ class Agent:
         if not tidy and self.once_in(20):
             return self.one(ODD_CALLS)
         call_id = self.one(ODD_IDS) if not tidy and self.once_in(6) else self.one(IDS)
-        name = self.one(["terminal-execute", "filesystem-read", "Read"]) if tidy else self.one(NAMES)
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": self.arguments()}}
+        name = (
+            self.one(["terminal-execute", "filesystem-read", "Read"]) if tidy else self.one(NAMES)
+        )
+        return {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": self.arguments()},
+        }
 
     def content(self) -> Any:
         """Output of a command, or anything else."""
@@ -263,21 +320,36 @@ class Agent:
 
     def exchange(self, *, tidy: bool = False) -> list[Message]:
         """An assistant's calls and their results, in order or not, all of them or some."""
-        calls = [self.call(tidy=tidy) for _ in range(1 if tidy else self.chance.choice([1, 1, 2, 3]))]
+        calls = [
+            self.call(tidy=tidy) for _ in range(1 if tidy else self.chance.choice([1, 1, 2, 3]))
+        ]
         results = [self.result(call) for call in calls]
         if self.once_in(4):
             self.chance.shuffle(results)
         if not tidy and self.once_in(6):
             results.pop()
-        return [self.timed({"role": "assistant", "content": self.one([None, "", "so"]), "tool_calls": calls}), *results]
+        return [
+            self.timed(
+                {"role": "assistant", "content": self.one([None, "", "so"]), "tool_calls": calls}
+            ),
+            *results,
+        ]
 
     def run(self) -> list[Message]:
         """A few messages of any kind."""
-        return self.exchange() if not self.once_in(3) else [self.one([self.speech, self.speech, self.result])()]
+        return (
+            self.exchange()
+            if not self.once_in(3)
+            else [self.one([self.speech, self.speech, self.result])()]
+        )
 
     def busy_run(self) -> list[Message]:
         """Mostly a call and its result, of the tools that rules are about."""
-        return self.exchange(tidy=True) if not self.once_in(12) else [{"role": "user", "content": "go on"}]
+        return (
+            self.exchange(tidy=True)
+            if not self.once_in(12)
+            else [{"role": "user", "content": "go on"}]
+        )
 
 
 def _joined(runs: list[list[Message]]) -> list[Message]:
@@ -285,10 +357,12 @@ def _joined(runs: list[list[Message]]) -> list[Message]:
 
 
 _numbers = st.integers(0, 2**40)
-messy_conversations = st.lists(_numbers.map(lambda number: Agent(number).run()), min_size=1, max_size=14).map(_joined)
-busy_conversations = st.lists(_numbers.map(lambda number: Agent(number).busy_run()), min_size=8, max_size=24).map(
-    _joined
-)
+messy_conversations = st.lists(
+    _numbers.map(lambda number: Agent(number).run()), min_size=1, max_size=14
+).map(_joined)
+busy_conversations = st.lists(
+    _numbers.map(lambda number: Agent(number).busy_run()), min_size=8, max_size=24
+).map(_joined)
 """Mostly calls and results of commands and reads: here the rules have much to do."""
 conversations = messy_conversations | busy_conversations
 
@@ -298,7 +372,13 @@ SWITCHES: dict[str, list[Any]] = {
     "terminal_max_age": [900_000, 900_000, 0, 899_999, 1_200_000],
     "file_read": [True, True, True, False],
     "file_read_keep": [5, 0, 1, 1, 2, 3],
-    "tool_kinds": [{}, {}, {"mystery": "terminal"}, {"Bash": "other"}, {"mystery": "file_read", "Read": "list"}],
+    "tool_kinds": [
+        {},
+        {},
+        {"mystery": "terminal"},
+        {"Bash": "other"},
+        {"mystery": "file_read", "Read": "list"},
+    ],
     "identity": ["call", "call", "sniff"],
     "errors_take_slots": [False, True],
     "exit_code_is_error": [True, False],
@@ -317,7 +397,13 @@ SWITCHES: dict[str, list[Any]] = {
 
 def _policy(number: int) -> Policy:
     chance = Random(number)
-    return Policy(**{name: chance.choice(choices) for name, choices in SWITCHES.items() if chance.random() < 0.6})
+    return Policy(
+        **{
+            name: chance.choice(choices)
+            for name, choices in SWITCHES.items()
+            if chance.random() < 0.6
+        }
+    )
 
 
 policies = _numbers.map(_policy)

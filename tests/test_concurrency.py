@@ -1,4 +1,7 @@
-"""Many processes on one store: nothing is lost, doubled or reordered, and nobody sees an error for being slower."""
+"""Many processes on one store.
+
+Nothing is lost, doubled or reordered, and nobody sees an error for being slower.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import pickle
 import random
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,16 +20,17 @@ from typing import Any, NamedTuple
 import pytest
 from sqlalchemy import select, text
 
-from store import Store, errors, lines
-from store.erasure import erase
+from store import Store, errors
+from store.database.schema import messages
 from store.errors import HeadMoved, NothingToUndo, PositionOutOfRange, StoreError
+from store.history import lines
+from store.history.erasure import erase
+from store.history.sessions import create_session
 from store.messages import encode
-from store.schema import messages
-from store.sessions import create_session
 
 Fork = Callable[..., Any]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
 
 
 def said(content: object, **keys: object) -> dict[str, Any]:
@@ -53,12 +58,15 @@ def together(fork: Fork, count: int, work: Callable[[int], Any]) -> list[Any]:
     return [child.result() for child in children]
 
 
-# --- Opening ---------------------------------------------------------------------------------------------------------
+# --- Opening --------------------------------------------------------------------------------------
 
 
 @pytest.mark.sqlite_only
 def test_first_openings_at_once(tmp_path: Path, fork: Fork) -> None:
-    """Eight processes open each of twelve new files at the same moment: all succeed, on the same store (C3)."""
+    """Eight processes open each of twelve new files at the same moment.
+
+    All succeed, on the same store (C3).
+    """
 
     def work(name: int) -> int:
         for number in range(12):
@@ -77,7 +85,10 @@ def test_first_openings_at_once(tmp_path: Path, fork: Fork) -> None:
 
 
 def test_first_openings_of_one_database(bare_url: str, fork: Fork) -> None:
-    """The same on whatever engine the tests run: one process makes the tables, the others wait for it."""
+    """The same on whatever engine the tests run.
+
+    One process makes the tables, the others wait for it.
+    """
 
     def work(name: int) -> str:
         with Store(bare_url) as store:
@@ -92,7 +103,10 @@ def test_first_openings_of_one_database(bare_url: str, fork: Fork) -> None:
 def test_a_first_opening_while_somebody_reads(tmp_path: Path) -> None:
     """A new file changes to write-ahead logging when those who read it have ended."""
     path = tmp_path / "chat.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as reader, ThreadPoolExecutor(1) as threads:
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as reader,
+        ThreadPoolExecutor(1) as threads,
+    ):
         reader.execute("VACUUM")  # an empty database, but of a page
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM sqlite_schema").fetchall()
@@ -104,8 +118,31 @@ def test_a_first_opening_while_somebody_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.parametrize("rounds", [12, pytest.param(250, marks=pytest.mark.slow)])
+def test_first_openings_beside_a_killed_one(tmp_path: Path, fork: Fork, rounds: int) -> None:
+    """Of three that open a new file one is killed on the way; the others make the store."""
+    import alembic.command  # noqa: F401 - what the children share
+
+    chance = random.Random(7)
+    for number in range(rounds):
+        path = tmp_path / f"{number}.db"
+
+        def work(name: int, path: Path = path) -> str:
+            with Store(path, timeout=20) as store:
+                return store.create_session(f"s{name}").id
+
+        killed, *others = [fork(work, name) for name in range(3)]
+        time.sleep(chance.uniform(0, 0.03))
+        killed.end()
+        assert [each.result() for each in others] == ["s1", "s2"]
+
+
+@pytest.mark.sqlite_only
 def test_a_foreign_writer_beside_us(tmp_path: Path, fork: Fork) -> None:
-    """A program that writes to the file without standing in the queue spoils no append: we begin as writers."""
+    """A program that writes to the file without standing in the queue spoils no append.
+
+    We begin as writers.
+    """
     path = tmp_path / "chat.db"
     with Store(path) as store:
         store.create_session("s")
@@ -122,9 +159,13 @@ def test_a_foreign_writer_beside_us(tmp_path: Path, fork: Fork) -> None:
     assert together(fork, 2, lambda name: (write, append)[name](name)) == [None, 150]
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_opening_and_closing_all_the_time(tmp_path: Path, fork: Fork) -> None:
-    """The last one to close folds the log in and removes it while the next one opens: nothing gets lost (C3)."""
+    """The last one to close folds the log in and removes it while the next one opens.
+
+    Nothing gets lost (C3).
+    """
     path = tmp_path / "chat.db"
     with Store(path) as store:
         store.create_session("s")
@@ -137,14 +178,19 @@ def test_opening_and_closing_all_the_time(tmp_path: Path, fork: Fork) -> None:
 
     assert together(fork, 6, work) == [30] * 6
     with Store(path) as store:
-        assert sorted(contents(store)) == [[name, number] for name in range(6) for number in range(30)]
+        assert sorted(contents(store)) == [
+            [name, number] for name in range(6) for number in range(30)
+        ]
 
 
-# --- Appending -------------------------------------------------------------------------------------------------------
+# --- Appending ------------------------------------------------------------------------------------
 
 
 def test_appends_to_one_session(url: str, fork: Fork) -> None:
-    """Eight processes append two hundred messages each to one session: all there once, gapless, in each one's order."""
+    """Eight processes append two hundred messages each to one session.
+
+    All there once, gapless, in each one's order.
+    """
     with Store(url) as store:
         store.create_session("s")
 
@@ -156,8 +202,12 @@ def test_appends_to_one_session(url: str, fork: Fork) -> None:
     with Store(url) as store:
         line = store.messages("s")
         assert [each.seq for each in line] == list(range(1, 1601))
-        assert sorted(each.message["content"] for each in line) == [[n, m] for n in range(8) for m in range(200)]
-        at = {(name, number): each.seq for each in line for name, number in [each.message["content"]]}
+        assert sorted(each.message["content"] for each in line) == [
+            [n, m] for n in range(8) for m in range(200)
+        ]
+        at = {
+            (name, number): each.seq for each in line for name, number in [each.message["content"]]
+        }
         assert positions == [[at[name, number] for number in range(200)] for name in range(8)]
         assert all(each == sorted(each) for each in positions)
         assert store.verify() == []
@@ -172,7 +222,9 @@ def test_appends_to_many_sessions(url: str, fork: Fork) -> None:
     def work(name: int) -> None:
         with Store(url) as store:
             for number in range(50):
-                store.append(f"s{(name + number) % 10}", [said([name, number]), said([name, number, "too"])])
+                store.append(
+                    f"s{(name + number) % 10}", [said([name, number]), said([name, number, "too"])]
+                )
 
     together(fork, 8, work)
     with Store(url) as store:
@@ -182,7 +234,10 @@ def test_appends_to_many_sessions(url: str, fork: Fork) -> None:
 
 
 def test_one_message_from_many_processes(url: str, fork: Fork) -> None:
-    """Six processes send the same messages with the same ids: each is stored once, and all are told the same place."""
+    """Six processes send the same messages with the same ids.
+
+    Each is stored once, and all are told the same place.
+    """
     with Store(url) as store:
         store.create_session("s")
 
@@ -199,7 +254,7 @@ def test_one_message_from_many_processes(url: str, fork: Fork) -> None:
 
 
 def test_one_session_id_from_many_processes(url: str, fork: Fork) -> None:
-    """Of eight who create a session under one id, one does, and the others are told that it exists."""
+    """Of eight who create a session under one id, one does; the others are told that it exists."""
     Store(url).close()
 
     def work(name: int) -> list[str]:
@@ -214,11 +269,15 @@ def test_one_session_id_from_many_processes(url: str, fork: Fork) -> None:
         return outcomes
 
     outcomes = together(fork, 8, work)
-    assert [Counter(each) for each in zip(*outcomes, strict=True)] == [{"made": 1, "SessionExists": 7}] * 10
+    assert [Counter(each) for each in zip(*outcomes, strict=True)] == [
+        {"made": 1, "SessionExists": 7}
+    ] * 10
 
 
 def test_compare_and_set(url: str, fork: Fork) -> None:
-    """Of those who append at the head they have seen, one gets each place, and the others learn where the head is."""
+    """Of those who append at the head they have seen, one gets each place, and the others learn
+    where the head is.
+    """
     with Store(url) as store:
         store.create_session("s")
 
@@ -239,7 +298,7 @@ def test_compare_and_set(url: str, fork: Fork) -> None:
     assert won == [(head, head + 1) for head in range(100)]
 
 
-# --- Everything at once ----------------------------------------------------------------------------------------------
+# --- Everything at once ---------------------------------------------------------------------------
 
 
 class Done(NamedTuple):
@@ -286,21 +345,28 @@ def step(store: Store, chance: random.Random, session: str, head: int, content: 
     return Done(kind, session)
 
 
+@pytest.mark.slow
 def test_a_mix_of_everything(url: str, fork: Fork) -> None:
-    """Processes append, fork, rewind and undo on the same sessions: every acknowledged step shows, none twice (C4).
+    """Processes append, fork, rewind and undo on the same sessions.
 
-    The log of head moves says where each head was before and after each move: between two moves it can only have
-    gone forward, by the appends that were acknowledged.
+    Every acknowledged step shows, none twice (C4).
+
+    The log of head moves says where each head was before and after each move: between two moves it
+    can only have gone forward, by the appends that were acknowledged.
     """
     with Store(url) as store:
         for session in ("a", "b"):
             store.create_session(session)
             store.append(session, [said([session, number]) for number in range(5)])
-    done = [each for process in together(fork, 4, lambda name: mix(url, name, 60)) for each in process]
+    done = [
+        each for process in together(fork, 4, lambda name: mix(url, name, 60)) for each in process
+    ]
     assert {each.kind for each in done} == {"append", "append at", "fork", "rewind", "undo"}
     with Store(url) as store:
         said_before = [encode([session, number]) for session in ("a", "b") for number in range(5)]
-        assert stored(store) == Counter([encode(each.content) for each in done if each.content] + said_before)
+        assert stored(store) == Counter(
+            [encode(each.content) for each in done if each.content] + said_before
+        )
         for session in store.sessions():
             line = store.messages(session.id)
             assert [each.seq for each in line] == list(range(1, session.head + 1))
@@ -328,7 +394,10 @@ def strides(store: Store, session_id: str) -> Iterator[int]:
 
 
 def test_forks_at_once(url: str, fork: Fork) -> None:
-    """Processes that fork and append below one tree get branches of their own: no line shows another's messages."""
+    """Processes that fork and append below one tree get branches of their own.
+
+    No line shows another's messages.
+    """
     with Store(url) as store:
         store.create_session("s")
         store.append("s", [said(number) for number in range(10)])
@@ -348,7 +417,10 @@ def test_forks_at_once(url: str, fork: Fork) -> None:
 
 
 def test_sessions_of_one_tree_are_counted_at_once(url: str, fork: Fork) -> None:
-    """The messages that they share are counted by whoever is first; the others find them counted."""
+    """The messages that they share are counted by whoever is first.
+
+    The others find them counted.
+    """
     with Store(url) as store:
         store.create_session("0")
         store.append("0", [said(number) for number in range(1500)])
@@ -357,14 +429,18 @@ def test_sessions_of_one_tree_are_counted_at_once(url: str, fork: Fork) -> None:
 
     def work(name: int) -> int:
         with Store(url) as store:
-            return store.count_tokens(str(name), "s4").messages
+            return store.count_tokens(str(name), "third_of_length").messages
 
     assert together(fork, 4, work) == [1500] * 4
 
 
 @pytest.mark.skipif(not os.environ.get("CONVOSTORE_TEST_URL"), reason="a file has one lock for all")
-@pytest.mark.parametrize(("lock", "table"), [(lines.lock, "sessions"), (lines.lock_tree, "branches")])
-def test_a_lock_is_of_the_session_that_is_there(url: str, lock: Callable[..., Any], table: str) -> None:
+@pytest.mark.parametrize(
+    ("lock", "table"), [(lines.lock, "sessions"), (lines.lock_tree, "branches")]
+)
+def test_a_lock_is_of_the_session_that_is_there(
+    url: str, lock: Callable[..., Any], table: str
+) -> None:
     """Also where the one that was waited for is gone in the end, and another has its id."""
     with Store(url) as store, ThreadPoolExecutor(1) as pool:
         store.create_session("s")
@@ -382,8 +458,11 @@ def test_a_lock_is_of_the_session_that_is_there(url: str, lock: Callable[..., An
         assert waiting.result() == []
 
 
+@pytest.mark.slow
 def test_erasing_while_others_append(url: str, fork: Fork) -> None:
-    """A session erased under the hands of others is either there with all its rows or gone with all."""
+    """A session erased under the hands of others is either there with all its rows or gone with
+    all.
+    """
     with Store(url) as store:
         for number in range(10):
             store.create_session(f"s{number}")
@@ -406,13 +485,15 @@ def test_erasing_while_others_append(url: str, fork: Fork) -> None:
     for met in together(fork, 4, work):
         assert met in ([], ["SessionNotFound"])
     with Store(url) as store:
-        assert sorted(each.id for each in store.sessions()) == [f"f{number}" for number in range(10)]
+        assert sorted(each.id for each in store.sessions()) == [
+            f"f{number}" for number in range(10)
+        ]
         assert [contents(store, f"f{number}") for number in range(10)] == [["first"]] * 10
         assert len(store.erasures()) == 10
         assert stored(store) == {"first": 10}
 
 
-# --- Errors travel ---------------------------------------------------------------------------------------------------
+# --- Errors travel --------------------------------------------------------------------------------
 
 ERRORS = [
     errors.SessionNotFound("s"),
@@ -427,6 +508,9 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_an_error_reaches_another_process_as_it_was(error: StoreError) -> None:
-    """An error pickles: one that did not would break the pool of processes in which it was raised."""
+    """An error pickles.
+
+    One that did not would break the pool of processes in which it was raised.
+    """
     there = pickle.loads(pickle.dumps(error))
     assert (type(there), str(there), vars(there)) == (type(error), str(error), vars(error))

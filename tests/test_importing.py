@@ -50,7 +50,10 @@ def user(text: str, **more: Any) -> dict[str, Any]:
 
 def write(path: Path, *messages: object) -> Path:
     """Write a file with a message, or a raw line, a line."""
-    path.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in messages), "utf-8")
+    path.write_text(
+        "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in messages),
+        "utf-8",
+    )
     return path
 
 
@@ -67,7 +70,10 @@ def notes(report: ImportReport) -> str:
 def test_a_file_becomes_a_session(store: Store, tmp_path: Path) -> None:
     """Messages come out as they stand in the file; the report counts them."""
     call = {"id": "c", "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
-    messages = [user("Hello 你好"), {"role": "assistant", "content": None, "tool_calls": [call], "x": [1]}]
+    messages = [
+        user("Hello 你好"),
+        {"role": "assistant", "content": None, "tool_calls": [call], "x": [1]},
+    ]
     report = import_file(store, write(tmp_path / "talk.jsonl", *messages))
     assert [each.message for each in store.messages("talk")] == messages
     assert report.kind == "openai"
@@ -87,9 +93,20 @@ def test_again_adds_nothing_and_a_longer_file_adds_the_rest(store: Store, tmp_pa
 
 def claude(kind: str, number: int, *blocks: object, **more: Any) -> dict[str, Any]:
     """Return a line of Claude Code; answers are of the one response ``m``."""
-    message = {"role": kind, "content": list(blocks), **({"id": "m"} if kind == "assistant" else {})}
+    message = {
+        "role": kind,
+        "content": list(blocks),
+        **({"id": "m"} if kind == "assistant" else {}),
+    }
     at = f"2026-01-01T00:00:{number:02}Z"
-    return {"type": kind, "uuid": f"u{number}", "sessionId": "s", "timestamp": at, "message": message, **more}
+    return {
+        "type": kind,
+        "uuid": f"u{number}",
+        "sessionId": "s",
+        "timestamp": at,
+        "message": message,
+        **more,
+    }
 
 
 def call_block(name: str) -> dict[str, Any]:
@@ -112,19 +129,30 @@ GROWING = [
     claude("user", 6, result_block("b"), version="1"),
     claude("user", 7, {"type": "text", "text": "again"}, version="2"),
 ]
-"""A session that grows line by line, by a newer program in the end: what was the same on all lines is no more."""
+"""A session that grows line by line, by a newer program in the end.
+
+What was the same on all lines is no more.
+"""
 
 
 @pytest.mark.parametrize("seen", range(1, len(GROWING)))
-def test_an_answer_that_was_still_being_written_is_taken_whole(store: Store, tmp_path: Path, seen: int) -> None:
-    """A session can be imported while it goes on: in the end it is as if it had been imported once."""
+def test_an_answer_that_was_still_being_written_is_taken_whole(
+    store: Store, tmp_path: Path, seen: int
+) -> None:
+    """A session can be imported while it goes on.
+
+    In the end it is as if it had been imported once.
+    """
     import_file(store, write(tmp_path / "s.jsonl", *GROWING[:seen]))
     report = import_file(store, write(tmp_path / "s.jsonl", *GROWING))
     assert report.sessions[0].differs_at is None
     roles = [each.message["role"] for each in store.messages("s")]
     assert roles == ["user", "assistant", "tool", "tool", "user"]
     answer = store.messages("s", 2, 2)[0].message
-    assert (answer["content"], [call["id"] for call in answer["tool_calls"]]) == ("I will.", ["a", "b"])
+    assert (answer["content"], [call["id"] for call in answer["tool_calls"]]) == (
+        "I will.",
+        ["a", "b"],
+    )
     assert ("still being written" in notes(report)) == (1 < seen < 6)
     assert import_file(store, tmp_path / "s.jsonl").sessions[0].appended == 0
 
@@ -174,8 +202,17 @@ def test_replace_takes_the_files_version_and_can_be_undone(store: Store, tmp_pat
 
 
 def test_a_message_that_cannot_be_stored_is_left_out_alone(store: Store, tmp_path: Path) -> None:
-    """What the store refuses is noted with its place; the rest of the session is kept, each time the same."""
-    path = write(tmp_path / "talk.jsonl", user("a"), '{"role": "user", "content": NaN}', '{"role": "us', user("b"))
+    """What the store refuses is noted with its place.
+
+    The rest of the session is kept, each time the same.
+    """
+    path = write(
+        tmp_path / "talk.jsonl",
+        user("a"),
+        '{"role": "user", "content": NaN}',
+        '{"role": "us',
+        user("b"),
+    )
     for _ in range(2):
         report = import_file(store, path)
         assert texts(store, "talk") == ["a", "b"]
@@ -185,9 +222,16 @@ def test_a_message_that_cannot_be_stored_is_left_out_alone(store: Store, tmp_pat
 
 
 def test_messages_that_share_an_id_are_stored_once(store: Store, tmp_path: Path) -> None:
-    """The store keeps one message for each id; what else has it is noted, and the import stays repeatable."""
+    """The store keeps one message for each id.
+
+    What else has it is noted, and the import stays repeatable.
+    """
     path = write(
-        tmp_path / "talk.jsonl", user("a", id="1"), user("a", id="1"), user("other", id="1"), user("b", id="2")
+        tmp_path / "talk.jsonl",
+        user("a", id="1"),
+        user("a", id="1"),
+        user("other", id="1"),
+        user("b", id="2"),
     )
     for appended in (2, 0):
         report = import_file(store, path)
@@ -199,7 +243,10 @@ def test_messages_that_share_an_id_are_stored_once(store: Store, tmp_path: Path)
 
 
 def test_a_title_that_no_column_holds_is_mended(store: Store, tmp_path: Path) -> None:
-    """A message may hold what a title cannot; the message is kept as it is, the title made storable."""
+    """A message may hold what a title cannot.
+
+    The message is kept as it is, the title made storable.
+    """
     path = write(tmp_path / "talk.jsonl", user("cut \ud83d\x00 here"))
     import_file(store, path)
     assert texts(store, "talk") == ["cut \ud83d\x00 here"]
@@ -217,11 +264,24 @@ def test_metadata_that_cannot_be_stored_is_left_out(store: Store, tmp_path: Path
 
 def test_the_first_session_gets_the_name_that_is_asked_for(store: Store, tmp_path: Path) -> None:
     """Sessions that hang on the first one are named after it, and say so."""
-    line = {"sessionId": "s", "cwd": "/p", "version": "1", "timestamp": "2025-01-01T00:00:00Z", "isSidechain": False}
+    line = {
+        "sessionId": "s",
+        "cwd": "/p",
+        "version": "1",
+        "timestamp": "2025-01-01T00:00:00Z",
+        "isSidechain": False,
+    }
     path = write(
         tmp_path / "f.jsonl",
         line | {"type": "user", "uuid": "1", "parentUuid": None, "message": user("main")},
-        line | {"type": "user", "uuid": "2", "parentUuid": None, "isSidechain": True, "message": user("side")},
+        line
+        | {
+            "type": "user",
+            "uuid": "2",
+            "parentUuid": None,
+            "isSidechain": True,
+            "message": user("side"),
+        },
     )
     first, second = import_file(store, path, session_id="mine").sessions
     assert first.id == "mine"
@@ -247,7 +307,10 @@ def test_progress_ends_with_the_files_size(store: Store, tmp_path: Path) -> None
 
 
 def test_what_is_no_transcript_is_refused(store: Store, tmp_path: Path) -> None:
-    """An unknown file, a missing file and an unknown kind are errors of the store; no session is made."""
+    """An unknown file, a missing file and an unknown kind are errors of the store.
+
+    No session is made.
+    """
     with pytest.raises(UnknownTranscript):
         import_file(store, write(tmp_path / "x.txt", "hello"))
     with pytest.raises(StoreError, match="cannot read"):
@@ -260,7 +323,9 @@ def test_what_is_no_transcript_is_refused(store: Store, tmp_path: Path) -> None:
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("ending", ["", "-wal", "-lock"])
 def test_the_store_itself_is_never_opened_as_a_file(tmp_path: Path, ending: str) -> None:
-    """Closing a file of the database would drop SQLite's locks on it, so it is refused unopened, by any name."""
+    """Closing a file of the database would drop SQLite's locks on it, so it is refused unopened, by
+    any name.
+    """
     link = tmp_path / "link.jsonl"
     with Store(tmp_path / "chat.db") as store:
         link.symlink_to(tmp_path / f"chat.db{ending}")
@@ -271,12 +336,16 @@ def test_the_store_itself_is_never_opened_as_a_file(tmp_path: Path, ending: str)
 
 @settings(max_examples=25)
 @given(
-    before=st.lists(st.sampled_from("abc"), max_size=6), after=st.lists(st.sampled_from("abc"), min_size=1, max_size=6)
+    before=st.lists(st.sampled_from("abc"), max_size=6),
+    after=st.lists(st.sampled_from("abc"), min_size=1, max_size=6),
 )
 def test_replace_makes_a_line_begin_as_the_file(
     shelf: Store, tmp_path: Path, before: list[str], after: list[str]
 ) -> None:
-    """Whatever was there: with replace the line begins with the file's messages, and is longer only where it agreed."""
+    """Whatever was there.
+
+    With replace the line begins with the file's messages, and is longer only where it agreed.
+    """
     session_id = shelf.create_session().id
     shelf.append(session_id, [user(text) for text in before])
     path = tmp_path / "s.json"
@@ -286,7 +355,10 @@ def test_replace_makes_a_line_begin_as_the_file(
 
 
 def invalid(messages: list[dict[str, Any]]) -> list[str]:
-    """Return what an API would refuse in a request, in words: written here anew, sharing nothing with the store."""
+    """Return what an API would refuse in a request, in words.
+
+    Written here anew, sharing nothing with the store.
+    """
     problems = []
     waiting: list[str] = []
     for place, message in enumerate(messages):
@@ -312,7 +384,13 @@ def test_the_checker_finds_what_it_should() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}, {"id": "2"}]}
     one, two = ({"role": "tool", "tool_call_id": call_id, "content": "x"} for call_id in "12")
     assert invalid([user("a"), call, one, two]) == []
-    for wrong in ([call, one], [call, two, one], [one], [call, one, user("a"), two], [{"role": "robot"}]):
+    for wrong in (
+        [call, one],
+        [call, two, one],
+        [one],
+        [call, one, user("a"), two],
+        [{"role": "robot"}],
+    ):
         assert invalid(wrong)
 
 
@@ -323,7 +401,9 @@ def test_a_real_transcript_is_stored_whole_and_gives_valid_views(shelf: Store, p
     report = import_file(shelf, path)
     stored = [each.message for session in report.sessions for each in shelf.messages(session.id)]
     assert stored == [event.message for event in read(path) if isinstance(event, Said)]
-    assert [each.appended for each in import_file(shelf, path).sessions] == [0] * len(report.sessions)
+    assert [each.appended for each in import_file(shelf, path).sessions] == [0] * len(
+        report.sessions
+    )
     for session in report.sessions:
         for at in {session.head, session.head // 2}:
             sent = shelf.view(session.id, at=at).messages

@@ -1,4 +1,4 @@
-"""Laws that hold for every conversation, however messy, under every policy and after every history."""
+"""Laws of every conversation, however messy, under every policy and after every history."""
 
 from __future__ import annotations
 
@@ -33,20 +33,24 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from refusals import refusals
 
-from benchmarks.refusals import refusals
 from store import Policy, Store
 from store.errors import InvalidMessage
 from store.formats.openai import clean
-from store.repair import Placed
-from store.shortening import short_form
-from store.verdicts import RULES
+from store.formats.placed import Placed
+from store.view.rules import RULES
+from store.view.short_results import short_form
 
 law = partial(
     settings,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
 )
 
 
@@ -66,13 +70,13 @@ def exact(value: object) -> object:
     return type(value), math.copysign(1, value) if isinstance(value, float) else None, value
 
 
-# --- what went in comes out -------------------------------------------------------------------------------------------
+# --- what went in comes out -----------------------------------------------------------------------
 
 
 @law(max_examples=200)
 @given(st.lists(arbitrary_messages, min_size=1, max_size=4))
 def test_what_went_in_comes_out(store: Store, line: list[Message]) -> None:
-    """``load(append(m)) == m``, to the type, for any JSON, surrogates and NUL included (promise 1)."""
+    """``load(append(m)) == m``, to the type, for any JSON, surrogates and NUL included."""
     before = [exact(message) for message in line]
     session_id = started(store, line)
     assert [exact(message) for message in line] == before, "appending changed the caller's objects"
@@ -81,7 +85,14 @@ def test_what_went_in_comes_out(store: Store, line: list[Message]) -> None:
     assert [each.seq for each in stored] == list(range(1, len(line) + 1))
 
 
-UNACCEPTABLE: list[Any] = [None, "text", {}, {"role": 5}, {"role": "user", "content": math.nan}, {"role": "user", 1: 2}]
+UNACCEPTABLE: list[Any] = [
+    None,
+    "text",
+    {},
+    {"role": 5},
+    {"role": "user", "content": math.nan},
+    {"role": "user", 1: 2},
+]
 
 
 @law(max_examples=25)
@@ -104,9 +115,16 @@ def test_a_batch_is_stored_whole_or_not_at_all(
 
 
 @law(max_examples=40)
-@given(st.lists(st.tuples(arbitrary_messages, st.sampled_from(["a", "b", "c", "d", 0, 1, "é", None])), max_size=6))
-def test_a_message_with_an_id_is_stored_once(store: Store, drawn: list[tuple[Message, Any]]) -> None:
-    """A call can be repeated, in the same or in other batches, and always returns what is stored."""
+@given(
+    st.lists(
+        st.tuples(arbitrary_messages, st.sampled_from(["a", "b", "c", "d", 0, 1, "é", None])),
+        max_size=6,
+    )
+)
+def test_a_message_with_an_id_is_stored_once(
+    store: Store, drawn: list[tuple[Message, Any]]
+) -> None:
+    """A call can be repeated, in the same or other batches, and always returns what is stored."""
     line: dict[str, Message] = {}
     for message, given_id in drawn:
         if given_id is not None:
@@ -121,7 +139,7 @@ def test_a_message_with_an_id_is_stored_once(store: Store, drawn: list[tuple[Mes
     assert [each.message for each in store.messages(session_id)] == batch
 
 
-# --- the rules against a slow second writing of the specification -----------------------------------------------------
+# --- the rules against a slow second writing of the specification ---------------------------------
 
 
 class Result(NamedTuple):
@@ -137,14 +155,18 @@ class Result(NamedTuple):
 
 
 def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
-    """Which positions are not sent whole, and by which rule, computed from the raw line alone (X.7)."""
+    """Which positions are not sent whole, and by which rule, computed from the raw line alone
+    (X.7).
+    """
     results = linked(line, adopt=policy.orphans == "adopt")
     running = max((i for i, m in enumerate(line, 1) if m["role"] == "user"), default=1)
     judged = results
     if policy.judge_at == "turn":
         judged = [r for r in results if r.seq < running]
         begun = moment(line[running - 1].get("timestamp")) if line else None
-        now = begun if begun is not None and begun <= now else -(2**62)  # the clock here is behind that of the store
+        now = (
+            begun if begun is not None and begun <= now else -(2**62)
+        )  # the clock here is behind that of the store
     ripe = {
         r.seq
         for r in judged
@@ -157,8 +179,12 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
     if policy.file_read:
         found = {**old_reads(judged, policy, ripe, set(found), running), **found}
     if policy.tool_output:
-        finished = [r for r in results if r.seq < running and r.status != "pending" and r.seq not in found]
-        found |= {r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)}
+        finished = [
+            r for r in results if r.seq < running and r.status != "pending" and r.seq not in found
+        ]
+        found |= {
+            r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)
+        }
     return {seq: rule for seq, rule in found.items() if rule}
 
 
@@ -166,8 +192,11 @@ def has_short_form(message: Message, result: Result, policy: Policy) -> bool:
     """A4.2, X.6: errors stay whole where S0 or S1 are in force."""
     if is_error(result, policy) and (policy.terminal or policy.file_read):
         return False
-    short = short_form(message.get("content"), result.name, kind(result, policy), min_saving=policy.min_saving)
-    return short is not None
+    switches = {"failed": is_error(result, policy), "min_saving": policy.min_saving}
+    return (
+        short_form(message.get("content"), result.name, kind(result, policy), **switches)
+        is not None
+    )
 
 
 def linked(line: list[Message], *, adopt: bool) -> list[Result]:
@@ -180,9 +209,13 @@ def linked(line: list[Message], *, adopt: bool) -> list[Result]:
         waiting += [(plain(call.get("id")), call) for call in reversed(calls)]
         if message["role"] == "tool":
             wanted = plain(message.get("tool_call_id"))
-            place = max((i for i, (call_id, _) in enumerate(waiting) if call_id == wanted), default=None)
+            place = max(
+                (i for i, (call_id, _) in enumerate(waiting) if call_id == wanted), default=None
+            )
             if place is not None or adopt:
-                results.append(read_off(seq, message, {} if place is None else waiting.pop(place)[1]))
+                results.append(
+                    read_off(seq, message, {} if place is None else waiting.pop(place)[1])
+                )
     return results
 
 
@@ -197,16 +230,20 @@ def read_off(seq: int, message: Message, call: Message) -> Result:
 
 def plain(value: object) -> str:
     """A text that can be stored as it is; anything else counts as none."""
-    if not isinstance(value, str) or "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+    if (
+        not isinstance(value, str)
+        or "\0" in value
+        or any("\ud800" <= character <= "\udfff" for character in value)
+    ):
         return ""
     return value
 
 
 def moment(value: Any) -> int | None:
-    """A0.9: any number, 0 included."""
+    """A0.9: any number, 0 included; a small one is in seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= 2**63:
         return None
-    return math.floor(value)
+    return round(value * 1000) if abs(value) < 10**11 else math.floor(value)
 
 
 def content_of(content: Any) -> tuple[str, dict[str, Any]]:
@@ -216,9 +253,15 @@ def content_of(content: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(content, list):
         parts = any(isinstance(part, dict) for part in content) or not content
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
-        text = "".join(t for t in texts if isinstance(t, str)) if parts else json.dumps(content, separators=(",", ":"))
+        text = (
+            "".join(t for t in texts if isinstance(t, str))
+            if parts
+            else json.dumps(content, separators=(",", ":"))
+        )
     else:
-        text = "" if content is None else content if isinstance(content, str) else json.dumps(content)
+        text = (
+            "" if content is None else content if isinstance(content, str) else json.dumps(content)
+        )
     try:
         fields = json.loads(text)
     except ValueError:
@@ -250,7 +293,9 @@ def is_error(result: Result, policy: Policy) -> bool:
         return True
     if not result.fields.get("stderr"):
         return False
-    return policy.stderr_is_error == "always" or (policy.stderr_is_error == "nonzero_exit" and code != 0)
+    return policy.stderr_is_error == "always" or (
+        policy.stderr_is_error == "nonzero_exit" and code != 0
+    )
 
 
 def saves(result: Result, placeholder: str, policy: Policy) -> bool:
@@ -260,12 +305,16 @@ def saves(result: Result, placeholder: str, policy: Policy) -> bool:
 
 def newest_first(results: list[Result]) -> list[Result]:
     """A0.8, A1.3."""
-    return sorted((r for r in results if r.at is not None), key=lambda r: (r.at, r.seq), reverse=True)
+    return sorted(
+        (r for r in results if r.at is not None), key=lambda r: (r.at, r.seq), reverse=True
+    )
 
 
 def old_output(results: list[Result], policy: Policy, now: int) -> list[int]:
     """S0.28."""
-    ranked = [r for r in newest_first(results) if policy.errors_take_slots or not is_error(r, policy)]
+    ranked = [
+        r for r in newest_first(results) if policy.errors_take_slots or not is_error(r, policy)
+    ]
     return [
         r.seq
         for r in ranked[policy.terminal_keep :]
@@ -275,7 +324,9 @@ def old_output(results: list[Result], policy: Policy, now: int) -> list[int]:
 
 
 def files_of(arguments: Any) -> tuple[list[tuple[str, frozenset[int]]], bool]:
-    """The files a call reads, each mention with its lines (100 stands for all beyond 99), and if all was understood."""
+    """The files a call reads, each mention with its lines (100 stands for all beyond 99), and if
+    all was understood.
+    """
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -292,14 +343,19 @@ def files_of(arguments: Any) -> tuple[list[tuple[str, frozenset[int]]], bool]:
             complete = False
             continue
         key = next(key for key, known in FILES.items() if path in known)
-        mentions.append((key, frozenset(range(span.get("startLine", 1), span.get("endLine", 100) + 1))))
+        mentions.append(
+            (key, frozenset(range(span.get("startLine", 1), span.get("endLine", 100) + 1)))
+        )
     return mentions, complete
 
 
 def old_reads(
     results: list[Result], policy: Policy, ripe: set[int], gone: set[int], running: int
 ) -> dict[int, str | None]:
-    """S1.40, A1.1, A1.4, A1.5: what is old; None where it stays, for lines that no newer read is sure to show."""
+    """S1.40, A1.1, A1.4, A1.5: what is old.
+
+    None where it stays, for lines that no newer read is sure to show.
+    """
     reads = [
         r
         for r in newest_first(results)
@@ -351,42 +407,60 @@ def replaced(store: Store, session_id: str, policy: Policy, **options: Any) -> d
     [*Agent(14827).run(), *Agent(702).run()],
     Policy(terminal_keep=0, tool_kinds={"mystery": "terminal"}, judge_at="turn"),
 )
-def test_the_rules_are_those_of_the_specification(store: Store, line: list[Message], policy: Policy) -> None:
-    """SQL over the narrow tables and a loop over the raw line replace the same positions by the same rules."""
+def test_the_rules_are_those_of_the_specification(
+    store: Store, line: list[Message], policy: Policy
+) -> None:
+    """SQL over the narrow tables and a loop over the raw line replace the same positions by the
+    same rules.
+    """
     line = [with_calls_only(message) for message in line]
     assert replaced(store, started(store, line), policy) == oracle(line, policy, NOW)
 
 
 def with_calls_only(message: Message) -> Message:
-    """A message without what cannot be sent as a call: which results such a thing takes has a test of its own."""
+    """A message without what cannot be sent as a call.
+
+    Which results such a thing takes has a test of its own.
+    """
     given = message.get("tool_calls")
     if not isinstance(given, list):
         return message
     return {
         **message,
-        "tool_calls": [call for call in given if isinstance(call, dict) and message["role"] == "assistant"],
+        "tool_calls": [
+            call for call in given if isinstance(call, dict) and message["role"] == "assistant"
+        ],
     }
 
 
 @law(max_examples=150)
 @given(busy_conversations)
-def test_the_default_rules_are_those_of_the_specification(store: Store, line: list[Message]) -> None:
-    """The same with few places to keep, so that nearly every conversation has something to replace."""
+def test_the_default_rules_are_those_of_the_specification(
+    store: Store, line: list[Message]
+) -> None:
+    """The same with few places to keep, so that nearly every conversation has much to replace."""
     session_id = started(store, line)
-    for policy in (Policy(), Policy(terminal_keep=1, file_read_keep=1), Policy(file_read_keep=1, range_aware=True)):
+    for policy in (
+        Policy(),
+        Policy(terminal_keep=1, file_read_keep=1),
+        Policy(file_read_keep=1, range_aware=True),
+    ):
         assert replaced(store, session_id, policy) == oracle(line, policy, NOW)
 
 
-# --- every view is API-valid ------------------------------------------------------------------------------------------
+# --- every view is API-valid ----------------------------------------------------------------------
 
 
 @law(max_examples=250)
 @given(conversations, policies)
 @example(
-    [{"role": "user"}, {"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "user"}], Policy(unanswered="keep")
+    [{"role": "user"}, {"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "user"}],
+    Policy(unanswered="keep"),
 )
 def test_every_view_is_valid(store: Store, line: list[Message], policy: Policy) -> None:
-    """Calls and results are paired, adjacent and in order, and nothing in the request is refused (promise 3)."""
+    """Calls and results are paired, adjacent and in order, and nothing in the request is refused
+    (promise 3).
+    """
     view = store.view(started(store, line), policy, now=NOW)
     users = (place for place, entry in enumerate(view.entries) if entry.message["role"] == "user")
     open_from = max(users, default=0) if policy.unanswered == "keep" else None
@@ -404,14 +478,21 @@ def test_a_view_of_anything_is_valid(store: Store, line: list[Message]) -> None:
 
 @law(max_examples=150)
 @given(messy_conversations, policies)
-def test_a_view_leaves_nothing_out_but_what_the_policy_says(store: Store, line: list[Message], policy: Policy) -> None:
-    """Every message is there once, in order but for results moved to their calls; system and user messages whole."""
+def test_a_view_leaves_nothing_out_but_what_the_policy_says(
+    store: Store, line: list[Message], policy: Policy
+) -> None:
+    """Every message is there once, in order but for results moved to their calls.
+
+    System and user messages whole.
+    """
     entries = store.view(started(store, line), policy, now=NOW).entries
     shown = [entry.seq for entry in entries if entry.seq is not None]
     said = [seq for seq in shown if line[seq - 1]["role"] != "tool"]
     everything = set(range(1, len(line) + 1))
     droppable = (
-        {seq for seq, message in enumerate(line, 1) if message["role"] == "tool"} if policy.orphans == "drop" else set()
+        {seq for seq, message in enumerate(line, 1) if message["role"] == "tool"}
+        if policy.orphans == "drop"
+        else set()
     )
     if policy.unanswered == "drop":
         droppable |= {seq for seq, message in enumerate(line, 1) if message["role"] == "assistant"}
@@ -431,7 +512,9 @@ def test_a_view_leaves_nothing_out_but_what_the_policy_says(store: Store, line: 
 
 @law(max_examples=60)
 @given(messy_conversations)
-def test_a_message_that_no_rule_touches_is_sent_as_the_format_writes_it(store: Store, line: list[Message]) -> None:
+def test_a_message_that_no_rule_touches_is_sent_as_the_format_writes_it(
+    store: Store, line: list[Message]
+) -> None:
     """System messages and the latest user message are those of the raw line, whole."""
     view = store.view(started(store, line), now=NOW)
     sent = {entry.seq: message for entry, message in zip(view.entries, view.messages, strict=True)}
@@ -440,7 +523,7 @@ def test_a_message_that_no_rule_touches_is_sent_as_the_format_writes_it(store: S
             assert sent[seq] == clean(Placed(seq, message, None, (), None))
 
 
-# --- a view is a function, and changes nothing ------------------------------------------------------------------------
+# --- a view is a function, and changes nothing ----------------------------------------------------
 
 
 def dump(path: Path) -> list[str]:
@@ -502,7 +585,9 @@ def test_a_view_is_a_function_of_line_policy_and_moment(
 
 @law(max_examples=60)
 @given(conversations, policies)
-def test_it_does_not_matter_how_a_line_was_appended(store: Store, line: list[Message], policy: Policy) -> None:
+def test_it_does_not_matter_how_a_line_was_appended(
+    store: Store, line: list[Message], policy: Policy
+) -> None:
     """In one batch or one by one, results find the same calls."""
     at_once, piecemeal = started(store, line), started(store, [])
     for message in line:
@@ -518,11 +603,15 @@ def test_age_only_ever_replaces_more(store: Store, line: list[Message], minutes:
     session_id = started(store, line)
     policy = Policy(terminal_keep=1)
     early = {e.seq for e in store.view(session_id, policy, now=NOW).entries if e.rule == "terminal"}
-    late = {e.seq for e in store.view(session_id, policy, now=NOW + minutes * 60_000).entries if e.rule == "terminal"}
+    late = {
+        e.seq
+        for e in store.view(session_id, policy, now=NOW + minutes * 60_000).entries
+        if e.rule == "terminal"
+    }
     assert early <= late
 
 
-# --- fork, rewind, undo against lists in memory -----------------------------------------------------------------------
+# --- fork, rewind, undo against lists in memory ---------------------------------------------------
 
 
 class Model:
@@ -557,7 +646,9 @@ class Histories(RuleBasedStateMachine):
         """Append a batch."""
         session_id, model = self.pick(data)
         stored = self.store.append(session_id, batch, expected_head=len(model.line))
-        assert [each.seq for each in stored] == list(range(len(model.line) + 1, len(model.line) + len(batch) + 1))
+        assert [each.seq for each in stored] == list(
+            range(len(model.line) + 1, len(model.line) + len(batch) + 1)
+        )
         model.line = model.line + batch
 
     @rule(data=st.data())
@@ -568,7 +659,12 @@ class Histories(RuleBasedStateMachine):
         at = data.draw(st.none() | st.integers(0, len(model.line)), label="at")
         made = self.store.fork(session_id, at=at)
         at = len(model.line) if at is None else at
-        assert (made.head, made.forked_from, made.forked_at, made.project_root) == (at, session_id, at, ROOT)
+        assert (made.head, made.forked_from, made.forked_at, made.project_root) == (
+            at,
+            session_id,
+            at,
+            ROOT,
+        )
         self.models[made.id] = Model(model.line[:at])
 
     @rule(data=st.data())
@@ -585,7 +681,9 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: any(model.earlier for model in self.models.values()))
     def undo(self, data: st.DataObject) -> None:
         """Undo the last rewind of a session that has one."""
-        session_id = data.draw(st.sampled_from(sorted(s for s, m in self.models.items() if m.earlier)))
+        session_id = data.draw(
+            st.sampled_from(sorted(s for s, m in self.models.items() if m.earlier))
+        )
         model = self.models[session_id]
         model.line = model.earlier.pop()
         assert self.store.undo_rewind(session_id).head == len(model.line)
@@ -599,8 +697,12 @@ class Histories(RuleBasedStateMachine):
         stop = data.draw(st.none() | st.integers(0, len(model.line) + 2))
         line = list(enumerate(model.line, 1))[:at]
         first = start if start >= 0 else len(line) + 1 + start
-        wanted = [each for each in line if first <= each[0] <= (len(model.line) if stop is None else stop)]
-        assert [(m.seq, m.message) for m in self.store.messages(session_id, start, stop, at=at)] == wanted
+        wanted = [
+            each for each in line if first <= each[0] <= (len(model.line) if stop is None else stop)
+        ]
+        assert [
+            (m.seq, m.message) for m in self.store.messages(session_id, start, stop, at=at)
+        ] == wanted
 
     @invariant()
     def lines_are_those_of_the_model(self) -> None:
@@ -615,16 +717,23 @@ class Histories(RuleBasedStateMachine):
             flat = started(self.store, model.line)
             for policy in (
                 Policy(),
-                Policy(terminal_keep=1, file_read_keep=1, orphans="drop", protect_current_turn=True),
+                Policy(
+                    terminal_keep=1, file_read_keep=1, orphans="drop", protect_current_turn=True
+                ),
             ):
                 view = self.store.view(session_id, policy, now=NOW)
                 assert (
-                    self.store.view(flat, policy, now=NOW)._replace(session_id=session_id, branch=view.branch) == view
+                    self.store.view(flat, policy, now=NOW)._replace(
+                        session_id=session_id, branch=view.branch
+                    )
+                    == view
                 )
 
 
 def test_histories_are_lists(store: Store) -> None:
-    """Lines, heads, undoing, ranges and views agree with lists in memory after any history (promise 5)."""
+    """Lines, heads, undoing, ranges and views agree with lists in memory after any history (promise
+    5).
+    """
 
     class Here(Histories):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import json
 import math
 from datetime import UTC, datetime
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import pytest
 from conversations import HALVES, arbitrary_messages, values
 from hypothesis import given, settings
+from pydantic import BaseModel
 
-from store import messages
 from store.errors import InvalidMessage, StoreError
 from store.messages import (
     DEPTH_LIMIT,
+    Columns,
     Message,
     assemble,
+    columns,
     content_text,
     decode,
     digest_of,
@@ -25,14 +28,14 @@ from store.messages import (
     is_text,
     join_call,
     prepare,
+    preparing,
 )
 
 
 def there_and_back(message: Message) -> Message:
     """Take a message apart and put it together."""
     p = prepare(message)
-    columns = (p.role, p.name, p.status, p.tool_call_id, p.created_at, p.message_id, p.extra, p.content_form, p.content)
-    return assemble(columns, [join_call(*call) for call in p.calls] or None)
+    return assemble(p.columns, [join_call(*call) for call in p.calls] or None)
 
 
 def refused(message: Any, index: int = 0) -> InvalidMessage:
@@ -50,7 +53,7 @@ def nested(levels: int, kind: type = list) -> Any:
     return value
 
 
-# --- there and back ---------------------------------------------------------------------------------------------------
+# --- there and back -------------------------------------------------------------------------------
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
 SHAPES: list[Message] = [
@@ -75,24 +78,51 @@ SHAPES: list[Message] = [
     {"role": "assistant", "tool_calls": {"not": "a list"}},
     {"role": "assistant", "tool_calls": [None, 5, "text", [], {}, CALL]},
     {"role": "assistant", "tool_calls": [{**CALL, "index": 0}]},
-    {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "n", "arguments": "{}"}}]},
-    {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"arguments": "{}"}}]},
-    {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "n"}}]},
-    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "n", "arguments": "{}"}}]},
+    {
+        "role": "assistant",
+        "tool_calls": [{"type": "function", "function": {"name": "n", "arguments": "{}"}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"arguments": "{}"}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "n"}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "function": {"name": "n", "arguments": "{}"}}],
+    },
     {"role": "assistant", "tool_calls": [{**CALL, "id": None}]},
     {"role": "assistant", "tool_calls": [{**CALL, "id": 5}]},
     {"role": "assistant", "tool_calls": [{**CALL, "id": ""}]},
     {"role": "assistant", "tool_calls": [{**CALL, "id": "\0"}]},
     {"role": "assistant", "tool_calls": [{**CALL, "type": "custom"}]},
-    {"role": "assistant", "tool_calls": [{"type": "custom", "id": "c", "custom": {"name": "n", "input": "i"}}]},
+    {
+        "role": "assistant",
+        "tool_calls": [{"type": "custom", "id": "c", "custom": {"name": "n", "input": "i"}}],
+    },
     {"role": "assistant", "tool_calls": [{"id": "c", "name": "flat", "arguments": {"a": 1}}]},
     {"role": "assistant", "tool_calls": [{"id": "c", "function": None}]},
     {"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]},
     {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": None, "arguments": None}}]},
-    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": {"path": "\ud800"}}}]},
-    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "\ud83d\ude00"}}]},
-    {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "{broken"}}]},
-    {"role": "assistant", "tool_calls": [{**CALL, "function": {"arguments": "x", "name": "n", "strict": True}}]},
+    {
+        "role": "assistant",
+        "tool_calls": [{**CALL, "function": {"name": "n", "arguments": {"path": "\ud800"}}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "\ud83d\ude00"}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{**CALL, "function": {"name": "n", "arguments": "{broken"}}],
+    },
+    {
+        "role": "assistant",
+        "tool_calls": [{**CALL, "function": {"arguments": "x", "name": "n", "strict": True}}],
+    },
     {"role": "tool", "tool_call_id": None, "content": "x"},
     {"role": "tool", "tool_call_id": 7, "content": "x"},
     {"role": "tool", "tool_call_id": "", "content": "x", "messageStatus": "error", "timestamp": 0},
@@ -110,7 +140,14 @@ SHAPES: list[Message] = [
     {"role": "user", "id": 1.5},
     {"role": "user", "id": ["a", "list"]},
     {"role": "user", "id": "\ud800"},
-    {"role": "user", "branch": 1, "seq": 2, "extra": {"extra": 3}, "content_form": "text", "digest": "x"},
+    {
+        "role": "user",
+        "branch": 1,
+        "seq": 2,
+        "extra": {"extra": 3},
+        "content_form": "text",
+        "digest": "x",
+    },
     {"role": "user", "content": 10**1000, "float": -0.0, "tiny": 5e-324},
 ]
 
@@ -140,7 +177,10 @@ def test_a_value_is_text_that_every_engine_holds(value: Any) -> None:
 
 
 def test_halves_side_by_side_stay_two() -> None:
-    """A JSON reader would join them to one character, so the text is wrapped; a lone one is an escape."""
+    """A JSON reader would join them to one character, so the text is wrapped.
+
+    A lone one is an escape.
+    """
     assert encode("\ud800") == '"\\ud800"'
     assert encode("\ud83d\ude00").startswith("=")
     assert encode("😀") == '"😀"'
@@ -148,7 +188,15 @@ def test_halves_side_by_side_stay_two() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("", True), ("文件😀", True), ("a\0", False), ("\ud800", False), (None, False), (5, False), (b"x", False)],
+    [
+        ("", True),
+        ("文件😀", True),
+        ("a\0", False),
+        ("\ud800", False),
+        (None, False),
+        (5, False),
+        (b"x", False),
+    ],
     ids=ascii,
 )
 def test_what_a_text_column_holds(value: object, expected: bool) -> None:
@@ -158,7 +206,15 @@ def test_what_a_text_column_holds(value: object, expected: bool) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0, True), (-(2**63), True), (2**63 - 1, True), (2**63, False), (True, False), (1.0, False), ("1", False)],
+    [
+        (0, True),
+        (-(2**63), True),
+        (2**63 - 1, True),
+        (2**63, False),
+        (True, False),
+        (1.0, False),
+        ("1", False),
+    ],
 )
 def test_what_an_integer_column_holds(value: object, expected: bool) -> None:
     """Whole numbers of 64 bits, and no truth values."""
@@ -180,29 +236,141 @@ def test_the_text_of_a_content(content: object, expected: str) -> None:
     assert content_text(content) == expected
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
+def test_an_order_of_keys_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most messages of a caller have their keys in one of few orders: reading them stays quick."""
+    texts: list[str] = []
+
+    def noted(text: str) -> Any:
+        texts.append(text)
+        return decode(text)
+
+    monkeypatch.setattr(columns, "decode", noted)
+    for number in range(3):
+        message = {"tool_call_id": f"c{number}", "content": "ok", "name": "Read", "role": "tool"}
+        back = there_and_back(message)
+        assert back == message
+        assert [*back] == [*message]
+    assert texts == ['[["tool_call_id","content","name","role"],{}]']
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+ORDERS: list[Message] = [
+    {"content": "text", "role": "user"},
+    {"name": "n", "timestamp": 5, "content": None, "id": "m", "role": "user"},
+    {"id": 7, "role": "user", "timestamp": 1.5, "content": "x"},
+    {"other": 1, "role": "user", "another": [2], "content": [{"text": "t", "type": "text"}]},
+    {"role": "tool", "tool_call_id": "c", "content": "x"},
+    {"ends": {}, "role": "user"},
+    {"ends as an order alone does": [[], {}], "role": "user"},
+    {"tool_calls": [CALL], "role": "assistant"},
+    {"role": "assistant", "tool_calls": [dict(reversed(CALL.items()))]},
+    {
+        "role": "assistant",
+        "tool_calls": [
+            {"function": {"arguments": "{}", "name": "n"}, "index": 0, "id": "c", "type": "x"},
+            {"arguments": {"a": 1}, "id": None, "name": "n"},
+        ],
+    },
+    *({"role": "user", halves: 1, "content": halves, "name": "n"} for halves in HALVES),
+]
+
+
+@pytest.mark.parametrize("message", ORDERS, ids=ascii)
+def test_keys_come_out_in_the_order_in_which_they_went_in(message: Message) -> None:
+    """Those of a message, and those of its calls: a prompt cache and a diff see no change."""
+    assert json.dumps(there_and_back(message)) == json.dumps(message)
+
+
+@given(arbitrary_messages)
+def test_any_message_comes_out_as_the_same_json_text(message: Message) -> None:
+    """Whatever its keys and their order."""
+    turned = dict(reversed(message.items()))
+    assert json.dumps(there_and_back(message)) == json.dumps(message)
+    assert json.dumps(there_and_back(turned)) == json.dumps(turned)
+
+
+def test_an_order_without_a_list_is_that_of_the_columns() -> None:
+    """So what was stored before orders were kept reads as it did."""
+    columns = prepare({"role": "user", "content": "x"}).columns._replace(extra='{"a":1,"b":2}')
+    assert assemble(columns, None) == {"role": "user", "content": "x", "a": 1, "b": 2}
+
+
+class Answer(BaseModel):
+    """A message as clients of providers return it."""
+
+    content: str | None = None
+    refusal: str | None = None
+    role: str = "assistant"
+    at: datetime | None = None
+
+
+def test_a_pydantic_object_is_taken_as_what_is_set_in_it() -> None:
+    """As JSON, in its own order."""
+    given = Answer(content="Yes.", role="assistant", at=datetime(2026, 1, 1, tzinfo=UTC))
+    expected = {"content": "Yes.", "role": "assistant", "at": "2026-01-01T00:00:00Z"}
+    assert prepare(given).message == expected
+    assert list(prepare(given).message) == list(expected)
+
+
+class Broken(BaseModel):
+    """A message that holds what JSON has not."""
+
+    role: Any = "user"
+    content: Any = None
+
+
+def test_a_pydantic_object_without_json_is_refused() -> None:
+    """By our own error, which names its place."""
+    assert refused(Broken(role="user", content=object()), 3).index == 3
+    assert refused(Broken(content="no role is set")).key == "role"
 
 
 def test_the_usual_message_leaves_nothing_over() -> None:
     """What every message has is in columns, ready for SQL; nothing is said twice."""
     prepared = prepare(
-        {"role": "assistant", "content": "hi", "tool_calls": [CALL], "timestamp": 5, "id": "m", "messageStatus": "ok"}
+        {
+            "role": "assistant",
+            "content": "hi",
+            "tool_calls": [CALL],
+            "timestamp": 10**12,
+            "messageStatus": "ok",
+            "id": "m",
+        }
     )
-    assert prepared[:6] == ("assistant", None, "ok", None, 5, "m")
-    assert (prepared.content_form, prepared.content, prepared.extra) == ("text", "hi", None)
+    assert prepared.columns == Columns(
+        role="assistant",
+        name=None,
+        status="ok",
+        tool_call_id=None,
+        created_at=10**12,
+        message_id="m",
+        extra=None,
+        content_form="text",
+        content="hi",
+    )
     assert prepared.calls == (("c1", "Read", "text", "{}", None),)
 
 
 def test_an_id_that_is_a_number_counts_by_its_digits() -> None:
     """The message can be found by it, and still comes out with the number."""
-    assert prepare({"role": "user", "id": 17}).message_id == "17"
-    assert prepare({"role": "user", "id": True}).message_id is None
-    assert prepare({"role": "user", "id": ""}).message_id is None
+    assert prepare({"role": "user", "id": 17}).columns.message_id == "17"
+    assert prepare({"role": "user", "id": True}).columns.message_id is None
+    assert prepare({"role": "user", "id": ""}).columns.message_id is None
 
 
 def test_a_changed_byte_anywhere_changes_the_digest() -> None:
     """Each column takes part, and a column cannot pass for another."""
-    whole = {"role": "a", "name": "n", "messageStatus": "s", "tool_call_id": "t", "timestamp": 1, "id": "i", "x": 1}
+    whole = {
+        "role": "a",
+        "name": "n",
+        "messageStatus": "s",
+        "tool_call_id": "t",
+        "timestamp": 1,
+        "id": "i",
+        "x": 1,
+    }
     variants: list[Message] = [
         {**whole, "content": "c"},
         {**whole, "content": "d"},
@@ -210,7 +378,10 @@ def test_a_changed_byte_anywhere_changes_the_digest() -> None:
         {**whole, "content": ["c"]},
         {**whole, "content": '["c"]'},
         {**whole},
-        *({**whole, "content": "c", key: 9 if key in ("timestamp", "x") else "other"} for key in whole),
+        *(
+            {**whole, "content": "c", key: 9 if key in ("timestamp", "x") else "other"}
+            for key in whole
+        ),
         {"role": "a", "tool_calls": [CALL]},
         {"role": "a", "tool_calls": [{**CALL, "id": "c2"}]},
         {"role": "a", "tool_calls": [{**CALL, "more": 1}]},
@@ -220,11 +391,10 @@ def test_a_changed_byte_anywhere_changes_the_digest() -> None:
     assert len({prepare(message).digest for message in variants}) == len(variants)
     assert len(prepare(whole).digest) == 32
     prepared = prepare(whole)
-    columns = (*prepared[:6], prepared.extra, prepared.content_form, prepared.content)
-    assert digest_of(columns, prepared.calls) == prepared.digest
+    assert digest_of(prepared.columns, prepared.calls) == prepared.digest
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[Any, str | None, str]] = [
     (None, None, "NoneType"),
@@ -233,7 +403,10 @@ REFUSED: list[tuple[Any, str | None, str]] = [
     (b"{}", None, "bytes"),
     ({}, "role", "non-empty text"),
     ({"content": "x"}, "role", "non-empty text"),
-    *(({"role": role}, "role", "non-empty text") for role in ("", None, 5, ["user"], "a\0", "\ud800", b"user")),
+    *(
+        ({"role": role}, "role", "non-empty text")
+        for role in ("", None, 5, ["user"], "a\0", "\ud800", b"user")
+    ),
     ({"role": "user", "content": math.nan}, "content", "nan"),
     ({"role": "user", "content": [{"deep": math.inf}]}, "content", "inf"),
     ({"role": "user", "timestamp": -math.inf}, "timestamp", "-inf"),
@@ -266,10 +439,15 @@ def test_what_cannot_be_stored_is_refused(message: Any, key: str | None, problem
 
 @pytest.mark.parametrize("kind", [list, dict])
 def test_nesting_has_a_limit(kind: type) -> None:
-    """200 levels are stored and come out, 201 are refused before any parser breaks; so is a value that holds itself."""
+    """200 levels are stored and come out, 201 are refused before any parser breaks.
+
+    So is a value that holds itself.
+    """
     message = {"role": "user", "content": nested(DEPTH_LIMIT, kind)}
     assert there_and_back(message) == message
-    assert "200 levels" in refused({"role": "user", "content": nested(DEPTH_LIMIT + 1, kind)}).problem
+    assert (
+        "200 levels" in refused({"role": "user", "content": nested(DEPTH_LIMIT + 1, kind)}).problem
+    )
     assert refused({"role": "user", "tool_calls": nested(100_000, kind)}).key == "tool_calls"
     itself: list[Any] = []
     itself.append(itself)
@@ -279,14 +457,19 @@ def test_nesting_has_a_limit(kind: type) -> None:
 def sized(key: str, text: str) -> Message:
     """A message that holds a long text under a key."""
     if key == "tool_calls":
-        return {"role": "user", "tool_calls": [{**CALL, "function": {"name": "n", "arguments": text}}]}
+        return {
+            "role": "user",
+            "tool_calls": [{**CALL, "function": {"name": "n", "arguments": text}}],
+        }
     return {"role": "user", "content": "short", key: text}
 
 
-@pytest.mark.parametrize("key", ["content", "tool_calls", "unknown", "name", "tool_call_id", "messageStatus", "id"])
+@pytest.mark.parametrize(
+    "key", ["content", "tool_calls", "unknown", "name", "tool_call_id", "messageStatus", "id"]
+)
 def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """Bytes as stored, not characters; whatever part of the message they are in is named."""
-    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(preparing, "SIZE_LIMIT", 300)
     prepare(sized(key, "x" * 200))
     prepare(sized(key, "文" * 60))
     assert refused(sized(key, "x" * 301), 2).index == 2
@@ -295,15 +478,17 @@ def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     assert "300" in error.problem
 
 
-@pytest.mark.parametrize("long", [{"id": "x" * 301}, {"function": {"name": "x" * 301}}, {"more": "x" * 301}])
+@pytest.mark.parametrize(
+    "long", [{"id": "x" * 301}, {"function": {"name": "x" * 301}}, {"more": "x" * 301}]
+)
 def test_every_part_of_a_call_counts(monkeypatch: pytest.MonkeyPatch, long: Message) -> None:
     """Not only its arguments."""
-    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(preparing, "SIZE_LIMIT", 300)
     assert refused({"role": "user", "tool_calls": [{**CALL, **long}]}).key == "tool_calls"
 
 
 def test_the_limit_is_of_the_whole_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small parts are as large as a big one."""
-    monkeypatch.setattr(messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(preparing, "SIZE_LIMIT", 300)
     refused({"role": "user", "tool_calls": [CALL] * 100})
     refused({"role": "user", "content": "x" * 200, "more": "x" * 200})

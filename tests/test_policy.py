@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -9,10 +11,11 @@ import pytest
 
 from store import Policy, Store, StoreError
 from store.errors import InvalidPolicy
-from store.policy import POLICIES
+from store.policy import POLICIES, SPOKEN, TEXTS, load
 
 DEFAULTS = {
     "name": "default",
+    "language": "zh",
     "terminal": True,
     "terminal_keep": 5,
     "terminal_max_age": 900_000,
@@ -53,10 +56,21 @@ def test_the_defaults_are_the_default_profile(field: str) -> None:
             for count in ("terminal_keep", "file_read_keep", "terminal_max_age", "min_saving")
             for value in (-1, 1.5, 5.0, "5", True, None, 2**62 + 1, float("inf"))
         ),
-        *((switch, value) for switch in ("terminal", "dedupe", "range_aware") for value in (1, 0, "yes", None)),
+        *(
+            (switch, value)
+            for switch in ("terminal", "dedupe", "range_aware")
+            for value in (1, 0, "yes", None)
+        ),
         *(
             (choice, value)
-            for choice in ("identity", "batch_rule", "stderr_is_error", "unanswered", "orphans")
+            for choice in (
+                "language",
+                "identity",
+                "batch_rule",
+                "stderr_is_error",
+                "unanswered",
+                "orphans",
+            )
             for value in ("", "other", True, None, 1)
         ),
         *(
@@ -91,11 +105,13 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 def test_the_limits_are_values_a_database_holds(tmp_path: Any) -> None:
     """The largest of all of them at once gives a view."""
     limit = 2**62
-    policy = Policy(terminal_keep=limit, file_read_keep=limit, terminal_max_age=limit, min_saving=limit)
+    policy = Policy(
+        terminal_keep=limit, file_read_keep=limit, terminal_max_age=limit, min_saving=limit
+    )
     with Store(tmp_path / "chat.db") as store:
         store.create_session("s")
         store.append("s", {"role": "tool", "content": "x", "timestamp": 0, "name": "Bash"})
-        for now in (0, 2**62, -(2**62)):
+        for now in (10**11, 2**62, datetime.min.replace(tzinfo=UTC)):
             assert store.view("s", policy, now=now).stats.replaced == {"repair": 1}
 
 
@@ -137,3 +153,65 @@ def test_a_policy_is_json_and_back() -> None:
     policy = Policy.named("raw", tool_kinds={"mystery": "terminal"}, terminal_placeholder="文")
     assert Policy.model_validate_json(policy.model_dump_json()) == policy
     assert Policy(**policy.model_dump()) == policy
+
+
+# --- The language of what a model reads -----------------------------------------------------------
+
+ENGLISH = {
+    "terminal_placeholder": "[Outdated output of this command]",
+    "file_read_placeholder": "[Older read of this file; see the newest one]",
+}
+
+
+def test_a_policy_speaks_english_if_it_is_told_so() -> None:
+    """All that it puts into a request; the default is Chinese."""
+    policy = Policy(language="en")
+    assert {name: getattr(policy, name) for name in ENGLISH} == ENGLISH
+    assert TEXTS["en"] == ENGLISH
+    assert Policy(language="zh") == Policy()
+
+
+def test_every_language_has_every_text() -> None:
+    """A text that only one language has would be sent in another."""
+    assert {frozenset(texts) for texts in TEXTS.values()} == {frozenset(ENGLISH)}
+    assert TEXTS["zh"] == {name: Policy.model_fields[name].default for name in ENGLISH}
+    for name, spoken in SPOKEN.items():
+        for texts in spoken.values():
+            assert texts.keys() <= POLICIES[name].keys()
+
+
+def test_a_given_field_stands_over_a_ready_policy_and_that_over_the_language() -> None:
+    """The nearer to the caller, the stronger; a ready policy's own texts are spoken too."""
+    chinese = Policy.named("message_count")
+    assert chinese.summary_heading == "[对话摘要 - 早期上下文]"
+    english = Policy.named("message_count", language="en", terminal_placeholder="gone")
+    assert english.summary_heading == "[Summary of the earlier conversation]"
+    assert english.prompt == "handoff"
+    assert english.terminal_placeholder == "gone"
+    assert english.file_read_placeholder == ENGLISH["file_read_placeholder"]
+    given = Policy.named("message_count", language="en", summary_heading="标题")
+    assert given.summary_heading == "标题"
+
+
+def test_a_language_is_kept_with_the_policy() -> None:
+    """Written down and read again, the texts are as they were."""
+    policy = Policy(language="en", terminal_placeholder="文")
+    assert Policy.model_validate_json(policy.model_dump_json()) == policy
+    assert Policy(**policy.model_dump()) == policy
+
+
+def test_a_file_may_name_the_language(tmp_path: Path) -> None:
+    """Under its ready policy, with its own fields on top."""
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "message_count"\nlanguage = "en"\nfile_read_placeholder = "x"\n')
+    policy = load(path)
+    assert (policy.name, policy.file_read_placeholder) == ("mine", "x")
+    assert policy.summary_heading == "[Summary of the earlier conversation]"
+
+
+def test_a_view_is_in_the_language_of_its_policy(store: Store) -> None:
+    """What was replaced is said so."""
+    session = store.create_session()
+    store.append(session.id, {"role": "tool", "name": "Bash", "content": "x", "timestamp": 0})
+    sent = store.view(session.id, Policy(language="en", terminal_keep=0), now=10**12).messages
+    assert sent[-1]["content"] == ENGLISH["terminal_placeholder"]

@@ -14,13 +14,19 @@ START = 1_767_225_600_000
 
 RAW = Policy.named("raw")
 ALWAYS = Policy(terminal_keep=2, terminal_max_age=2 * MINUTE)
-BATCHED = Policy(terminal_keep=2, terminal_max_age=2 * MINUTE, clearing="batched", clear_min_freed=700)
+BATCHED = Policy(
+    terminal_keep=2, terminal_max_age=2 * MINUTE, clearing="batched", clear_min_freed=700
+)
 
 
 def turn(number: int, gap: int = MINUTE) -> list[dict[str, Any]]:
     """Return a turn of two requests: a question, a command, its long output, an answer."""
     at = START + number * gap
-    call = {"id": f"c{number}", "type": "function", "function": {"name": "Bash", "arguments": '{"command": "make"}'}}
+    call = {
+        "id": f"c{number}",
+        "type": "function",
+        "function": {"name": "Bash", "arguments": '{"command": "make"}'},
+    }
     output = f'{{"stdout": "{"ok " * 200}", "stderr": "", "exitCode": 0}}'
     return [
         {"role": "user", "content": f"Step {number}, please.", "timestamp": at},
@@ -35,19 +41,28 @@ def store(url: str) -> Any:
     """Give a store with a session of twelve turns, a minute apart."""
     with Store(url, durability="normal") as made:
         made.create_session("talk", project_root="/home/ada/app", now=START)
-        made.append("talk", [message for number in range(12) for message in turn(number)], now=START)
+        made.append(
+            "talk", [message for number in range(12) for message in turn(number)], now=START
+        )
         yield made
 
 
 def bill(told: Simulated, prices: Prices) -> float:
     """Return what a provider bills for what was counted."""
     fresh = told.tokens_sent - told.tokens_cached
-    return told.tokens_cached * prices.cached + fresh * prices.written + told.tokens_output * prices.output
+    return (
+        told.tokens_cached * prices.cached
+        + fresh * prices.written
+        + told.tokens_output * prices.output
+    )
 
 
 @pytest.mark.parametrize("policy", [RAW, ALWAYS, BATCHED], ids=["raw", "always", "batched"])
 def test_totals_add_up(store: Store, policy: Policy) -> None:
-    """There is a request before each answer; what is cached was sent; the bill is the sum at the given prices."""
+    """There is a request before each answer; what is cached was sent.
+
+    The bill is the sum at the given prices.
+    """
     prices = Prices(cached=0.5, written=2.0, output=3.0)
     told = simulate(store, "talk", policy, prices=prices)
     assert told.requests == 24
@@ -59,7 +74,9 @@ def test_totals_add_up(store: Store, policy: Policy) -> None:
 def test_raw_requests_are_the_views_of_their_moments(store: Store) -> None:
     """Without rules the tokens sent are those of the views at the positions before each answer."""
     views = [store.view("talk", RAW, at=at, now=START).stats.tokens for at in range(49)]
-    answers = [stored.seq for stored in store.messages("talk") if stored.message["role"] == "assistant"]
+    answers = [
+        stored.seq for stored in store.messages("talk") if stored.message["role"] == "assistant"
+    ]
     told = simulate(store, "talk", RAW)
     assert told.tokens_sent == sum(views[seq - 1] for seq in answers)
     assert told.largest_request == views[answers[-1] - 1]
@@ -67,15 +84,25 @@ def test_raw_requests_are_the_views_of_their_moments(store: Store) -> None:
 
 
 def test_a_warm_cache_holds_the_whole_request_before(store: Store) -> None:
-    """Without rules all of a request is in the cache at the next one; a cache that lives no time holds nothing."""
+    """Without rules all of a request is in the cache at the next one.
+
+    A cache that lives no time holds nothing.
+    """
     told = simulate(store, "talk", RAW)
-    answers = [stored.seq for stored in store.messages("talk") if stored.message["role"] == "assistant"]
-    assert told.tokens_cached == sum(store.view("talk", RAW, at=seq - 1).stats.tokens for seq in answers[:-1])
+    answers = [
+        stored.seq for stored in store.messages("talk") if stored.message["role"] == "assistant"
+    ]
+    assert told.tokens_cached == sum(
+        store.view("talk", RAW, at=seq - 1).stats.tokens for seq in answers[:-1]
+    )
     assert simulate(store, "talk", RAW, prices=Prices(lifetime=0)).tokens_cached == 0
 
 
 def test_rules_send_less_and_batches_keep_the_cache(store: Store) -> None:
-    """Raw sends the most; clearing in batches sends more than clearing always, and more of it from the cache."""
+    """Raw sends the most.
+
+    Clearing in batches sends more than clearing always, and more of it from the cache.
+    """
     raw, always, batched = (simulate(store, "talk", policy) for policy in (RAW, ALWAYS, BATCHED))
     assert raw.tokens_sent > batched.tokens_sent > always.tokens_sent
     assert batched.tokens_cached / batched.tokens_sent > always.tokens_cached / always.tokens_sent
@@ -99,11 +126,26 @@ def test_the_window_is_what_ratios_are_of(store: Store) -> None:
 
 
 def test_the_source_is_only_read(store: Store) -> None:
-    """No message, record, usage or move is added to the session that is replayed; progress ends at its head."""
-    before = (store.session("talk"), store.messages("talk"), store.compactions("talk"), store.head_moves("talk"))
+    """No message, record, usage or move is added to the session that is replayed.
+
+    Progress ends at its head.
+    """
+    before = (
+        store.session("talk"),
+        store.messages("talk"),
+        store.compactions("talk"),
+        store.head_moves("talk"),
+    )
     seen: list[int] = []
-    simulate(store, "talk", Policy.named("raw", trigger_messages=20, keep_turns=2), progress=seen.append)
-    after = (store.session("talk"), store.messages("talk"), store.compactions("talk"), store.head_moves("talk"))
+    simulate(
+        store, "talk", Policy.named("raw", trigger_messages=20, keep_turns=2), progress=seen.append
+    )
+    after = (
+        store.session("talk"),
+        store.messages("talk"),
+        store.compactions("talk"),
+        store.head_moves("talk"),
+    )
     assert before == after
     assert seen[-1] == 48
     assert store.view("talk", RAW).stats.unchanged_tokens is None
@@ -111,9 +153,18 @@ def test_the_source_is_only_read(store: Store) -> None:
 
 @pytest.mark.parametrize("moment", [10**30, 1e300, 2**63 - 1])
 def test_a_moment_that_no_clock_has_is_passed_over(store: Store, moment: float) -> None:
-    """The store takes a message of any timestamp; told again it is said when the one before it was."""
+    """The store takes a message of any timestamp.
+
+    Told again it is said when the one before it was.
+    """
     before = simulate(store, "talk", RAW)
-    store.append("talk", [{"role": "user", "content": "?", "timestamp": moment}, {"role": "assistant", "content": "!"}])
+    store.append(
+        "talk",
+        [
+            {"role": "user", "content": "?", "timestamp": moment},
+            {"role": "assistant", "content": "!"},
+        ],
+    )
     told = simulate(store, "talk", RAW)
     assert (told.requests, told.tokens_cached > before.tokens_cached) == (before.requests + 1, True)
 

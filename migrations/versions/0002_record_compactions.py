@@ -1,19 +1,20 @@
-"""Record compactions, clearings and usage; keep what budgets and boundaries are computed from in narrow rows."""
+"""Record compactions, clearings and usage.
+
+Keep what budgets and boundaries are computed from in narrow rows.
+"""
 
 from __future__ import annotations
 
 import re
 
 import sqlalchemy as sa
-from alembic import op
-
-from store.messages import assemble, join_call
-from store.tokens import estimate, message_tokens
+from alembic import context, op
 
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
+rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
@@ -34,7 +35,9 @@ def upgrade() -> None:
         op.add_column("compaction_records", column)
     op.add_column("summaries", sa.Column("facts", sa.Text()))
     op.create_index(
-        "ix_compaction_records_tree_id_branch_compaction", "compaction_records", ["tree_id", "branch", "compaction"]
+        "ix_compaction_records_tree_id_branch_compaction",
+        "compaction_records",
+        ["tree_id", "branch", "compaction"],
     )
     op.create_index(
         "uq_compaction_records_running",
@@ -60,7 +63,10 @@ def downgrade() -> None:
 
 
 def create_message_facts() -> None:
-    """Create the narrow rows that budgets and boundaries read: role, turn, tokens, tokens of the line so far."""
+    """Create the narrow rows that budgets and boundaries read.
+
+    Role, turn, tokens, tokens of the line so far.
+    """
     op.create_table(
         "message_facts",
         sa.Column("tree_id", BIG, nullable=False),
@@ -95,7 +101,9 @@ def create_usages() -> None:
         sa.Column("at", BIG, nullable=False),
         sa.PrimaryKeyConstraint("tree_id", "branch", "seq", "usage", name="pk_usages"),
         sa.ForeignKeyConstraint(
-            ["tree_id", "branch"], ["branches.tree_id", "branches.branch"], name="fk_usages_branches"
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_usages_branches",
         ),
         sqlite_strict=True,
     )
@@ -104,14 +112,18 @@ def create_usages() -> None:
 def fill(connection: sa.Connection) -> None:
     """Compute the facts of all stored messages, parents' branches before their children's."""
     branches = connection.execute(
-        sa.text("SELECT tree_id, branch, parent_branch, parent_position FROM branches ORDER BY tree_id, branch")
+        sa.text(
+            "SELECT tree_id, branch, parent_branch, parent_position FROM branches"
+            " ORDER BY tree_id, branch"
+        )
     ).all()
     for tree_id, branch, parent, position in branches:
         turn, through = 0, 0
         if parent is not None:
             turn, through = connection.execute(
                 sa.text(
-                    "SELECT turn, tokens_through FROM message_facts WHERE tree_id = :t AND branch = :b AND seq = :s"
+                    "SELECT turn, tokens_through FROM message_facts"
+                    " WHERE tree_id = :t AND branch = :b AND seq = :s"
                 ),
                 {"t": tree_id, "b": parent, "s": position},
             ).one()
@@ -120,10 +132,12 @@ def fill(connection: sa.Connection) -> None:
 
 def fill_branch(connection: sa.Connection, place: dict[str, int], turn: int, through: int) -> None:
     """Compute the facts of one branch's messages in the order of their positions."""
+    package = context.config.attributes["package"]
+    estimate = package.tokens.estimate
     rows = connection.execute(
         sa.text(
-            "SELECT seq, role, name, status, tool_call_id, created_at, message_id, extra, content_form, content"
-            " FROM messages WHERE tree_id = :t AND branch = :b ORDER BY seq"
+            "SELECT seq, role, name, status, tool_call_id, created_at, message_id, extra,"
+            " content_form, content FROM messages WHERE tree_id = :t AND branch = :b ORDER BY seq"
         ),
         place,
     )
@@ -135,45 +149,62 @@ def fill_branch(connection: sa.Connection, place: dict[str, int], turn: int, thr
             ),
             {**place, "s": seq},
         ).all()
-        message = assemble(columns, [join_call(*call) for call in calls] or None)
-        tokens = message_tokens(message, estimate)
+        joined = [package.messages.join_call(*call) for call in calls]
+        message = package.messages.assemble(columns, joined or None)
+        tokens = package.tokens.message_tokens(message, estimate)
         turn, through = turn + (columns[0] == "user"), through + tokens
         connection.execute(
-            sa.text("INSERT INTO message_facts VALUES (:t, :b, :s, :role, :turn, :tokens, :through)"),
-            {**place, "s": seq, "role": columns[0], "turn": turn, "tokens": tokens, "through": through},
+            sa.text(
+                "INSERT INTO message_facts VALUES (:t, :b, :s, :role, :turn, :tokens, :through)"
+            ),
+            {
+                **place,
+                "s": seq,
+                "role": columns[0],
+                "turn": turn,
+                "tokens": tokens,
+                "through": through,
+            },
         )
 
 
 ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1000.0, 'unixepoch')",
-    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "  # what it has years for
-    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') END",
+    # between the first and the last year that it has
+    "postgresql": "CASE WHEN {column} BETWEEN -62135596800000 AND 253402300799999 THEN "
+    "to_char(to_timestamp({column} / 1000.0) AT TIME ZONE 'UTC',"
+    ' \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') END',
 }
 
 # Turns are numbered in the narrow rows, so that nothing but the first message of each is read.
 TURN_LOG = """CREATE VIEW turn_log AS
 WITH turns AS (
-    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last, COUNT(*) AS messages,
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
+           COUNT(*) AS messages,
            SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
     FROM session_segments g
-    JOIN message_facts f ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
     GROUP BY g.tree_id, g.session_id, f.turn
 )
-SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, iso(m.created_at) AS started_at,
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results,
+       iso(m.created_at) AS started_at,
        CASE WHEN m.role = 'user' THEN m.content END AS user_content
 FROM turns t
 JOIN session_segments g
     ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
 JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first"""
 
-# A record counts on a line if it was made on it, at or before the line's head, and before the line left the branch.
+# A record counts on a line if it was made on it, at or before the line's head, and before the line
+# left the branch.
 LINE_RECORDS = """WITH RECURSIVE
 segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
-    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch, b.parent_position, b.records_seen
+    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
+           b.parent_position, b.records_seen
     FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
     UNION ALL
-    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch, p.parent_position,
-           p.records_seen
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
+           p.parent_position, p.records_seen
     FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
 ),
 records AS (
@@ -185,22 +216,26 @@ records AS (
 
 COMPACTION_LOG = f"""CREATE VIEW compaction_log AS
 {LINE_RECORDS}
-SELECT r.line AS session_id, r.compaction, iso(r.created_at) AS created_at, r.kind, r.reason, r.policy,
+SELECT r.line AS session_id, r.compaction, iso(r.created_at) AS created_at, r.kind,
+       r.reason, r.policy,
        CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
        r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
        r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error
 FROM records r
 LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
-LEFT JOIN records u ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+LEFT JOIN records u
+    ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
 WHERE r.kind <> 'undo'"""
 
 HIDDEN_MESSAGES = f"""CREATE VIEW hidden_messages AS
 {LINE_RECORDS}
-SELECT r.line AS session_id, m.seq, m.role, r.compaction, iso(r.created_at) AS compacted_at, r.summary
+SELECT r.line AS session_id, m.seq, m.role, r.compaction,
+       iso(r.created_at) AS compacted_at, r.summary
 FROM records r
 JOIN session_segments g ON g.tree_id = r.tree_id AND g.session_id = r.line
-JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
- AND m.seq BETWEEN r.hidden_first AND r.hidden_last
+JOIN messages m
+    ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+    AND m.seq BETWEEN r.hidden_first AND r.hidden_last
 WHERE r.kind = 'summary' AND r.outcome = 'applied' AND m.role NOT IN ('system', 'developer')
   AND NOT EXISTS (
     SELECT 1 FROM records u
@@ -210,4 +245,6 @@ WHERE r.kind = 'summary' AND r.outcome = 'applied' AND m.role NOT IN ('system', 
 
 def spelled(statement: str, dialect: str) -> str:
     """Return a view's statement with its times spelled for a dialect."""
-    return re.sub(r"iso\(([a-z_.]+)\)", lambda found: ISO[dialect].format(column=found[1]), statement)
+    return re.sub(
+        r"iso\(([a-z_.]+)\)", lambda found: ISO[dialect].format(column=found[1]), statement
+    )

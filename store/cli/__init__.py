@@ -1,7 +1,8 @@
 """The command `convostore`: a thin skin over the store, the one place that knows a terminal.
 
-Commands are plain functions, grouped in the modules beside this one and named in one table. Errors of the store become
-one line on standard error and exit status 2.
+Commands are plain functions, grouped in the modules beside this one and named in one table. Errors
+of the store become one line on standard error and exit status 2. Nothing in the package may import
+this room.
 """
 
 from __future__ import annotations
@@ -10,31 +11,55 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from ..errors import StoreError
-from . import asking, assembling, compacting, counting, demo, looking, moving, policies, render, simulating, transfer
+from . import assembling, compacting, counting, demo, policies, render, simulating, transfer
+from . import heads as moving
+from . import show as looking
+from . import store as asking
+from . import upkeep as keeping
+from .place import VARIABLE, place_of
 
 __all__ = ["main"]
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Begin": (demo.demo, transfer.import_, looking.sessions),
-    "Look": (looking.show, looking.view, assembling.context, counting.stats, counting.tokens, moving.moves, asking.sql),
-    "Compact": (compacting.compact, compacting.compactions, compacting.check, compacting.usage, simulating.simulate),
+    "Look": (
+        looking.show,
+        looking.view,
+        assembling.context,
+        counting.stats,
+        counting.tokens,
+        moving.moves,
+        asking.sql,
+    ),
+    "Compact": (
+        compacting.compact,
+        compacting.compactions,
+        compacting.check,
+        compacting.usage,
+        simulating.simulate,
+    ),
     "Change": (moving.fork, moving.rewind, moving.undo, moving.delete),
-    "Keep": (transfer.export, asking.verify, asking.migrate),
+    "Keep": (
+        transfer.export,
+        keeping.backup,
+        keeping.restore,
+        asking.verify,
+        keeping.doctor,
+        keeping.migrate,
+    ),
 }
 """The commands, by the heading they stand under in the help; a function's name is the command's."""
-
-DEFAULT_STORE = "convostore.db"
 
 OK, FAILED, INTERRUPTED = 0, 2, 130
 BROKEN_PIPE = 1
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,20 +69,26 @@ for heading, functions in COMMANDS.items():
         app.command(function.__name__.rstrip("_"), rich_help_panel=heading)(function)
 app.add_typer(policies.group, name="policy", rich_help_panel="Compact")
 
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="PATH_OR_URL",
+        help="The store: a file, or an SQLAlchemy URL.",
+        show_default=f"${VARIABLE}; ./convostore.db if it is there; one of your own",
+    ),
+]
+Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
+
 
 @app.callback(invoke_without_command=True)
 def convostore(
     ctx: typer.Context,
-    db: Annotated[
-        str,
-        typer.Option(
-            "--db", metavar="PATH_OR_URL", envvar="CONVOSTORE_DB", help="The store: a file, or an SQLAlchemy URL."
-        ),
-    ] = DEFAULT_STORE,
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    db: Db = None,
+    show_version: Version = False,
 ) -> None:
     """Keep every message of a conversation unchanged, and compute what is sent to the model."""
-    ctx.obj = db
+    ctx.obj = place_of(db)
     if show_version:
         render.say(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
@@ -65,7 +96,10 @@ def convostore(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C."""
+    """Run the command.
+
+    Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C.
+    """
     # Texts that the terminal's encoding lacks are written as escapes, never a reason to stop.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -88,25 +122,26 @@ def _run(arguments: list[str]) -> int:
         raise
     except typer.TyperException as error:
         render.complain(f"{error.format_message()} (`convostore --help` tells more)")
-    except ModuleNotFoundError as error:
-        render.complain(f"{error}; a server needs its driver: install convostore[postgres]")
     except (StoreError, OSError) as error:
         render.complain(str(error))
     return FAILED
 
 
 def _db_first(arguments: list[str]) -> list[str]:
-    """Return the arguments with --db, wherever it stands, before the command: there it is looked for."""
+    """Return the arguments with --db before the command, wherever it stood: there it is read."""
     first: list[str] = []
     others: list[str] = []
     rest = iter(arguments)
     for argument in rest:
         if argument == "--":
-            others += [argument, *rest]
-        elif argument == "--db" and (value := next(rest, None)) is not None:
-            first += [argument, value]
+            return [*first, *others, argument, *rest]
+        if argument == "--db":
+            value = [*islice(rest, 1)]
+            (first if value else others).extend([argument, *value])
+        elif argument.startswith("--db="):
+            first.append(argument)
         else:
-            (first if argument.startswith("--db=") else others).append(argument)
+            others.append(argument)
     return [*first, *others]
 
 

@@ -12,7 +12,18 @@ import typer
 
 from ..context import Context, Tools
 from . import render
-from .options import At, Fields, Json, Now, PolicyName, SessionId, existing, find, moment_of, policy_of
+from .options import (
+    At,
+    Fields,
+    Json,
+    Now,
+    PolicyName,
+    SessionId,
+    existing,
+    find,
+    moment_of,
+    policy_of,
+)
 from .render import Cell, Column
 
 COLUMNS = (
@@ -23,10 +34,17 @@ COLUMNS = (
     Column("share", number=True),
 )
 
+FIELDS = ("messages", "tools", "layers", "tokens", "open_turn")
+"""What of a request is printed as JSON, beside what its view says."""
 
 User = Annotated[
     str | None,
-    typer.Option("--user", metavar="TEXT", help="The new input.", show_default="the last user message is current"),
+    typer.Option(
+        "--user",
+        metavar="TEXT",
+        help="The new input.",
+        show_default="the last user message is current",
+    ),
 ]
 Root = Annotated[
     Path | None,
@@ -39,14 +57,25 @@ Root = Annotated[
         show_default="the session's project root",
     ),
 ]
-System = Annotated[Path | None, typer.Option("--system", metavar="FILE", help="A file with the system prompt.")]
+System = Annotated[
+    Path | None, typer.Option("--system", metavar="FILE", help="A file with the system prompt.")
+]
 ToolsFile = Annotated[
     Path | None,
-    typer.Option("--tools", metavar="FILE", help="A file with the tools: a JSON list of definitions, or text."),
+    typer.Option(
+        "--tools",
+        metavar="FILE",
+        help="A file with the tools: a JSON list of definitions, or text.",
+    ),
 ]
 Todo = Annotated[
     str | None,
-    typer.Option("--todo", metavar="TEXT", help="What is left to do.", show_default="what the last todo list says"),
+    typer.Option(
+        "--todo",
+        metavar="TEXT",
+        help="What is left to do.",
+        show_default="what the last todo list says",
+    ),
 ]
 
 
@@ -56,6 +85,14 @@ class Format(StrEnum):
     openai = "openai"
     react = "react"
     json = "json"
+
+
+FormatName = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="The API's messages, ReAct text, or all that is known of the request."
+    ),
+]
 
 
 def context(
@@ -70,12 +107,13 @@ def context(
     fields: Fields = None,
     at: At = None,
     now: Now = None,
-    format: Annotated[  # noqa: A002 - the option's name
-        Format, typer.Option("--format", help="The API's messages, ReAct text, or all that is known of the request.")
-    ] = Format.openai,
+    format: FormatName = Format.openai,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
-    """Print a whole request: prompts, project rules, history, input, running turn; on standard error its layers."""
+    """Print a whole request: prompts, project rules, history, input, running turn.
+
+    Its layers go to standard error.
+    """
     with existing(ctx) as store:
         built = store.context(
             find(store, session).id,
@@ -91,12 +129,16 @@ def context(
     if json or format is Format.json:
         render.print_json(_fields(built))
         return
+    _print_request(built, format)
+    sys.stdout.flush()
+    render.table(COLUMNS, rows(built), error=True)
+
+
+def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as above
     if format is Format.react:
         render.say(built.text)
     else:
         render.print_json_list(built.messages)
-    sys.stdout.flush()
-    render.table(COLUMNS, rows(built), error=True)
 
 
 def _text(path: Path | None) -> str | None:
@@ -114,19 +156,30 @@ def _tools(path: Path | None) -> Tools | None:
 
 
 def _fields(built: Context) -> dict[str, Any]:
-    names = ("messages", "tools", "layers", "tokens", "open_turn")
     view = built.view
-    facts = {"saved_by_rule": view.stats.saved_by_rule, "replaced": view.stats.replaced}
-    return {"session": view.session_id, "at": view.at, **{name: getattr(built, name) for name in names}, **facts}
+    return {
+        "session": view.session_id,
+        "at": view.at,
+        **{name: getattr(built, name) for name in FIELDS},
+        "saved_by_rule": view.stats.saved_by_rule,
+        "replaced": view.stats.replaced,
+    }
 
 
 def rows(built: Context) -> list[tuple[Cell, ...]]:
-    """Return each layer and the whole: its messages, its tokens, what rules saved in it, its share."""
+    """Return a row for each layer, and one for the whole.
+
+    Each has the number of messages, their tokens, what the rules saved in them, and their share.
+    """
     saved = {entry.seq: entry.tokens_saved for entry in built.view.entries if entry.seq is not None}
-    rows: list[tuple[Cell, ...]] = []
-    for layer, tokens in built.layers.items():
-        pieces = [piece for piece in built.pieces if piece.layer == layer]
-        less = sum(saved.get(piece.seq, 0) for piece in pieces if piece.seq is not None)
-        rows.append((layer, len(pieces), tokens, less or None, f"{tokens / (built.tokens or 1):.0%}"))
-    rows.append(("together", len(built.pieces), built.tokens, sum(saved.values()) or None, ""))
-    return rows
+    rows = [_row(built, layer, saved) for layer in built.layers]
+    together = ("together", len(built.pieces), built.tokens, sum(saved.values()) or None, "")
+    return [*rows, together]
+
+
+def _row(built: Context, layer: str, saved: dict[int, int]) -> tuple[Cell, ...]:
+    places = [piece.seq for piece in built.pieces if piece.layer == layer]
+    less = sum(saved.get(seq, 0) for seq in places if seq is not None)
+    tokens = built.layers[layer]
+    share = tokens / (built.tokens or 1)
+    return layer, len(places), tokens, less or None, f"{share:.0%}"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from .. import summarizers
-from ..budget import savings
-from ..compaction import REASONS
+from ..compaction import Plan, known_reason, savings
 from ..errors import InvalidValue
-from ..planning import Plan
 from ..policy import Policy
-from ..records import Check, Compaction
+from ..records import REASONS, Check, Compaction, Reason
 from ..store import Store
-from ..summaries import Summarizer
+from ..summaries import NAMED, Summarizer, named
 from . import render
 from .options import (
     Fields,
@@ -33,16 +30,17 @@ from .options import (
 from .render import Cell, Column
 
 EXTRACTIVE = "extractive"
+SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED.values())
 
 COLUMNS = (
     Column("#", number=True),
-    Column("when", wide=True),
-    Column("kind"),
+    Column("when", wide=True, spare=1),
+    Column("kind", spare=2),
     Column("outcome"),
-    Column("reason", wide=True),
-    Column("policy", wide=True),
+    Column("reason", wide=True, spare=4),
+    Column("policy", wide=True, spare=5),
     Column("hidden", wide=True),
-    Column("messages", wide=True),
+    Column("messages", wide=True, spare=3),
     Column("tokens", wide=True),
     Column("title or error", wide=True),
 )
@@ -50,10 +48,67 @@ COLUMNS = (
 LastUsage = Annotated[
     int | None,
     typer.Option(
-        "--last-usage", metavar="N", min=0, help="All tokens of the last request.", show_default="what `usage` recorded"
+        "--last-usage",
+        metavar="N",
+        min=0,
+        help="All tokens of the last request.",
+        show_default="what `usage` recorded",
     ),
 ]
-UserInput = Annotated[str, typer.Option("--user-input", metavar="TEXT", help="What the user is about to add.")]
+UserInput = Annotated[
+    str, typer.Option("--user-input", metavar="TEXT", help="What the user is about to add.")
+]
+Writer = Annotated[
+    str,
+    typer.Option("--summarizer", metavar="NAME", help=f"{SUMMARIZERS}."),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="The model's endpoint.", show_default="$OPENAI_BASE_URL"
+    ),
+]
+ReasonName = Annotated[
+    str | None,
+    typer.Option(
+        "--reason",
+        metavar="REASON",
+        help=f"What the record says: {', '.join(REASONS)}.",
+        show_default="manual; llm_call with --if-needed",
+        autocompletion=lambda: list(REASONS),
+    ),
+]
+IfNeeded = Annotated[
+    bool, typer.Option("--if-needed", help="Only if a trigger of the policy fires.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would be hidden, and what kept.")
+]
+Given = Annotated[
+    int,
+    typer.Option("--input", metavar="N", min=0, help="Tokens of the request, cached ones too."),
+]
+Output = Annotated[int, typer.Option("--output", metavar="N", min=0, help="Tokens of the answer.")]
+Cached = Annotated[
+    int,
+    typer.Option(
+        "--cached", metavar="N", min=0, help="Of the request's, those read from the cache."
+    ),
+]
+
+
+class Task(NamedTuple):
+    """What is to be compacted: by which policy, when, for which reason.
+
+    ``checks`` is what a check is given before, None where there is to be none.
+    """
+
+    store: Store
+    session_id: str
+    policy: Policy
+    now: int | None
+    checks: dict[str, Any] | None
+    reason: Reason | None
 
 
 def compact(
@@ -61,43 +116,33 @@ def compact(
     session: SessionId,
     policy: PolicyName = "default",
     fields: Fields = None,
-    summarizer: Annotated[
-        str, typer.Option("--summarizer", metavar="NAME", help="extractive (no model), or openai:MODEL.")
-    ] = EXTRACTIVE,
-    base_url: Annotated[
-        str | None,
-        typer.Option("--base-url", metavar="URL", help="The model's endpoint.", show_default="$OPENAI_BASE_URL"),
-    ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option(
-            "--reason",
-            metavar="REASON",
-            help=f"What the record says: {', '.join(REASONS)}.",
-            show_default="manual; llm_call with --if-needed",
-        ),
-    ] = None,
-    if_needed: Annotated[bool, typer.Option("--if-needed", help="Only if a trigger of the policy fires.")] = False,
+    summarizer: Writer = EXTRACTIVE,
+    base_url: BaseUrl = None,
+    reason: ReasonName = None,
+    if_needed: IfNeeded = False,
     max_tokens: MaxTokens = None,
     last_usage: LastUsage = None,
     user_input: UserInput = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be hidden, and what kept.")] = False,
+    dry_run: DryRun = False,
     now: Now = None,
     json: Json = False,
 ) -> None:
-    """Hide what a policy does not keep behind a summary; deletes nothing, `undo --compaction` takes it back."""
-    rules, checked = policy_of(policy, fields), _checks(if_needed, max_tokens, last_usage, user_input)
-    if reason is not None and reason not in REASONS:
-        raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
-    writer = _summarizer(summarizer, base_url, rules)
+    """Hide what a policy does not keep behind a summary.
+
+    It deletes nothing; `undo --compaction` takes it back.
+    """
+    rules, moment = policy_of(policy, fields), moment_of(now)
+    checks = _checks(if_needed, max_tokens, last_usage, user_input)
+    why = None if reason is None else known_reason(reason)
+    writer = named(summarizer, base_url=base_url, timeout=rules.summary_timeout)
     with existing(ctx) as store:
-        found = find(store, session).id
+        task = Task(store, find(store, session).id, rules, moment, checks, why)
         if dry_run:
-            _rehearse(store, found, rules, checked, moment_of(now), json=json)
+            _rehearse(task, json=json)
             return
-        with _waiting(f"{summarizer} summarises {found}"):
-            done = _compact(store, found, rules, writer, reason, checked, moment_of(now))
-    _report(found, done, json=json)
+        with _waiting(f"{summarizer} summarises {task.session_id}"):
+            done = _compact(task, writer)
+    _report(task.session_id, done, json=json)
     raise typer.Exit(int(done is not None and done.outcome in ("failed", "rejected")))
 
 
@@ -125,34 +170,31 @@ def check(
     json: Json = False,
 ) -> None:
     """Say whether a session should be compacted before the next request, and why."""
+    rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
-        said = store.check(found, policy_of(policy, fields), max_tokens, last_usage, user_input, now=moment_of(now))
-    if json:
-        render.print_json({"session": found, **said._asdict()})
-    else:
-        render.say(f"{found}: {_checked(said)}")
+        said = store.check(found, rules, max_tokens, last_usage, user_input, now=moment)
+    answer = {"session": found, **said._asdict()}
+    render.answer(answer, f"{found}: {_checked(said)}", json=json)
 
 
 def usage(
     ctx: typer.Context,
     session: SessionId,
-    given: Annotated[int, typer.Option("--input", metavar="N", min=0, help="Tokens of the request, cached ones too.")],
-    output: Annotated[int, typer.Option("--output", metavar="N", min=0, help="Tokens of the answer.")],
-    cached: Annotated[
-        int, typer.Option("--cached", metavar="N", min=0, help="Of the request's, those read from the cache.")
-    ] = 0,
+    given: Given,
+    output: Output,
+    cached: Cached = 0,
     now: Now = None,
     json: Json = False,
 ) -> None:
     """Record what the request at a session's head cost, as the provider said; checks go by it."""
     with existing(ctx) as store:
         found = find(store, session).id
-        kept = store.record_usage(found, input=given, output=output, cached=cached, now=moment_of(now))
-    if json:
-        render.print_json({"session": found, **kept._asdict()})
-    else:
-        render.say(f"{found}: {kept.input:,} in, {kept.output:,} out, {kept.cached:,} cached at position {kept.seq}")
+        tokens = {"input": given, "output": output, "cached": cached}
+        kept = store.record_usage(found, **tokens, now=moment_of(now))
+    amounts = f"{kept.input:,} in, {kept.output:,} out, {kept.cached:,} cached"
+    answer = {"session": found, **kept._asdict()}
+    render.answer(answer, f"{found}: {amounts} at position {kept.seq}", json=json)
 
 
 def said_of(done: Compaction) -> list[str]:
@@ -160,57 +202,53 @@ def said_of(done: Compaction) -> list[str]:
     number = f"compaction {done.id} " if done.id is not None else ""
     lines = [f"{number}{done.outcome} ({done.reason}, policy {done.policy})"]
     if done.outcome in ("applied", "undone"):
-        lines += [f"{name}: {text}" for name, text in _effects(done) if text]
-    lines += ["the view that is left is still at the policy's trigger"] if done.still_over else []
-    return lines + ([f"because: {done.error}"] if done.error else [])
+        lines += [f"{name}: {text}" for name, text in _effects(done).items() if text]
+    if done.still_over:
+        lines.append("the view that is left is still at the policy's trigger")
+    if done.error:
+        lines.append(f"because: {done.error}")
+    return lines
 
 
-def _effects(done: Compaction) -> list[tuple[str, str]]:
-    saved = ""
-    if done.tokens_before and done.tokens_after is not None:
-        saved = (
-            f"{_change(done.tokens_before, done.tokens_after)} ({1 - done.tokens_after / done.tokens_before:.0%} less)"
-        )
-    return [
-        ("hidden", _positions(done.hidden) if done.hidden else ""),
-        ("cleared", render.counted(len(done.cleared), "tool result") if done.cleared else ""),
-        ("messages in the view", _change(done.messages_before, done.messages_after)),
-        ("tokens in the view", saved),
-        ("summary", done.title or render.one_line(done.summary or "")),
-    ]
+def _effects(done: Compaction) -> dict[str, str]:
+    """Return what a compaction changed, by name; what it did not change is empty."""
+    return {
+        "hidden": _positions(done.hidden) if done.hidden else "",
+        "cleared": render.counted(len(done.cleared), "tool result") if done.cleared else "",
+        "messages in the view": _change(done.messages_before, done.messages_after),
+        "tokens in the view": _saving(done.tokens_before, done.tokens_after),
+        "summary": done.title or render.one_line(done.summary or ""),
+    }
 
 
-def _summarizer(name: str, base_url: str | None, policy: Policy) -> Summarizer:
-    """Return a summarizer by name; a model has no more time than the policy gives. Raises InvalidValue, StoreError."""
-    kind, _, model = name.partition(":")
-    if kind != "openai" or not model.strip():
-        if base_url is not None:
-            raise InvalidValue("--base-url is for a model, such as --summarizer openai:MODEL")
-        return summarizers.named(name)
-    return summarizers.chat_model(model.strip(), base_url=base_url, timeout=policy.summary_timeout)
+def _saving(before: int | None, after: int | None) -> str:
+    if not before or after is None:
+        return ""
+    return f"{_change(before, after)} ({1 - after / before:.0%} less)"
 
 
-def _checks(if_needed: bool, max_tokens: int | None, last_usage: int | None, user_input: str) -> dict[str, Any] | None:
-    """Return what a check is given, None where everything is to be compacted without one. Raises InvalidValue."""
+def _checks(
+    if_needed: bool, max_tokens: int | None, last_usage: int | None, user_input: str
+) -> dict[str, Any] | None:
+    """Return what a check is given, None where everything is to be compacted without one.
+
+    Raises InvalidValue.
+    """
     if if_needed:
         return {"max_tokens": max_tokens, "last_usage": last_usage, "user_input": user_input}
     if max_tokens is not None or last_usage is not None or user_input:
-        raise InvalidValue("--max-tokens, --last-usage and --user-input are for the check that --if-needed makes")
+        raise InvalidValue(
+            "--max-tokens, --last-usage and --user-input are for the check that --if-needed makes"
+        )
     return None
 
 
-def _compact(
-    store: Store,
-    session_id: str,
-    policy: Policy,
-    summarizer: Summarizer,
-    reason: str | None,
-    checks: dict[str, Any] | None,
-    now: int | None,
-) -> Compaction | None:
+def _compact(task: Task, writer: Summarizer) -> Compaction | None:
+    store, session_id, policy, now, checks, reason = task
     if checks is None:
-        return store.compact(session_id, policy, summarizer, reason=reason or "manual", now=now)
-    return store.compact_if_needed(session_id, policy, summarizer, reason=reason or "llm_call", now=now, **checks)
+        return store.compact(session_id, policy, writer, reason=reason or "manual", now=now)
+    options: dict[str, Any] = {"reason": reason or "llm_call", "now": now, **checks}
+    return store.compact_if_needed(session_id, policy, writer, **options)
 
 
 def _report(session_id: str, done: Compaction | None, *, json: bool) -> None:
@@ -223,50 +261,65 @@ def _report(session_id: str, done: Compaction | None, *, json: bool) -> None:
         render.say(f"{session_id}: {first}", *(f"  {line}" for line in rest))
 
 
-def _rehearse(
-    store: Store, session_id: str, policy: Policy, checks: dict[str, Any] | None, now: int | None, *, json: bool
-) -> None:
+def _rehearse(task: Task, *, json: bool) -> None:
     """Print what a compaction would do."""
-    said = store.check(session_id, policy, now=now, **checks) if checks is not None else None
-    if checks is not None and checks["max_tokens"] is not None:
-        policy = policy.model_copy(update={"context_window": checks["max_tokens"]})
-    plan = store.plan_compaction(session_id, policy, now=now)
-    saving = 0 if plan.nothing else savings(policy, plan)
-    head = store.session(session_id).head
+    said, plan = _checked_and_planned(task)
+    saving = 0 if plan.nothing else savings(task.policy, plan)
+    head = task.store.session(task.session_id).head
     if json:
-        answer = {**plan._asdict(), "messages": plan.messages, "kept": [plan.last + 1, head], "savings": saving}
-        render.print_json({"session": session_id, "check": said._asdict() if said else None, "plan": answer})
+        answer = {**plan._asdict(), "messages": plan.messages}
+        answer |= {"kept": [plan.last + 1, head], "savings": saving}
+        check = said._asdict() if said else None
+        render.print_json({"session": task.session_id, "check": check, "plan": answer})
         return
     if said is not None:
-        render.say(f"{session_id}: {_checked(said)}")
+        render.say(f"{task.session_id}: {_checked(said)}")
     if said is None or said.should_compact:
-        render.say(*(f"{session_id}: {line}" for line in _planned(plan, head, saving)))
+        render.say(*(f"{task.session_id}: {line}" for line in _planned(plan, head, saving)))
+
+
+def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
+    """Return what the check says, if there is one, and the plan for the window it was given."""
+    store, session_id, policy, now, checks, _ = task
+    if checks is None:
+        return None, store.plan_compaction(session_id, policy, now=now)
+    said = store.check(session_id, policy, now=now, **checks)
+    if checks["max_tokens"] is not None:
+        policy = policy.model_copy(update={"context_window": checks["max_tokens"]})
+    return said, store.plan_compaction(session_id, policy, now=now)
 
 
 def _planned(plan: Plan, head: int, saving: int) -> list[str]:
     if plan.nothing:
         return [f"nothing would be hidden: {plan.nothing}"]
-    whole = f"{render.counted(plan.messages, 'message')}, about {plan.tokens_hidden:,} tokens"
-    pinned = ", ".join(map(str, plan.pinned))
-    return [
+    messages = render.counted(plan.messages, "message")
+    whole = f"{messages}, about {plan.tokens_hidden:,} tokens"
+    lines = [
         f"would hide {_positions((plan.first, plan.last))}: {whole}",
         f"would keep {_positions((plan.last + 1, head))}",
-        *([f"would keep too, as system messages: {pinned}"] if pinned else []),
-        f"would save about {saving:,} of {plan.tokens_before:,} tokens",
     ]
+    if plan.pinned:
+        lines.append(f"would keep too, as system messages: {', '.join(map(str, plan.pinned))}")
+    return [*lines, f"would save about {saving:,} of {plan.tokens_before:,} tokens"]
+
+
+VERDICTS = {
+    (False, False): "stays",
+    (False, True): "should be compacted",
+    (True, True): "must be compacted",
+    (True, False): "overflows, and nothing can be compacted",
+}
+"""What a check says, by whether the view overflows and whether it should be compacted."""
 
 
 def _checked(said: Check) -> str:
-    verdict = "must be compacted" if said.overflow else "should be compacted" if said.should_compact else "stays"
-    saving = f", about {said.estimated_savings:,} could be saved" if said.should_compact else ""
-    if said.overflow and not said.should_compact:
-        verdict = "overflows, and nothing can be compacted"
-    return f"{verdict}: {said.reason} ({said.tokens:,} tokens{saving})"
+    tokens = f"{said.tokens:,} tokens"
+    if said.should_compact:
+        tokens += f", about {said.estimated_savings:,} could be saved"
+    return f"{VERDICTS[said.overflow, said.should_compact]}: {said.reason} ({tokens})"
 
 
 def _row(done: Compaction) -> tuple[Cell, ...]:
-    hidden = f"{done.hidden[0]}–{done.hidden[1]}" if done.hidden else ""
-    cleared = f"{render.counted(len(done.cleared), 'result')} cleared" if done.cleared else ""
     return (
         done.id,
         render.moment(done.created_at),
@@ -274,11 +327,18 @@ def _row(done: Compaction) -> tuple[Cell, ...]:
         done.outcome,
         done.reason,
         done.policy,
-        hidden or cleared,
+        _gone(done),
         _change(done.messages_before, done.messages_after),
         _change(done.tokens_before, done.tokens_after),
         render.one_line(done.error or done.title or done.summary or ""),
     )
+
+
+def _gone(done: Compaction) -> str:
+    if done.hidden:
+        first, last = done.hidden
+        return f"{first}–{last}"
+    return f"{render.counted(len(done.cleared), 'result')} cleared" if done.cleared else ""
 
 
 def _positions(bounds: tuple[int, int]) -> str:
@@ -287,7 +347,9 @@ def _positions(bounds: tuple[int, int]) -> str:
 
 
 def _change(before: int | None, after: int | None) -> str:
-    return "" if before is None else f"{before:,}" if after is None else f"{before:,} → {after:,}"
+    if before is None:
+        return ""
+    return f"{before:,}" if after is None else f"{before:,} → {after:,}"
 
 
 @contextmanager

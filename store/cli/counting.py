@@ -7,54 +7,94 @@ from typing import Annotated
 
 import typer
 
-from ..records import View
-from ..statistics import FileUse, Statistics, ToolUse, statistics
-from ..store import reads
-from ..tokens import ESTIMATE, VOCABULARIES, fetch
+from ..inspection import FileUse, Statistics, ToolUse, statistics
+from ..policy import Policy
+from ..records import TokenTotal, View
+from ..store import Store, reads
+from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
 from . import render
-from .looking import how_counted, raw_tokens
-from .options import Fields, Json, Now, PolicyName, SessionId, existing, find, moment_of, policy_of
+from .options import (
+    Fields,
+    Json,
+    Now,
+    PolicyName,
+    SessionId,
+    complete_session,
+    existing,
+    find,
+    moment_of,
+    policy_of,
+)
+from .show import how_counted
 
 statistics_of = reads(statistics)
 
 
+def complete_encoding(incomplete: str) -> list[str]:
+    """Return the names of what counts that begin so, for a shell."""
+    return [name for name in ENCODINGS if name.startswith(incomplete)]
+
+
+SomeSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]",
+        help="A session.",
+        show_default="the whole store",
+        autocompletion=complete_session,
+    ),
+]
+Files = Annotated[int, typer.Option("--files", metavar="N", min=0, help="How many files to list.")]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help=f"What counts: {', '.join(ENCODINGS)}.",
+        show_default=DEFAULT_ENCODING,
+        autocompletion=complete_encoding,
+    ),
+]
+Fetch = Annotated[
+    bool,
+    typer.Option("--fetch", help="Fetch the encoding's vocabulary from the network first."),
+]
+
+
 def stats(
     ctx: typer.Context,
-    session: Annotated[
-        str | None, typer.Argument(metavar="[SESSION]", help="A session.", show_default="the whole store")
-    ] = None,
-    files: Annotated[int, typer.Option("--files", metavar="N", min=0, help="How many files to list.")] = 15,
+    session: SomeSession = None,
+    files: Files = 15,
     now: Now = None,
     policy: PolicyName = "default",
     fields: Fields = None,
     json: Json = False,
 ) -> None:
     """Show where the tokens go: by role, rule, tool and file."""
-    rules = policy_of(policy, fields)
+    rules, moment = policy_of(policy, fields), moment_of(now)
+    built = None
     with existing(ctx) as store:
-        if session is None:
-            counts, built = statistics_of(store, None, files=files), None
-        else:
-            built = store.view(find(store, session).id, rules, now=moment_of(now))
-            counts = statistics_of(store, built.session_id, encoding=built.stats.counted_by, files=files)
+        if session is not None:
+            built = store.view(find(store, session).id, rules, now=moment)
+        counts = _counts(store, built, files, rules)
     if json:
         render.print_json(_as_json(counts, built))
     else:
         _print(counts, built)
 
 
+def _counts(store: Store, built: View | None, files: int, rules: Policy) -> Statistics:
+    if built is None:
+        return statistics_of(store, None, files=files, policy=rules)
+    encoding = built.stats.counted_by
+    return statistics_of(store, built.session_id, encoding=encoding, files=files, policy=rules)
+
+
 def tokens(
     ctx: typer.Context,
     session: SessionId,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            "--encoding", metavar="NAME", help=f"An encoding: {', '.join(VOCABULARIES)}.", show_default="o200k_base"
-        ),
-    ] = None,
-    fetched: Annotated[
-        bool, typer.Option("--fetch", help="Fetch the encoding's vocabulary from the network first.")
-    ] = False,
+    encoding: Encoding = None,
+    fetched: Fetch = False,
     json: Json = False,
 ) -> None:
     """Count a session's tokens, exactly where a vocabulary is at hand, and keep the counts."""
@@ -63,12 +103,17 @@ def tokens(
         if fetched:
             fetch(encoding)
         total = store.count_tokens(found, encoding)
-    if json:
-        render.print_json({"session": found, **total._asdict()})
-        return
-    how = "estimated: no vocabulary is at hand, --fetch gets one" if total.encoding == ESTIMATE else total.encoding
+    answer = {"session": found, **total._asdict()}
+    render.answer(answer, f"{found}: {_counted(total)}", json=json)
+
+
+def _counted(total: TokenTotal) -> str:
+    how = total.encoding
+    if how == ESTIMATE:
+        how = "estimated: no vocabulary is at hand, --fetch gets one"
     newly = f", {total.counted} newly counted" if total.counted else ""
-    render.say(f"{found}: {total.tokens:,} tokens in {render.counted(total.messages, 'message')}{newly} ({how})")
+    messages = render.counted(total.messages, "message")
+    return f"{total.tokens:,} tokens in {messages}{newly} ({how})"
 
 
 def _as_json(counts: Statistics, built: View | None) -> dict[str, object]:
@@ -77,21 +122,34 @@ def _as_json(counts: Statistics, built: View | None) -> dict[str, object]:
         "tools": [each._asdict() for each in counts.tools],
         "files": [each._asdict() for each in counts.files],
     }
-    return answer if built is None else {"session": built.session_id, **answer, "view": built.stats._asdict()}
+    if built is None:
+        return answer
+    return {"session": built.session_id, **answer, "view": built.stats._asdict()}
 
 
 def _print(counts: Statistics, built: View | None) -> None:
-    spoken = f"{render.counted(counts.messages, 'message')}, {render.counted(counts.tool_calls, 'tool call')}"
+    messages = render.counted(counts.messages, "message")
+    spoken = f"{messages}, {render.counted(counts.tool_calls, 'tool call')}"
     if built is None:
         render.say(f"{render.counted(counts.sessions, 'session')}, {spoken}")
     else:
-        raw, sent, saved = raw_tokens(built), built.stats.tokens, built.stats.saved_by_rule
         render.say(f"{built.session_id}: {spoken}")
-        _section("tokens, raw and sent", [("raw", raw, ""), ("sent", sent, how_counted(built))])
-        _section("raw tokens by role", _roles(built))
-        _section("saved by rule", [(rule, tokens, _times(built, rule)) for rule, tokens in saved.items()])
-    _section("tokens of results by tool", [(each.name or "?", each.tokens, _use(each)) for each in counts.tools])
-    _section("tokens of results by file", [(each.path, each.tokens, _uses(each)) for each in counts.files])
+        _print_view(built)
+    tools = [(each.name or "?", each.tokens, _use(each)) for each in counts.tools]
+    files = [(each.path, each.tokens, _uses(each)) for each in counts.files]
+    _section("tokens of results by tool", tools)
+    _section("tokens of results by file", files)
+
+
+def _print_view(built: View) -> None:
+    stats = built.stats
+    raw = ("raw", stats.raw_tokens, "")
+    sent = ("sent", stats.tokens, how_counted(built))
+    by_rule = stats.saved_by_rule.items()
+    saved = [(rule, tokens, _times(built, rule)) for rule, tokens in by_rule]
+    _section("tokens, raw and sent", [raw, sent])
+    _section("visible tokens by role, before the rules", _roles(built))
+    _section("saved by rule", saved)
 
 
 def _section(title: str, rows: list[tuple[str, int, str]]) -> None:
@@ -109,7 +167,10 @@ def _roles(built: View) -> list[tuple[str, int, str]]:
         role = str(entry.message["role"])
         tokens[role] += entry.tokens + entry.tokens_saved
         messages[role] += 1
-    return [(role, count, render.counted(messages[role], "message")) for role, count in tokens.most_common()]
+    return [
+        (role, count, render.counted(messages[role], "message"))
+        for role, count in tokens.most_common()
+    ]
 
 
 def _times(built: View, rule: str) -> str:
@@ -123,5 +184,6 @@ def _use(tool: ToolUse) -> str:
 
 def _uses(file: FileUse) -> str:
     others = file.results - file.reads - file.edits
-    uses = ((file.reads, "read"), (file.edits, "edit"), (others, "other"))
-    return ", ".join(render.counted(number, noun) for number, noun in uses if number)
+    uses = {"read": file.reads, "edit": file.edits, "other": others}
+    told = (render.counted(number, noun) for noun, number in uses.items() if number)
+    return ", ".join(told)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.rule import Rule
@@ -16,11 +16,11 @@ from ..errors import StoreError
 from ..importing import import_file
 from ..inspection import query
 from ..policy import Policy
-from ..records import View
+from ..records import Entry, View
 from ..store import Store
-from . import asking, assembling, compacting, demo_session, render
-from .looking import raw_tokens
-from .render import Column
+from . import assembling, compacting, demo_session, render
+from . import store as asking
+from .render import Cell, Column
 
 WIDTH = 100
 SESSION = "demo"
@@ -35,6 +35,14 @@ SUMMARY_LINES = 12
 QUESTION = """SELECT tool_name, kind, COUNT(*) AS results, SUM(length) AS characters
 FROM tool_log WHERE session_id = 'demo' GROUP BY tool_name, kind ORDER BY characters DESC"""
 
+NEXT = (
+    "convostore demo --keep demo.db      keeps this store, to try the commands on",
+    "convostore import ~/.claude/projects  brings your own sessions in; Codex and others as well",
+    "convostore sessions                 lists them; `convostore view ID --explain` shows one",
+    "docs/guide.md                       the library by example: from store import Store",
+)
+"""What to do after the demo."""
+
 KEPT = "errors always stay"
 """A reason to keep that is worth showing among the replacements."""
 
@@ -47,11 +55,13 @@ ENTRY_COLUMNS = (
 )
 
 
-def demo(
-    keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the demo's store here, to go on with it.")
-    ] = None,
-) -> None:
+Keep = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="PATH", help="Keep the demo's store here, to go on with it."),
+]
+
+
+def demo(keep: Keep = None) -> None:
     """Show what the store does, on a built-in session of a coding agent."""
     if keep and keep.exists():
         raise StoreError(f"{str(keep)!r} exists already; keep the demo in a new file")
@@ -61,63 +71,71 @@ def demo(
             for number, (title, part) in enumerate(PARTS.items(), 1):
                 _head(f"{number}. {title}")
                 part(store, Path(folder))
+    _head("What next")
     if keep:
-        render.say("", f"kept: convostore --db {keep} view {SESSION} --now {demo_session.NOW} --explain")
+        viewed = f"view {SESSION} --now {demo_session.NOW} --explain"
+        render.say(f"kept: convostore --db {keep} {viewed}", "")
+    render.say(*NEXT)
 
 
 def bring_in(store: Store, folder: Path) -> None:
     """Import the session from a file, the way any transcript comes in."""
     file = folder / "session.jsonl"
-    file.write_text("".join(render.json_text(message) + "\n" for message in demo_session.conversation()), "utf-8")
+    lines = [render.json_text(message) + "\n" for message in demo_session.conversation()]
+    file.write_text("".join(lines), "utf-8")
     store.create_session(SESSION, title="Parcel prices", project_root=demo_session.PROJECT_ROOT)
     imported = import_file(store, file, session_id=SESSION).sessions[0]
     again = import_file(store, file, session_id=SESSION).sessions[0]
     render.say(
         "An agent mends a small price calculator, in an hour: "
         f"{imported.appended} messages with {imported.tool_calls} tool calls.",
-        f"Imported once more, {again.appended} are new: every message is known by its place and digest.",
+        f"Imported once more, {again.appended} are new:"
+        " every message is known by its place and digest.",
     )
 
 
 def compare(store: Store, _: Path) -> None:
     """Show what raw and view cost."""
     built = _view(store)
-    raw, sent, replaced = raw_tokens(built), built.stats.tokens, built.stats.replaced
+    raw, sent, replaced = built.stats.raw_tokens, built.stats.tokens, built.stats.replaced
     rows = [("raw", raw, "tokens, estimated"), ("view", sent, f"{1 - sent / raw:.0%} less")]
-    rows += [(rule, saved, f"saved in {replaced[rule]} messages") for rule, saved in built.stats.saved_by_rule.items()]
+    for rule, saved in built.stats.saved_by_rule.items():
+        rows.append((rule, saved, f"saved in {replaced[rule]} messages"))
     render.bars(rows, width=_width())
-    unchanged = [each.message for each in store.messages(SESSION)] == demo_session.conversation()
-    render.say(
-        "", f"Nothing stored is touched: all {built.at} messages read back equal: {'yes' if unchanged else 'NO'}."
-    )
+    read_back = [each.message for each in store.messages(SESSION)]
+    equal = "yes" if read_back == demo_session.conversation() else "NO"
+    untouched = f"Nothing stored is touched: all {built.at} messages read back equal: {equal}."
+    render.say("", untouched)
 
 
 def explain(store: Store, _: Path) -> None:
     """List what the view changed, with each reason, and what it kept although it is old."""
     calls = _calls(store)
-    rows = [
-        (
-            entry.seq if entry.seq is not None else "+",
-            render.styled(entry.rule or "kept"),
-            entry.tokens_saved or None,
-            render.one_line(calls[entry.message["tool_call_id"]], 40),
-            entry.reason,
-        )
-        for entry in _view(store).entries
-        if entry.rule or entry.reason == KEPT
-    ]
+    told = [entry for entry in _view(store).entries if entry.rule or entry.reason == KEPT]
+    rows = [_entry_row(entry, calls[entry.message["tool_call_id"]]) for entry in told]
     render.table(ENTRY_COLUMNS, rows, width=_width())
+
+
+def _entry_row(entry: Entry, called: str) -> tuple[Cell, ...]:
+    return (
+        entry.seq if entry.seq is not None else "+",
+        render.styled(entry.rule or "kept"),
+        entry.tokens_saved or None,
+        render.one_line(called, 40),
+        entry.reason,
+    )
 
 
 def move(store: Store, _: Path) -> None:
     """Fork, rewind, undo: nothing is copied and nothing is lost."""
+    now = demo_session.NOW
     _line(store, "before", SESSION)
-    store.fork(SESSION, at=FORK_AT, session_id=FORK, title="Another way to fix it", now=demo_session.NOW)
-    store.append(FORK, {"role": "user", "content": "Try it with decimal instead."}, now=demo_session.NOW)
+    store.fork(SESSION, at=FORK_AT, session_id=FORK, title="Another way to fix it", now=now)
+    store.append(FORK, {"role": "user", "content": "Try it with decimal instead."}, now=now)
     _line(store, f"fork at {FORK_AT}, append 1", FORK)
-    store.rewind(SESSION, to=REWIND_TO, now=demo_session.NOW)
+    store.rewind(SESSION, to=REWIND_TO, now=now)
     _line(store, f"rewind to {REWIND_TO}", SESSION)
-    store.undo_rewind(SESSION, now=demo_session.NOW)
+    store.undo_rewind(SESSION, now=now)
     _line(store, "undo", SESSION)
 
 
@@ -128,22 +146,29 @@ def summarise(store: Store, _: Path) -> None:
     _line(store, "compact", SESSION)
     first, *effects = compacting.said_of(done)
     render.say("", first, *(f"  {line}" for line in effects), "")
-    summary = next(entry for entry in _view(store).entries if entry.rule == "summary")
-    lines = str(summary.message["content"]).splitlines()
-    render.say(*(f"  | {render.one_line(line, WIDTH - 8)}" for line in lines[:SUMMARY_LINES]), "  | …", "")
+    render.say(*(f"  | {line}" for line in _summary(store)), "  | …", "")
     assert done.id is not None
     store.undo_compaction(SESSION, done.id, now=demo_session.NOW)
     _line(store, f"undo compaction {done.id}", SESSION)
 
 
+def _summary(store: Store) -> list[str]:
+    """Return the first lines of the summary that stands in the view."""
+    entries = _view(store).entries
+    found = next(entry for entry in entries if entry.rule == "summary")
+    lines = str(found.message["content"]).splitlines()[:SUMMARY_LINES]
+    return [render.one_line(line, WIDTH - 8) for line in lines]
+
+
 def request(store: Store, folder: Path) -> None:
-    """Assemble a whole request: the project's rules, finished turns in short, the new input with its reminder."""
+    """Assemble a request: project rules, finished turns in short, new input with its reminder."""
     (folder / "CODE_LAW.md").write_text(LAW, "utf-8")
     built = store.context(SESSION, user_input=INPUT, root=folder, now=demo_session.NOW)
     render.table(assembling.COLUMNS, assembling.rows(built), width=_width())
     for piece in (*built.pieces[:2], built.pieces[-1]):
-        said = str(piece.message["content"]).splitlines()
-        render.say("", *(f"  {piece.layer:<10} | {render.one_line(line, WIDTH - 16)}" for line in said))
+        lines = str(piece.message["content"]).splitlines()
+        said = [render.one_line(line, WIDTH - 16) for line in lines]
+        render.say("", *(f"  {piece.layer:<10} | {line}" for line in said))
 
 
 def ask(store: Store, _: Path) -> None:
@@ -156,8 +181,8 @@ def ask(store: Store, _: Path) -> None:
 
 def check(store: Store, _: Path) -> None:
     """Verify the store."""
-    findings = store.verify()
-    render.say(*[f"{each.check} at {each.where}: {each.problem}" for each in findings] or ["Nothing is wrong."])
+    found = [f"{each.check} at {each.where}: {each.problem}" for each in store.verify()]
+    render.say(*found or ["Nothing is wrong."])
 
 
 PARTS: dict[str, Callable[[Store, Path], None]] = {
@@ -179,13 +204,19 @@ def _view(store: Store) -> View:
 
 def _calls(store: Store) -> dict[str, str]:
     """Return the command or the file of each tool call of the session, by the call's id."""
-    calls = [call for stored in store.messages(SESSION) for call in stored.message.get("tool_calls", ())]
-    return {call["id"]: str(next(iter(json.loads(call["function"]["arguments"]).values()))) for call in calls}
+    messages = (stored.message for stored in store.messages(SESSION))
+    calls = (call for message in messages for call in message.get("tool_calls", ()))
+    return {call["id"]: _first_argument(call) for call in calls}
+
+
+def _first_argument(call: dict[str, Any]) -> str:
+    arguments = json.loads(call["function"]["arguments"])
+    return str(next(iter(arguments.values())))
 
 
 def _line(store: Store, what: str, session_id: str) -> None:
     built = store.view(session_id, now=demo_session.NOW)
-    counts = f"{built.stats.raw_messages:>3} messages {raw_tokens(built):>7,} tokens raw"
+    counts = f"{built.stats.raw_messages:>3} messages {built.stats.raw_tokens:>7,} tokens raw"
     render.say(f"{what:<22} {session_id:<10} {counts} {built.stats.tokens:>7,} in the view")
 
 

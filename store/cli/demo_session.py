@@ -1,4 +1,7 @@
-"""A made-up coding session for the demo: in an hour an agent mends a small price calculator. Data, little code."""
+"""A made-up coding session for the demo: in an hour an agent mends a small price calculator.
+
+Data, little code.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,9 @@ def bill(parcels: list[Parcel]) -> float:
     return cents(total)
 '''
 _MENDED = _RATES.replace("weight < limit", "weight <= limit")
-_CHINESE = _MENDED.replace("a parcel weighs more than {weight} kg", "包裹重量必须大于 0,收到 {weight} kg").replace(
+_CHINESE = _MENDED.replace(
+    "a parcel weighs more than {weight} kg", "包裹重量必须大于 0,收到 {weight} kg"
+).replace(
     "{weight} kg is over the limit of {TIERS[-1][0]} kg", "{weight} kg 超过上限 {TIERS[-1][0]} kg"
 )
 
@@ -82,7 +87,8 @@ _TESTS = """import pytest
 from parcel.rates import Parcel, TooHeavy, bill, quote, tier
 
 
-@pytest.mark.parametrize(("weight", "limit"), [(0.5, 1), (1.5, 2), (4.9, 5), (5, 5), (9, 10), (31.5, 31.5)])
+@pytest.mark.parametrize(("weight", "limit"), \
+[(0.5, 1), (1.5, 2), (4.9, 5), (5, 5), (9, 10), (31.5, 31.5)])
 def test_a_tier_takes_its_limit(weight: float, limit: float) -> None:
     assert tier(weight)[0] == limit
 
@@ -115,8 +121,14 @@ _BUILD = "\n".join(
     [
         "python -m build --wheel",
         "* Creating isolated environment: venv+pip...",
-        *(f"Collecting dependency-{n:02}\n  Using cached dependency_{n:02}-{n}.4.{n % 7}.whl" for n in range(1, 61)),
-        *(f"copying src/parcel/zones/zone_{n:03}.json -> build/lib/parcel/zones" for n in range(1, 121)),
+        *(
+            f"Collecting dependency-{n:02}\n  Using cached dependency_{n:02}-{n}.4.{n % 7}.whl"
+            for n in range(1, 61)
+        ),
+        *(
+            f"copying src/parcel/zones/zone_{n:03}.json -> build/lib/parcel/zones"
+            for n in range(1, 121)
+        ),
         _WHEEL,
     ]
 )
@@ -138,7 +150,10 @@ class Call(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one role said, at a minute of the session; an agent's step goes on with the results of its calls."""
+    """What one role said, at a minute of the session.
+
+    An agent's step goes on with the results of its calls.
+    """
 
     minute: float
     role: str
@@ -147,19 +162,28 @@ class Step(NamedTuple):
 
 
 def _run(command: str, stdout: str = "", exit_code: int = 0) -> Call:
-    output = json.dumps({"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command}, ensure_ascii=False)
+    output = json.dumps(
+        {"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command},
+        ensure_ascii=False,
+    )
     return Call("terminal-execute", {"command": command}, output)
 
 
 def _read(path: str, text: str, **lines: int) -> Call:
     numbered = enumerate(text.splitlines(), 1)
-    kept = [f"{n}->{line}" for n, line in numbered if lines.get("startLine", 1) <= n <= lines.get("endLine", n)]
+    kept = [
+        f"{n}->{line}"
+        for n, line in numbered
+        if lines.get("startLine", 1) <= n <= lines.get("endLine", n)
+    ]
     return Call("filesystem-read", {"filePath": path, **lines}, "\n".join(kept))
 
 
 def _edit(path: str, old: str, new: str) -> Call:
     arguments = {"filePath": path, "searchContent": old, "replaceContent": new}
-    return Call("filesystem-edit_search", arguments, f"✅ File edited successfully: {path} (1 replacement)")
+    return Call(
+        "filesystem-edit_search", arguments, f"✅ File edited successfully: {path} (1 replacement)"
+    )
 
 
 def _agent(minute: float, text: str | None, *calls: Call) -> Step:
@@ -168,9 +192,21 @@ def _agent(minute: float, text: str | None, *calls: Call) -> Step:
 
 RATES, MONEY, LOG = "src/parcel/rates.py", "src/parcel/money.py", "CHANGELOG.md"
 STEPS = (
-    Step(0, "system", "You are a careful engineer. Read before you write, and run the tests after every change."),
-    Step(0, "user", "Customers say that a parcel of exactly 5 kg is charged as one of 10 kg. Please fix it."),
-    _agent(0.5, "I look around first.", _run("git status --short && ls", "CHANGELOG.md\nMakefile\nsrc\ntests")),
+    Step(
+        0,
+        "system",
+        "You are a careful engineer. Read before you write, and run the tests after every change.",
+    ),
+    Step(
+        0,
+        "user",
+        "Customers say that a parcel of exactly 5 kg is charged as one of 10 kg. Please fix it.",
+    ),
+    _agent(
+        0.5,
+        "I look around first.",
+        _run("git status --short && ls", "CHANGELOG.md\nMakefile\nsrc\ntests"),
+    ),
     _agent(1, None, Call("ace-text_search", {"pattern": "def (tier|quote)"}, f"{RATES}:33,43")),
     _agent(2, "The tiers are in one file.", _read(RATES, _RATES)),
     _agent(
@@ -184,11 +220,27 @@ STEPS = (
     _agent(8, "Both failures are at a limit: `<` should be `<=`.", _read(RATES, _RATES)),
     _agent(9, None, _edit(RATES, "if weight < limit:", "if weight <= limit:")),
     _agent(10, None, _run("pytest -q", "........ [100%]\n8 passed in 0.19s")),
-    _agent(11, "Fixed: a tier now takes the parcels that weigh exactly its limit. All 8 tests pass."),
-    Step(14, "user", "Good. And three parcels for 19.99 cost 59.96 instead of 59.97 on the invoice. Same cause?"),
-    _agent(15, "No, that is rounding.", _read(f"{PROJECT_ROOT}/{RATES}", _MENDED), _read(MONEY, _MONEY)),
-    _agent(16, "`int` cuts where it should round.", _edit(MONEY, "int(amount * 100) / 100", "round(amount, 2)")),
-    _agent(17, None, _run("pytest -q && python -m parcel --weight 20 --count 3", "8 passed in 0.18s\n59.97 EUR")),
+    _agent(
+        11, "Fixed: a tier now takes the parcels that weigh exactly its limit. All 8 tests pass."
+    ),
+    Step(
+        14,
+        "user",
+        "Good. And three parcels for 19.99 cost 59.96 instead of 59.97 on the invoice. Same cause?",
+    ),
+    _agent(
+        15, "No, that is rounding.", _read(f"{PROJECT_ROOT}/{RATES}", _MENDED), _read(MONEY, _MONEY)
+    ),
+    _agent(
+        16,
+        "`int` cuts where it should round.",
+        _edit(MONEY, "int(amount * 100) / 100", "round(amount, 2)"),
+    ),
+    _agent(
+        17,
+        None,
+        _run("pytest -q && python -m parcel --weight 20 --count 3", "8 passed in 0.18s\n59.97 EUR"),
+    ),
     _agent(18, "It was: `cents` cut instead of rounding. 3 × 19.99 is 59.97 now."),
     Step(24, "user", "顺便把错误信息改成中文,客服要直接转给客户看。"),
     _agent(25, "好的,先看一下现在的错误信息。", _read(RATES, _MENDED)),
@@ -205,15 +257,31 @@ STEPS = (
         _run("pytest -q", "........ [100%]\n8 passed in 0.20s"),
     ),
     _agent(28, "改好了:两条错误信息都是中文,测试全部通过。"),
-    Step(40, "user", "Before we release: read it all once more, and put both fixes into the changelog."),
+    Step(
+        40,
+        "user",
+        "Before we release: read it all once more, and put both fixes into the changelog.",
+    ),
     _agent(41, "Reading both.", _read(RATES, _CHINESE), _read(LOG, _CHANGELOG)),
-    _agent(43, None, _edit(LOG, "## Unreleased", "## Unreleased\n- A tier takes its limit.\n- Cents are rounded.")),
+    _agent(
+        43,
+        None,
+        _edit(
+            LOG, "## Unreleased", "## Unreleased\n- A tier takes its limit.\n- Cents are rounded."
+        ),
+    ),
     _agent(45, None, _run("make build | tail -1", _WHEEL)),
     _agent(48, "One last look at the file as it will go out.", _read(RATES, _CHINESE)),
-    _agent(49, None, _run("git diff --stat", f" {LOG} | 2 ++\n {MONEY} | 2 +-\n {RATES} | 6 +++---")),
+    _agent(
+        49, None, _run("git diff --stat", f" {LOG} | 2 ++\n {MONEY} | 2 +-\n {RATES} | 6 +++---")
+    ),
     _agent(50, "Everything is in place. Shall I tag it?"),
     Step(60, "user", "Yes, tag 1.4.2 and push."),
-    _agent(61, "Tagging and pushing.", Call("terminal-execute", {"command": "git tag 1.4.2 && git push --tags"}, None)),
+    _agent(
+        61,
+        "Tagging and pushing.",
+        Call("terminal-execute", {"command": "git tag 1.4.2 && git push --tags"}, None),
+    ),
 )
 
 
@@ -226,13 +294,18 @@ def _messages(number: int, step: Step) -> Iterator[Message]:
     """Yield a step's message and the results of its calls, a second apart."""
     at = BEGIN + round(step.minute * 60_000)
     message: Message = {"role": step.role, "content": step.text, "timestamp": at}
-    ids = [f"call_{number:02}_{place}" for place in range(len(step.calls))]
-    if step.calls:
-        message["tool_calls"] = [_call(*each) for each in zip(ids, step.calls, strict=True)]
+    calls = {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
+    if calls:
+        message["tool_calls"] = [_call(call_id, call) for call_id, call in calls.items()]
     yield message
-    for place, (call_id, call) in enumerate(zip(ids, step.calls, strict=True), 1):
+    for call_id, call in calls.items():
+        at += 1000
         if call.result is not None:
-            yield {"role": "tool", "tool_call_id": call_id, "content": call.result, "timestamp": at + place * 1000}
+            yield _result(call_id, call.result, at)
+
+
+def _result(call_id: str, text: str, at: int) -> Message:
+    return {"role": "tool", "tool_call_id": call_id, "content": text, "timestamp": at}
 
 
 def _call(call_id: str, call: Call) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What commands share: their options as types, the store they open, and texts of a command line as values."""
+"""What commands share.
+
+Their options as types, the store they open, and texts of a command line as values.
+"""
 
 from __future__ import annotations
 
@@ -16,88 +19,160 @@ from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..policy import POLICIES, Policy, load
 from ..records import Session
 from ..store import Store
+from .place import Place, place_of
+from .render import CUT, complain
 
 PAGE = 500
 """Sessions read at once."""
 
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="A session's id, or the beginning of just one.")]
+PYTHON_WORDS = {"True": True, "False": False, "None": None}
+"""Values that people write as Python does, where JSON has other words."""
+
+
+def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the sessions whose ids begin so, for a shell; none where there is no store."""
+    place = place_of(ctx.find_root().params.get("db"))
+    if place.file is None or not place.exists:
+        return []
+    try:
+        with Store(place.target) as store:
+            return [session.id for session in beginning_with(store, incomplete)]
+    except StoreError:
+        return []
+
+
+def complete_policy(incomplete: str) -> list[str]:
+    """Return the ready policies whose names begin so, for a shell."""
+    return [name for name in POLICIES if name.startswith(incomplete)]
+
+
+def complete_field(incomplete: str) -> list[str]:
+    """Return the fields of a policy that begin so, for a shell."""
+    return [f"{name}=" for name in Policy.model_fields if name.startswith(incomplete)]
+
+
+SessionId = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="A session's id, or the beginning of just one.",
+        autocompletion=complete_session,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 At = Annotated[
-    int | None, typer.Option("--at", metavar="N", help="As of position N of the line.", show_default="the head")
+    int | None,
+    typer.Option(
+        "--at", metavar="N", help="As of position N of the line.", show_default="the head"
+    ),
 ]
 Now = Annotated[
     str | None,
     typer.Option(
-        "--now", metavar="TIME", help="The moment: ms since the epoch, or ISO with a zone.", show_default="now"
+        "--now",
+        metavar="TIME",
+        help="The moment: ms since the epoch, or ISO with a zone.",
+        show_default="now",
     ),
 ]
 PolicyName = Annotated[
     str,
     typer.Option(
-        "--policy", metavar="POLICY", help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one."
+        "--policy",
+        metavar="POLICY",
+        help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one.",
+        autocompletion=complete_policy,
     ),
 ]
 Fields = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="FIELD=VALUE", help="Change a field of the policy, e.g. terminal_keep=3. Can be repeated."
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Change a field of the policy, e.g. terminal_keep=3. Can be repeated.",
+        autocompletion=complete_field,
     ),
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option("--max-tokens", metavar="N", min=0, help="The model's window in tokens.", show_default="the policy's"),
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=0,
+        help="The model's window in tokens.",
+        show_default="the policy's",
+    ),
 ]
 
 
-def target(ctx: typer.Context) -> str:
-    """Return the path or URL of the store that the command is about."""
-    return str(ctx.obj)
+def place(ctx: typer.Context) -> Place:
+    """Return the place of the store that the command is about."""
+    assert isinstance(ctx.obj, Place)
+    return ctx.obj
+
+
+def tell(ctx: typer.Context) -> None:
+    """Say which store it was, unless a program is to read the answer."""
+    if not ctx.params.get("json") and ctx.params.get("format") != "json":
+        place(ctx).tell()
 
 
 @contextmanager
 def opened(ctx: typer.Context) -> Iterator[Store]:
-    """Give the store, made where there is none."""
-    with Store(target(ctx)) as store:
+    """Give the store, made where there is none; say which it was."""
+    place(ctx).make_room()
+    with Store(place(ctx).target) as store:
+        if store.upgraded.told:
+            complain(store.upgraded.told)
         yield store
+    tell(ctx)
 
 
 @contextmanager
 def existing(ctx: typer.Context) -> Iterator[Store]:
-    """Give a store that is there already. Raises StoreError where its file is missing; no file is made."""
-    require(target(ctx))
-    with Store(target(ctx)) as store:
+    """Give a store that is there already; say which it was.
+
+    Raises StoreError where its file is missing; no file is made.
+    """
+    place(ctx).require()
+    with opened(ctx) as store:
         yield store
 
 
-def require(database: str) -> None:
-    """Raise StoreError where a store is in a file and the file is missing."""
-    path = _file(database)
-    if path and not path.exists():
-        raise StoreError(f"there is no store at {str(path)!r}; make one with `convostore import`, or name it with --db")
-
-
 def find(store: Store, given: str) -> Session:
-    """Return the session with an id, or the only one whose id begins so. Raises SessionNotFound, InvalidValue."""
+    """Return the session with an id, or the only one whose id begins so.
+
+    Raises SessionNotFound, InvalidValue.
+    """
     try:
         return store.session(given)
     except SessionNotFound:
-        found = [session for session in every_session(store) if session.id.startswith(given)] if given else []
+        beginning = given.removesuffix(CUT)
+        found = list(beginning_with(store, beginning)) if beginning else []
         if not found:
             raise
     if len(found) > 1:
+        names = ", ".join(session.id for session in found[:2])
+        more = f", {CUT}" if len(found) > 2 else ""
         raise InvalidValue(
-            f"{len(found)} sessions begin with {given!r}: {found[0].id}, {found[1].id}, …; write more of it"
+            f"{len(found)} sessions begin with {beginning!r}: {names}{more}; write more of it"
         )
     return found[0]
 
 
+def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
+    """Yield the sessions whose ids begin so."""
+    return (session for session in every_session(store) if session.id.startswith(beginning))
+
+
 def every_session(store: Store, limit: int | None = None) -> Iterator[Session]:
     """Yield sessions, the last active first."""
-    page = store.sessions(limit=PAGE if limit is None else min(limit, PAGE))
-    while page:
+    last = None
+    while page := store.sessions(limit=PAGE if limit is None else min(limit, PAGE), after=last):
         yield from page
-        limit = None if limit is None else limit - len(page)
-        page = store.sessions(limit=PAGE if limit is None else min(limit, PAGE), after=page[-1].id)
+        last = page[-1]
+        if limit is not None:
+            limit -= len(page)
 
 
 def moment_of(text: str | None) -> int | None:
@@ -111,12 +186,18 @@ def moment_of(text: str | None) -> int | None:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise InvalidValue(f"--now is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z), not {text!r}")
+        raise InvalidValue(
+            "--now is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
+            f" not {text!r}"
+        )
     return milliseconds(moment)
 
 
 def policy_of(name: str, changes: list[str] | None = None) -> Policy:
-    """Return a ready policy, or that of a TOML file, with some fields changed. Raises InvalidPolicy, InvalidValue."""
+    """Return a ready policy, or that of a TOML file, with some fields changed.
+
+    Raises InvalidPolicy, InvalidValue.
+    """
     fields = dict(map(_field, changes or ()))
     if name in POLICIES or not _names_a_file(name):
         return Policy.named(name, **fields)
@@ -131,17 +212,12 @@ def _field(change: str) -> tuple[str, Any]:
     """Return a field and its value: JSON where it reads as JSON, else text."""
     name, sign, text = change.partition("=")
     if not sign:
-        raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {', '.join(Policy.model_fields)}")
+        fields = ", ".join(Policy.model_fields)
+        raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {fields}")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = {"True": True, "False": False, "None": None}.get(text, text)
-    return name.strip(), tuple(value) if isinstance(value, list) else value
-
-
-def _file(database: str) -> Path | None:
-    """Return the file that a path or URL names, None for a server."""
-    if "://" not in database:
-        return Path(database).expanduser()
-    scheme, _, path = database.partition(":///")
-    return Path(path.partition("?")[0]) if scheme.startswith("sqlite") else None
+        value = PYTHON_WORDS.get(text, text)
+    if isinstance(value, list):
+        value = tuple(value)
+    return name.strip(), value

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ..policy import DEFAULT, POLICIES, Policy, load
-from ..prompts import load as load_prompt
+from ..summaries import load as load_prompt
 from . import render
-from .options import Fields, Json, policy_of
+from .options import Fields, Json, complete_policy, policy_of
 from .render import Cell, Column
 
 FIELD_COLUMNS = (Column("field"), Column("value", wide=True), Column("default", wide=True))
@@ -44,7 +44,9 @@ CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
         "there is a hard_limit but on_failure is not trim: no limit is kept to",
     ),
     (
-        lambda policy: policy.trigger_messages is not None and policy.trigger_messages <= policy.keep_messages,
+        lambda policy: (
+            policy.trigger_messages is not None and policy.trigger_messages <= policy.keep_messages
+        ),
         "trigger_messages is not above keep_messages: it fires before anything can be hidden",
     ),
     (
@@ -58,7 +60,18 @@ CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
 )
 """What in a policy undoes another part of it, and how to say so."""
 
-group = typer.Typer(help="List, show and check policies; they need no store.", no_args_is_help=False)
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="[POLICY]", help="A ready policy, or a TOML file.", autocompletion=complete_policy
+    ),
+]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A TOML file.")]
+Toml = Annotated[bool, typer.Option("--toml", help="Print a TOML file to begin with.")]
+
+group = typer.Typer(
+    help="List, show and check policies; they need no store.", no_args_is_help=False
+)
 
 
 @group.callback(invoke_without_command=True)
@@ -70,7 +83,7 @@ def policy(ctx: typer.Context) -> None:
 
 @group.command("list")
 def list_(json: Json = False) -> None:
-    """List the ready policies: when each compacts, what it keeps, what it does without a summary."""
+    """List the ready policies: when each compacts, what it keeps, what a failure does."""
     ready = [Policy.named(name) for name in POLICIES]
     if json:
         render.print_json_list(each.model_dump() for each in ready)
@@ -80,9 +93,9 @@ def list_(json: Json = False) -> None:
 
 @group.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="[POLICY]", help="A ready policy, or a TOML file.")] = "default",
+    name: Name = "default",
     fields: Fields = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Print a TOML file to begin with.")] = False,
+    toml: Toml = False,
     json: Json = False,
 ) -> None:
     """Show every field of a policy, and what it changes of the defaults."""
@@ -96,28 +109,40 @@ def show(
 
 
 @group.command("check")
-def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A TOML file.")],
-    json: Json = False,
-) -> None:
+def check(file: File, json: Json = False) -> None:
     """Say whether a file holds a policy that can be used, and what to know about it."""
     checked = load(file)
     load_prompt(checked.prompt)
     notes = _notes(checked)
-    if json:
-        render.print_json({"policy": checked.name, "changes": _changes(checked), "notes": notes})
-        return
-    changed = ", ".join(f"{name}={_value(value)}" for name, value in _changes(checked).items())
-    render.say(f"{checked.name}: a policy that {f'changes {changed}' if changed else 'changes nothing'}")
-    render.say(*notes)
+    changes = _changes(checked)
+    changed = ", ".join(f"{name}={_value(value)}" for name, value in changes.items())
+    said = f"{checked.name}: a policy that changes {changed or 'nothing'}"
+    answer = {"policy": checked.name, "changes": changes, "notes": notes}
+    render.answer(answer, said, *notes, json=json)
 
 
 def _row(each: Policy) -> tuple[Cell, ...]:
-    kept = [f"{each.keep_messages} messages"] if each.keep_messages else []
-    kept.append(render.counted(each.keep_turns, "turn"))
-    triggers = [text.format(value) for name, text in TRIGGERS.items() if (value := getattr(each, name)) is not None]
-    limit = f", at most {each.hard_limit} messages" if each.hard_limit is not None else ""
-    return each.name, ", ".join(triggers) or "never by itself", ", ".join(kept), each.prompt, each.on_failure + limit
+    triggers = _triggers(each) or "never by itself"
+    return each.name, triggers, _kept(each), each.prompt, _failure(each)
+
+
+def _kept(policy: Policy) -> str:
+    turns = render.counted(policy.keep_turns, "turn")
+    if policy.keep_messages:
+        return f"{policy.keep_messages} messages, {turns}"
+    return turns
+
+
+def _failure(policy: Policy) -> str:
+    if policy.hard_limit is None:
+        return policy.on_failure
+    return f"{policy.on_failure}, at most {policy.hard_limit} messages"
+
+
+def _triggers(policy: Policy) -> str:
+    values = ((text, getattr(policy, name)) for name, text in TRIGGERS.items())
+    told = (text.format(value) for text, value in values if value is not None)
+    return ", ".join(told)
 
 
 def _field(name: str, value: Any) -> tuple[Cell, ...]:
@@ -127,7 +152,9 @@ def _field(name: str, value: Any) -> tuple[Cell, ...]:
 
 def _changes(policy: Policy) -> dict[str, Any]:
     """Return what a policy changes of the defaults, its name aside."""
-    return {name: value for name, value in policy if name != "name" and value != getattr(DEFAULT, name)}
+    return {
+        name: value for name, value in policy if name != "name" and value != getattr(DEFAULT, name)
+    }
 
 
 def _notes(policy: Policy) -> list[str]:
@@ -146,19 +173,25 @@ def _value(value: Any) -> str:
 
 
 def _toml(policy: Policy) -> list[str]:
-    """Return a policy as lines of a TOML file that loads back equal; what is as the default is a comment."""
+    """Return a policy as lines of a TOML file that loads back equal; the defaults are comments."""
     lines = ['base = "default"', f"name = {_toml_value(policy.name)}"]
-    for name, value in policy:
-        if value is None:
-            lines.append(f"# {name} is not set")
-        elif name != "name":
-            lines.append(f"{'# ' if value == getattr(DEFAULT, name) else ''}{name} = {_toml_value(value)}")
-    return lines
+    return lines + [_toml_line(name, value) for name, value in policy if name != "name"]
+
+
+def _toml_line(name: str, value: Any) -> str:
+    if value is None:
+        return f"# {name} is not set"
+    line = f"{name} = {_toml_value(value)}"
+    return f"# {line}" if value == getattr(DEFAULT, name) else line
+
+
+def _toml_table(values: dict[str, Any]) -> str:
+    pairs = (f"{_toml_value(key)} = {_toml_value(each)}" for key, each in values.items())
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def _toml_value(value: Any) -> str:
-    """Return a value as TOML: its texts, numbers and lists are written as in JSON, its tables with equal signs."""
+    """Return a value as TOML: as JSON writes it, but for the equal signs of a table."""
     if isinstance(value, dict):
-        pairs = (f"{_toml_value(key)} = {_toml_value(each)}" for key, each in value.items())
-        return f"{{ {', '.join(pairs)} }}"
+        return _toml_table(value)
     return json_format.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

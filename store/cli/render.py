@@ -1,11 +1,17 @@
 """How things look: tables, bars, JSON, moments; plain where the output is no terminal.
 
-What is inside messages was written by others: no escape sequence in it may reach a terminal, no markup `rich`.
+What is inside messages was written by others: no escape sequence in it may reach a terminal, no
+markup may reach `rich`.
+
+A table that is wider than the terminal (or than $COLUMNS, where the output is a pipe) is made to
+fit in three steps, each only if the one before was not enough: ids are cut to a beginning that is
+theirs alone, columns that can be spared are dropped, wide columns are folded.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,15 +19,31 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import CompactionError
 from ..messages import Message, content_text
+from ..text import ELLIPSIS, shortened
+from ..text import one_line as in_one_line
 
 PLAIN_WIDTH = 1000
-"""Columns where the output is no terminal: wide enough that nothing is cut or folded."""
+"""Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
+
+CUT = ELLIPSIS
+"""What stands where a text was cut."""
+
+SHORTEST_ID = 8
+"""Code points that a cut id keeps, at least."""
+
+NARROWEST = 24
+"""Columns in which a wide text can still be read, folded."""
+
+GAP = 3
+"""Columns between two columns of a table."""
 
 PREVIEW = 60
 """Code points of a message shown in one line of a table, at most."""
@@ -45,51 +67,103 @@ STYLES = {
 }
 """Colours of rules and roles, on a terminal."""
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that move a terminal's cursor, turn text around or cannot be written at all; not tabs and line ends."""
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that move a terminal's cursor, turn text around or cannot be written at all.
+
+Not tabs and line ends.
+"""
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Cell = str | int | Text | None
 
 
 class Column(NamedTuple):
-    """A column of a table; numbers are aligned to the right, ``wide`` texts fold where there is no room."""
+    """A column of a table.
+
+    Numbers are aligned to the right, ``wide`` texts fold where there is no room, an ``id`` is cut
+    there; of columns to ``spare`` the one with the highest number goes first, 0 never goes.
+    """
 
     name: str
     number: bool = False
     wide: bool = False
+    id: bool = False
+    spare: int = 0
+
+
+class Drawn(NamedTuple):
+    """A column and what stands in it, from top to bottom."""
+
+    column: Column
+    texts: list[Text]
+
+    def width(self, *, folded: bool) -> int:
+        """Return how wide it is, a wide one folded or not."""
+        longest = max((cell_len(text.plain) for text in self.texts), default=0)
+        if folded and self.column.wide:
+            longest = min(longest, NARROWEST)
+        return max(longest, cell_len(self.column.name))
+
+    def cut(self) -> Drawn:
+        """Return it with ids cut to one length at which no two of them begin alike."""
+        if not self.column.id:
+            return self
+        ids = {text.plain for text in self.texts}
+        length = SHORTEST_ID
+        while len({each[:length] for each in ids}) < len(ids):
+            length += 1
+        return self._replace(texts=[_beginning(text, length) for text in self.texts])
+
+
+def _beginning(text: Text, length: int) -> Text:
+    return Text(text.plain[:length] + CUT) if len(text.plain) > length + 1 else text
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
-    """Return a console for what is standard output or error right now; without colours where it is no terminal."""
+    """Return a console for what is standard output or error right now.
+
+    Without colours where it is no terminal.
+    """
     file = sys.stderr if error else sys.stdout
-    width = width or (None if file.isatty() else PLAIN_WIDTH)
+    if width is None and not file.isatty():
+        width = _piped_width()
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
+def _piped_width() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PLAIN_WIDTH
+
+
 def safe(text: str) -> str:
-    """Return a text with what could act on a terminal written out, tabs and line ends as they are."""
+    """Return a text with what could act on a terminal written out, but for tabs and line ends."""
     return _UNSAFE.sub(lambda found: _escaped(found[0]), text)
 
 
 def one_line(text: str, limit: int = PREVIEW) -> str:
     """Return a text's beginning as one safe line of at most ``limit`` code points."""
-    line = safe(" ".join(text[: limit * 20].split()))
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return shortened(safe(in_one_line(text, limit)), limit)
 
 
 def file_name(name: str) -> str:
-    """Return a file's name for a table; of a long one on a terminal its end, which tells it from others."""
+    """Return a file's name for a table.
+
+    Of a long one on a terminal its end, which tells it from others.
+    """
     name = safe(name)
-    return f"…{name[1 - FILE_NAME :]}" if len(name) > FILE_NAME and sys.stdout.isatty() else name
+    if len(name) <= FILE_NAME or not sys.stdout.isatty():
+        return name
+    return CUT + name[1 - FILE_NAME :]
 
 
 def preview(message: Message, limit: int = PREVIEW) -> str:
     """Return a message in one line: the first line of what it says, else what it calls."""
-    said = next((line for line in content_text(message.get("content")).splitlines() if line.strip()), "")
-    calls = message.get("tool_calls")
-    called = ", ".join(map(call_text, calls)) if isinstance(calls, list) else ""
-    return one_line(" → ".join([said, called] if called else [said]).strip(), limit)
+    lines = content_text(message.get("content")).splitlines()
+    said = next((line for line in lines if line.strip()), "")
+    called = ", ".join(calls_of(message))
+    return one_line(f"{said} → {called}".strip() if called else said.strip(), limit)
 
 
 def moment(milliseconds: int | None) -> str:
@@ -122,32 +196,85 @@ def say(*texts: str | Text) -> None:
 
 
 def table(
-    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, width: int | None = None, error: bool = False
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    width: int | None = None,
+    error: bool = False,
 ) -> None:
     """Print a table, on standard error if asked; numbers get thousands separators."""
+    screen = console(width=width, error=error)
+    texts = [[_cell(value) for value in row] for row in rows]
+    whole = [Drawn(column, [row[place] for row in texts]) for place, column in enumerate(columns)]
+    fitted = _fitted(whole, screen.width)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
+    for column, _ in fitted:
         drawn.add_column(
             column.name,
             justify="right" if column.number else "left",
             no_wrap=column.number or not column.wide,
             overflow="fold",
         )
-    for row in rows:
-        drawn.add_row(*map(_cell, row))
-    console(width=width, error=error).print(drawn)
+    for row in zip(*(each.texts for each in fitted), strict=True):
+        drawn.add_row(*row)
+    screen.print(drawn)
+
+
+def _fitted(columns: list[Drawn], width: int) -> list[Drawn]:
+    """Return a table's columns, cut and dropped as far as a width makes it necessary."""
+    if _width(columns, folded=False) <= width:
+        return columns
+    left = [each.cut() for each in columns]
+    to_spare = sorted((each for each in left if each.column.spare), key=_spare)
+    while to_spare and _width(left, folded=True) > width:
+        left.remove(to_spare.pop())
+    return left
+
+
+def _spare(each: Drawn) -> int:
+    return each.column.spare
+
+
+def _width(columns: list[Drawn], *, folded: bool) -> int:
+    gaps = GAP * (len(columns) - 1)
+    return gaps + sum(each.width(folded=folded) for each in columns)
 
 
 def bars(rows: Sequence[tuple[str, int, str]], *, width: int | None = None) -> None:
     """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
     greatest = max((amount for _, amount, _ in rows), default=0) or 1
     drawn = Table.grid(padding=(0, 1))
-    for justify in ("left", "right", "left", "left"):
-        drawn.add_column(justify=justify, no_wrap=justify == "right", overflow="fold")
+    drawn.add_column(overflow="fold")
+    drawn.add_column(justify="right", no_wrap=True)
+    drawn.add_column(no_wrap=True)
+    drawn.add_column(overflow="fold")
     for name, amount, remark in rows:
-        bar = "█" * max(round(BAR * amount / greatest), 1 if amount else 0)
-        drawn.add_row(Text(safe(name)), f"{amount:,}", Text(bar, STYLES.get(name, "blue")), Text(safe(remark), "dim"))
+        bar = Text(_bar(amount / greatest), STYLES.get(name, "blue"))
+        drawn.add_row(Text(safe(name)), f"{amount:,}", bar, Text(safe(remark), "dim"))
     console(width=width).print(drawn)
+
+
+def _bar(share: float) -> str:
+    """Return a bar for a share of the longest; what is not nothing is seen."""
+    length = round(BAR * share)
+    return "█" * (max(length, 1) if share else 0)
+
+
+def remark(text: str) -> None:
+    """Print a line beside the answer, on standard error."""
+    sys.stderr.write(f"{safe(text)}\n")
+
+
+def progress(amount: ProgressColumn) -> Progress:
+    """Return progress bars for standard error, seen on a terminal only; ``amount`` is how far."""
+    error = console(error=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        amount,
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=error, transient=True, disable=not error.is_terminal)
 
 
 def complain(text: str) -> None:
@@ -166,6 +293,14 @@ def print_json(value: Any) -> None:
     write([json_text(value), "\n"])
 
 
+def answer(value: Any, *texts: str, json: bool) -> None:
+    """Print what a command did: a value as JSON, or lines of text."""
+    if json:
+        print_json(value)
+    else:
+        say(*texts)
+
+
 def print_json_list(values: Iterable[Any]) -> None:
     """Print values as a JSON list, one a line, as they come."""
     write(["["])
@@ -178,16 +313,20 @@ def _told(value: Any) -> Any:
 
 
 def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
-    """Return a value as JSON of one line; what could act on a terminal, or cannot be written, as escapes.
+    """Return a value as JSON of one line.
 
-    ``ascii_only`` None means as standard output needs it.
+    What could act on a terminal, or cannot be written, is written as escapes. ``ascii_only`` None
+    means as standard output needs it.
     """
-    text = json.dumps(value, ensure_ascii=not _speaks_unicode() if ascii_only is None else ascii_only, default=_told)
+    if ascii_only is None:
+        ascii_only = not _speaks_unicode()
+    text = json.dumps(value, ensure_ascii=ascii_only, default=_told)
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _speaks_unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    encoding = sys.stdout.encoding or ""
+    return encoding.lower().startswith("utf")
 
 
 def _escaped(character: str) -> str:
@@ -198,13 +337,26 @@ def _escaped(character: str) -> str:
 def _cell(value: Cell) -> Text:
     if isinstance(value, Text):
         return value
-    return Text(f"{value:,}" if isinstance(value, int) else safe(value or ""))
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(safe(value or ""))
 
 
-def call_text(call: object) -> str:
-    """Return a tool call as it would be written."""
+def calls_of(message: Message) -> list[str]:
+    """Return the tool calls of a message as they would be written."""
+    calls = message.get("tool_calls")
+    return [_call_text(call) for call in calls] if isinstance(calls, list) else []
+
+
+def _call_text(call: object) -> str:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return "?"
-    arguments = function.get("arguments")
-    return f"{function.get('name')}({arguments if isinstance(arguments, str) else json.dumps(arguments)})"
+    arguments = _arguments_text(function.get("arguments"))
+    return f"{function.get('name')}({arguments})"
+
+
+def _arguments_text(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments)

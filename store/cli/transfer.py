@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple, TypeVar
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import DownloadColumn, Progress, TaskID
 
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
-from ..importing import ImportReport, import_file, is_file_of
+from ..importing import ImportReport, import_file, is_file_of, require_message
 from ..messages import Message
 from ..store import Store
 from . import render
-from .options import At, Fields, Json, Now, PolicyName, SessionId, existing, find, moment_of, opened, policy_of
+from .options import (
+    At,
+    Fields,
+    Json,
+    Now,
+    PolicyName,
+    SessionId,
+    existing,
+    find,
+    moment_of,
+    opened,
+    place,
+    policy_of,
+)
 from .render import Cell, Column
 
 NOTES_SHOWN = 5
@@ -34,8 +49,63 @@ COLUMNS = (
 )
 
 
+Paths = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILES", help="Transcripts, and folders to search for them."),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help=f"Kind of the files: {', '.join(transcripts.KINDS)}.",
+        show_default="by content",
+        autocompletion=lambda: list(transcripts.KINDS),
+    ),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="The session's id, for a single file.",
+        show_default="the file's own",
+    ),
+]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Rewind sessions that differ, and continue them as in the file."
+    ),
+]
+Notes = Annotated[
+    bool,
+    typer.Option(
+        "--notes",
+        help="Print every note, also on what is left out as usual, and every file skipped.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to, readable by you alone.",
+        show_default="stdout",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
+AsView = Annotated[
+    bool, typer.Option("--view", help="Export what would be sent to the model instead.")
+]
+
+
 class Found(NamedTuple):
-    """A file to import: ``asked`` for by the user, or one of many in a folder, where others may be something else."""
+    """A file to import.
+
+    ``asked`` for by the user, or one of many in a folder, where others may be something else.
+    """
 
     path: Path
     asked: bool
@@ -49,38 +119,31 @@ class Failure(NamedTuple):
     skipped: bool
 
 
+Result = ImportReport | Failure
+T = TypeVar("T")
+
+
 def import_(
     ctx: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="Transcripts, and folders to search for them.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help=f"Kind of the files: {', '.join(transcripts.KINDS)}.",
-            show_default="by content",
-        ),
-    ] = None,
-    id: Annotated[  # noqa: A002 - the option's name
-        str | None,
-        typer.Option("--id", metavar="ID", help="The session's id, for a single file.", show_default="the file's own"),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Rewind sessions that differ, and continue them as in the file.")
-    ] = False,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Print every note, also on what is left out as usual.")
-    ] = False,
+    paths: Paths,
+    kind: Kind = None,
+    id: Id = None,  # noqa: A002 - the option's name
+    replace: Replace = False,
+    notes: Notes = False,
     json: Json = False,
 ) -> None:
     """Import transcripts of other programs; what is stored already is not stored again."""
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
-    with opened(ctx) as store:
-        files = list(_files(paths, store))
-        if id is not None and len(files) != 1:
-            raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
-        results = list(_import_all(store, files, kind=kind, session_id=id, replace=replace))
+    own = place(ctx).file
+    files = [file for file in _files(paths) if file.asked or not is_file_of(own, file.path)]
+    if id is not None and len(files) != 1:
+        raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
+    options = {"kind": kind, "session_id": id, "replace": replace}
+    results: list[Result] = [] if place(ctx).exists else _nothing_to_import(files, kind)
+    if not results:
+        with opened(ctx) as store:
+            results = list(_import_all(store, files, options))
     if json:
         render.print_json_list(map(_fields, results))
     else:
@@ -91,66 +154,90 @@ def import_(
 def export(
     ctx: typer.Context,
     session: SessionId,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to, readable by you alone.", show_default="stdout"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    view: Annotated[bool, typer.Option("--view", help="Export what would be sent to the model instead.")] = False,
+    output: Output = None,
+    force: Force = False,
+    view: AsView = False,
     at: At = None,
     now: Now = None,
     policy: PolicyName = "default",
     fields: Fields = None,
 ) -> None:
     """Write a session's raw messages, one JSON object a line; `import` reads them back equal."""
+    rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
+        messages = _raw(store, found, at)
         if view:
-            messages: Iterable[Message] = store.view(
-                found, policy_of(policy, fields), at=at, now=moment_of(now)
-            ).messages
-        else:
-            messages = (stored.message for page in store.pages(found, at=at) for stored in page)
+            messages = iter(store.view(found, rules, at=at, now=moment).messages)
         if output is None:
             render.write(render.json_text(message) + "\n" for message in messages)
             return
-        if is_file_of(store, output):
+        if is_file_of(place(ctx).file, output):
             raise StoreError(f"{str(output)!r} is the store itself; export to another file")
         lines = (render.json_text(message, ascii_only=False) + "\n" for message in messages)
         count = _write_private(output, lines, replace=force)
     render.say(f"{render.counted(count, 'message')} written to {output}")
 
 
-def _files(paths: list[Path], store: Store) -> Iterator[Found]:
-    """Yield the files given and those in the folders given, hidden ones and the store's own left out."""
+def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:
+    return (stored.message for page in store.pages(session_id, at=at) for stored in page)
+
+
+def _files(paths: list[Path]) -> Iterator[Found]:
+    """Yield the files given, and those in the folders given that are not hidden."""
     for path in paths:
-        if not path.is_dir():
+        if path.is_dir():
+            yield from (Found(inner, asked=False) for inner in _inside(path))
+        else:
             yield Found(path, asked=True)
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                inner = Path(folder, name)
-                if not name.startswith(".") and inner.is_file() and not is_file_of(store, inner):
-                    yield Found(inner, asked=False)
 
 
-def _import_all(store: Store, files: list[Found], **options: Any) -> Iterator[ImportReport | Failure]:
-    """Import files one after the other, with a progress bar on a terminal; a file that fails stops no other."""
+def _inside(path: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = (Path(folder, name) for name in sorted(names) if not name.startswith("."))
+        yield from (each for each in inner if each.is_file())
+
+
+def _nothing_to_import(files: list[Found], kind: str | None) -> list[Result]:
+    """Return why none of the files can be imported, nothing where one can.
+
+    So no store is made for nothing.
+    """
+    failures: list[Result] = []
+    for file in files:
+        result = _tried(file, lambda path: require_message(path, kind))
+        if not isinstance(result, Failure):
+            return []
+        failures.append(result)
+    return failures
+
+
+def _import_all(store: Store, files: list[Found], options: dict[str, Any]) -> Iterator[Result]:
+    """Import files one after the other, with a progress bar on a terminal.
+
+    A file that fails stops no other.
+    """
     sizes = [_size(file.path) for file in files]
-    with _progress() as bar:
+    done = 0
+    with render.progress(DownloadColumn()) as bar:
         task = bar.add_task("", total=sum(sizes))
-        done = 0
         for file, size in zip(files, sizes, strict=True):
-            bar.update(task, description=render.one_line(file.path.name, 40), completed=done)
-            start = done
-            yield _import(store, file, progress=lambda read: bar.update(task, completed=start + read), **options)  # noqa: B023
+            name = render.one_line(file.path.name, 40)
+            bar.update(task, description=name, completed=done)
+            tell = partial(_tell, bar, task, done)
+            yield _tried(file, partial(import_file, store, progress=tell, **options))
             done += size
 
 
-def _import(store: Store, file: Found, **options: Any) -> ImportReport | Failure:
+def _tell(bar: Progress, task: TaskID, start: int, read: int) -> None:
+    bar.update(task, completed=start + read)
+
+
+def _tried(file: Found, work: Callable[[Path], T]) -> T | Failure:
+    """Return what comes of a file, or why nothing does."""
     try:
-        return import_file(store, file.path, **options)
+        return work(file.path)
     except UnknownTranscript as problem:
         return Failure(file.path, str(problem), skipped=not file.asked)
     except (StoreError, OSError) as problem:
@@ -164,39 +251,58 @@ def _size(path: Path) -> int:
         return 0  # the import itself will say what is wrong
 
 
-def _progress() -> Progress:
-    error = render.console(error=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=error, transient=True, disable=not error.is_terminal)
-
-
-def _status(results: list[ImportReport | Failure], *, replace: bool) -> int:
-    """Return 2 where a file failed or nothing was a transcript, 1 where a session was left as it is, else 0."""
-    failures = [each for each in results if isinstance(each, Failure)]
+def _status(results: list[Result], *, replace: bool) -> int:
+    """Return 2 for a failed file or no transcript at all, 1 for a session left as it is, else 0."""
+    failures = _failures(results)
     if len(failures) == len(results) or not all(each.skipped for each in failures):
         return 2
-    sessions = (each for report in results if isinstance(report, ImportReport) for each in report.sessions)
+    sessions = (session for report in _reports(results) for session in report.sessions)
     return int(not replace and any(session.differs_at for session in sessions))
 
 
-def _print_results(results: list[ImportReport | Failure], *, every_note: bool) -> None:
-    reports = [each for each in results if isinstance(each, ImportReport)]
-    failures = [each for each in results if isinstance(each, Failure)]
+def _reports(results: list[Result]) -> list[ImportReport]:
+    return [each for each in results if isinstance(each, ImportReport)]
+
+
+def _failures(results: list[Result]) -> list[Failure]:
+    return [each for each in results if isinstance(each, Failure)]
+
+
+def _print_results(results: list[Result], *, every_note: bool) -> None:
+    reports, failures = _reports(results), _failures(results)
     if reports:
-        rows = [(render.file_name(report.path.name), report.kind, *_counts(report)) for report in reports]
-        total: tuple[Cell, ...] = (f"{len(rows)} files", "", *map(sum, zip(*(row[2:] for row in rows), strict=True)))
-        render.table(COLUMNS, rows if len(rows) == 1 else [*rows, total])
+        render.table(COLUMNS, _rows(reports))
     for report in reports:
         _print_notes(report, every=every_note)
-    skipped = [failure for failure in failures if failure.skipped]
-    if skipped:
-        render.say(f"skipped {render.counted(len(skipped), 'file')} of no known kind, the first {skipped[0].path}")
+    skipped = [each for each in failures if each.skipped]
+    _print_skipped(skipped, every=every_note)
     for failure in failures:
         if not failure.skipped:
             named = str(failure.path) in failure.problem
             render.complain(failure.problem if named else f"{failure.path}: {failure.problem}")
     if len(skipped) == len(results):
         render.complain("nothing was imported; name a file to see what is wrong with it")
+
+
+def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
+    if not skipped:
+        return
+    shown = skipped if every else skipped[:NOTES_SHOWN]
+    names = ", ".join(str(each.path) for each in shown)
+    more = ", …; --notes names all" if len(shown) < len(skipped) else ""
+    count = render.counted(len(skipped), "file")
+    render.say(f"skipped {count} of no known kind: {names}{more}")
+
+
+def _rows(reports: list[ImportReport]) -> list[tuple[Cell, ...]]:
+    """Return a row for each file, and their sums where there are several."""
+    counts = [_counts(report) for report in reports]
+    names = [(render.file_name(report.path.name), report.kind) for report in reports]
+    rows: list[tuple[Cell, ...]] = [(*name, *row) for name, row in zip(names, counts, strict=True)]
+    if len(rows) > 1:
+        sums = map(sum, zip(*counts, strict=True))
+        rows.append((f"{len(rows)} files", "", *sums))
+    return rows
 
 
 def _counts(report: ImportReport) -> tuple[int, int, int, int, int]:
@@ -212,13 +318,16 @@ def _counts(report: ImportReport) -> tuple[int, int, int, int, int]:
 
 def _print_notes(report: ImportReport, *, every: bool) -> None:
     notes = [note for note in report.notes if note.broken or every]
-    for note in notes if every else notes[:NOTES_SHOWN]:
-        render.say(f"{report.path}{f':{note.line}' if note.line else ''}: {note.text}")
-    if not every and len(notes) > NOTES_SHOWN:
-        render.say(f"{report.path}: {len(notes) - NOTES_SHOWN} notes like these; --notes prints all")
+    shown = notes if every else notes[:NOTES_SHOWN]
+    for note in shown:
+        line = f":{note.row}" if note.row else ""
+        render.say(f"{report.path}{line}: {note.text}")
+    if len(shown) < len(notes):
+        more = len(notes) - len(shown)
+        render.say(f"{report.path}: {more} notes like these; --notes prints all")
 
 
-def _fields(result: ImportReport | Failure) -> dict[str, Any]:
+def _fields(result: Result) -> dict[str, Any]:
     if isinstance(result, Failure):
         return {"file": str(result.path), "error": result.problem, "skipped": result.skipped}
     return {
@@ -230,18 +339,28 @@ def _fields(result: ImportReport | Failure) -> dict[str, Any]:
 
 
 def _write_private(path: Path, lines: Iterable[str], *, replace: bool) -> int:
-    """Write lines to a file of mode 0600, whole or not at all; return how many. Raises StoreError where it exists."""
+    """Write lines to a file of mode 0600, whole or not at all; return how many.
+
+    Raises StoreError where it exists, or its folder does not.
+    """
     if path.exists() and not replace:
         raise StoreError(f"{str(path)!r} exists already; --force replaces it")
-    # its mode is 0600; a file beside the other can take its place in one step
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    with _beside(path) as file:
+        return sum(1 for line in lines if file.write(line))
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[IO[str]]:
+    """Give a private file beside another, whose place it takes in one step when all went well."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:
         try:
-            count = sum(1 for line in lines if file.write(line))
+            yield file
             file.close()
             Path(file.name).replace(path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
-    return count

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ..messages import Message
-from ..repair import ApiCall, Placed
+from .placed import ApiCall, Placed
 
 PARTS: dict[str, dict[str, type]] = {
     "system": {"text": str},
@@ -16,7 +17,8 @@ PARTS: dict[str, dict[str, type]] = {
     "assistant": {"text": str, "refusal": str},
     "tool": {"text": str},
 }
-"""The roles of the API and the content parts that each may have, with what a part holds under its own name.
+"""The roles of the API, the content parts that each may have, and the type of what a part holds
+under its own name.
 
 Any other role speaks as the user, any other part is sent as its JSON text.
 """
@@ -24,24 +26,35 @@ Any other role speaks as the user, any other part is sent as its JSON text.
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+def write(placed: Sequence[Placed]) -> list[Message]:
+    """Return a request as messages, one for each."""
+    return [clean(each) for each in placed]
+
+
 def clean(placed: Placed) -> Message:
-    """Return a message with nothing in it that the API refuses: no unknown key, no lone surrogate, no odd type."""
-    _, message, _, calls, call_id, _ = placed
-    role = message["role"] if message["role"] in PARTS else "user"
-    content = message.get("content")
+    """Return one message with nothing in it that the API refuses.
+
+    No key it does not know, no lone surrogate, no value of a type it does not take.
+    """
+    message = placed.message
+    role = message["role"]
+    if role not in PARTS:
+        role = "user"
     if role == "tool":
-        return {"role": role, "tool_call_id": scrubbed(call_id or ""), "content": _content(content, role)}
+        return {
+            "role": role,
+            "tool_call_id": sendable(placed.call_id or ""),
+            "content": _content(message.get("content"), role),
+        }
     sent: Message = {"role": role}
     name = message.get("name")
     if isinstance(name, str) and name:
-        sent["name"] = scrubbed(name)
-    sent["content"] = None if calls and content is None else _content(content, role)
-    if calls:
-        sent["tool_calls"] = [_call(call) for call in calls]
+        sent["name"] = sendable(name)
+    sent |= _said(message.get("content"), placed.calls, role)
     return sent
 
 
-def scrubbed(text: str) -> str:
+def sendable(text: str) -> str:
     """Return a text with U+FFFD for lone surrogates: a request that holds one is refused."""
     if text.isascii():
         return text
@@ -52,36 +65,58 @@ def scrubbed(text: str) -> str:
     return text
 
 
+def _said(content: Any, calls: Sequence[ApiCall], role: str) -> Message:
+    """Return the content, and the calls if there are any: beside them null stays null."""
+    if not calls:
+        return {"content": _content(content, role)}
+    return {
+        "content": None if content is None else _content(content, role),
+        "tool_calls": [_call(call) for call in calls],
+    }
+
+
 def _content(content: Any, role: str) -> Any:
-    """Return a content as a text or a list of known parts; whatever is neither is sent as its JSON text."""
+    """Return a content as a text or a list of known parts.
+
+    Whatever is neither is sent as its JSON text.
+    """
     if isinstance(content, str):
-        return scrubbed(content)
+        return sendable(content)
     if content is None:
         return ""
     if not isinstance(content, list):
-        return scrubbed(_json(content))
+        return _json_text(content)
     return [_part(part, PARTS[role]) for part in content] or ""
 
 
 def _part(part: Any, known: dict[str, type]) -> Message:
     if isinstance(part, str):
-        return {"type": "text", "text": scrubbed(part)}
+        return _text_part(sendable(part))
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(kind, str) or kind not in known:
-        return {"type": "text", "text": scrubbed(_json(part))}
+        return _text_part(_json_text(part))
     held = part.get(kind)
     if not isinstance(held, known[kind]) or held == {}:
-        return {"type": "text", "text": scrubbed(_json(part))}
-    return {"type": kind, kind: scrubbed(held) if isinstance(held, str) else json.loads(scrubbed(_json(held)))}
+        return _text_part(_json_text(part))
+    if isinstance(held, str):
+        return {"type": kind, kind: sendable(held)}
+    return {"type": kind, kind: json.loads(_json_text(held))}
+
+
+def _text_part(text: str) -> Message:
+    return {"type": "text", "text": text}
 
 
 def _call(call: ApiCall) -> Message:
-    arguments = (
-        call.arguments if isinstance(call.arguments, str) else _json({} if call.arguments is None else call.arguments)
-    )
-    function = {"name": scrubbed(call.name), "arguments": scrubbed(arguments)}
-    return {"id": scrubbed(call.id), "type": "function", "function": function}
+    function = {"name": sendable(call.name), "arguments": _arguments(call.arguments)}
+    return {"id": sendable(call.id), "type": "function", "function": function}
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _arguments(given: Any) -> str:
+    if isinstance(given, str):
+        return sendable(given)
+    return "{}" if given is None else _json_text(given)
+
+
+def _json_text(value: Any) -> str:
+    return sendable(json.dumps(value, ensure_ascii=False))

@@ -1,6 +1,7 @@
-"""ReAct text: a request as one labelled string, for models that are asked for Thought and Action (S4.58-S4.60).
+"""ReAct text: a whole request as one text, for models that are asked for Thought and Action.
 
-What was said as Thought and Action stays verbatim; native calls are written the same way. No call ids.
+Each message is labelled with its role. What was said as Thought and Action stays as it is; native
+calls are written the same way, without their ids.
 """
 
 from __future__ import annotations
@@ -11,17 +12,28 @@ from itertools import zip_longest
 from typing import Any
 
 from ..messages import Message, content_text
+from .openai import clean, sendable
+from .placed import Placed
 
 ACTION = "Action: "
 FINISH = "Finish"
 
 
-def text(messages: Sequence[Message]) -> str:
-    """Return messages of the OpenAI chat format as ReAct text: ``[role] …``, one after another."""
-    return "\n".join(_lines(messages))
+def write(placed: Sequence[Placed]) -> list[Message]:
+    """Return a request as one user message: ``[role] …``, one after another.
+
+    Calls that the store made up are left out: without ids, no result needs one.
+    """
+    said = [clean(each) for each in placed if not each.is_made_up_call]
+    return [{"role": "user", "content": sendable("\n".join(_labelled(said)))}]
 
 
-def _lines(messages: Sequence[Message]) -> Iterator[str]:
+def asks_for_tool(said: str) -> bool:
+    """Tell whether the assistant's text names an action that does not finish its turn."""
+    return ACTION in said and f"{ACTION}{FINISH}[" not in said
+
+
+def _labelled(messages: Sequence[Message]) -> Iterator[str]:
     for message, following in zip_longest(messages, messages[1:]):
         role = message["role"]
         said = _said(message.get("content"))
@@ -35,10 +47,10 @@ def _ends_turn(following: Message | None) -> bool:
 
 
 def _step(said: str, calls: Sequence[Message], ends: bool) -> str:
-    """Return one step of the assistant: its thought and actions, or the answer that finishes its turn (S4.8)."""
+    """Return the thought and actions of one step, or the answer that finishes its turn."""
     if calls:
-        actions = [f"{ACTION}{call['function']['name']}[{call['function']['arguments']}]" for call in calls]
-        return "\n".join([*([_thought(said)] if said else []), *actions])
+        thought = [_thought(said)] if said else []
+        return "\n".join([*thought, *map(_action, calls)])
     if ACTION in said or not ends:
         return said
     return f"{ACTION}{FINISH}[{said}]"
@@ -46,6 +58,11 @@ def _step(said: str, calls: Sequence[Message], ends: bool) -> str:
 
 def _thought(said: str) -> str:
     return said if said.lstrip().startswith("Thought:") else f"Thought: {said}"
+
+
+def _action(call: Message) -> str:
+    function = call["function"]
+    return f"{ACTION}{function['name']}[{function['arguments']}]"
 
 
 def _said(content: Any) -> str:
@@ -56,4 +73,6 @@ def _said(content: Any) -> str:
 
 
 def _kind(part: Any) -> str:
-    return str(part.get("type", "part")) if isinstance(part, dict) else json.dumps(part, ensure_ascii=False)
+    if isinstance(part, dict):
+        return str(part.get("type", "part"))
+    return json.dumps(part, ensure_ascii=False)

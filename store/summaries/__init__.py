@@ -1,15 +1,19 @@
-"""Summaries as values, and the pure functions around them: what a summarizer is shown, what it may give back.
+"""What stands for hidden messages: prompts, transcripts, extracts, facts, and who writes them.
 
-Limits are code points, and a limit includes its own ellipsis (A2.6). Everything here is deterministic; nothing here
-knows databases, clocks, the network or policies.
+Compaction calls this room with messages in hand; nothing here reads a row. All of it is pure, but
+for the summarizer that asks a model over HTTP.
 """
 
 from __future__ import annotations
 
+from .brief import FLOOR, LIMITS, TranscriptLimits, fit, group_ends, transcript
 from .extracts import extractive
 from .facts_ledger import HiddenFact, ledger
+from .fitting import Fitted
+from .labels import labels_in
+from .prompts import Prompt, load
 from .returned import EMPTY, normalised
-from .shown import FLOOR, LIMITS, Fitted, TranscriptLimits, fit, group_ends, transcript
+from .summarizers import NAMED, PATIENCE, Patience, call, chat_model, named
 from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, message_content, scrubbed
 from .values import (
     TIMED_OUT_NOTICE,
@@ -21,32 +25,44 @@ from .values import (
     rendered,
     title,
 )
+from .whole import Dated, told
 
 __all__ = [
     "EMPTY",
     "FLOOR",
     "LIMITS",
+    "NAMED",
+    "PATIENCE",
     "RESULT_ROLES",
     "SYSTEM_ROLES",
     "TIMED_OUT_NOTICE",
+    "Dated",
     "FileChange",
     "Fitted",
     "HiddenFact",
     "KeyAction",
+    "Patience",
+    "Prompt",
     "Summarizer",
     "Summary",
     "SummaryRequest",
     "TranscriptLimits",
+    "call",
+    "chat_model",
     "command_of",
     "cut",
     "extractive",
     "fit",
     "group_ends",
+    "labels_in",
     "ledger",
+    "load",
     "message_content",
+    "named",
     "normalised",
     "rendered",
     "scrubbed",
     "title",
+    "told",
     "transcript",
 ]

@@ -1,4 +1,4 @@
-"""What a summarizer gave back, made fit to be stored: a stranger's text, which may be anything at all."""
+"""What a summarizer gave back, made fit to be stored: it may be anything at all."""
 
 from __future__ import annotations
 
@@ -22,35 +22,52 @@ from .values import (
 )
 
 EMPTY = "LLM 返回空摘要"
-"""What is said of an empty answer (S2.20)."""
+"""What is said of an empty answer."""
 
 _LABEL = re.compile(r"\A\s*对话摘要\s*[:：]")
-_ITEMS_READ = 1000
+_PAIRS_READ = 1000
 _WORD_LIMIT = 500
 
 
 def normalised(result: object, request: SummaryRequest) -> Summary:
-    """Return what a summarizer gave as a clean summary whose text, title aside, keeps the request's limit.
+    """Return what a summarizer gave as a clean summary within the request's limit.
 
-    Too long a text is cut (S2.21); of lists too long the last items stay. Raises ValueError, naming the problem, for
-    anything but text and `Summary`, and for a body with nothing to read in it (S2.20, A2.14).
+    The title does not count. A text that is too long is cut; of lists that are too long the last
+    entries stay. Raises ValueError, naming the problem, for anything but text and `Summary`, and
+    for a body with nothing to read in it.
     """
-    if inspect.iscoroutine(result):
-        result.close()
-    given = Summary(result) if isinstance(result, str) else result
-    if not isinstance(given, Summary):
-        raise ValueError(f"a summarizer returns text or a Summary, this one returned {type(result).__name__}")
-    if not isinstance(given.body, str):
-        raise ValueError(f"the body of a summary is text, this one is {type(given.body).__name__}")
-    body = scrubbed(given.body).strip()
+    summary = _summary(result)
+    body = scrubbed(summary.body).strip()
     if not _says_something(body):
         raise ValueError(EMPTY)
-    return _bounded(_cleaned(given, body), request.max_chars)
+    return _bounded(_cleaned(summary, body), request.max_chars)
+
+
+def _summary(result: object) -> Summary:
+    if inspect.iscoroutine(result):
+        result.close()
+    if isinstance(result, str):
+        return Summary(result)
+    if not isinstance(result, Summary):
+        raise ValueError(
+            f"a summarizer returns text or a Summary, this one returned {_type(result)}"
+        )
+    if not isinstance(result.body, str):
+        raise ValueError(f"the body of a summary is text, this one is {_type(result.body)}")
+    return result
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
 
 
 def _says_something(text: str) -> bool:
-    """Tell whether there is anything to see: white space, invisible characters and the bare label are nothing."""
-    return any(each.isprintable() and not each.isspace() for each in _LABEL.sub("", text))
+    """Tell whether there is anything to see.
+
+    White space, invisible characters and the bare label are nothing.
+    """
+    said = _LABEL.sub("", text)
+    return any(each.isprintable() and not each.isspace() for each in said)
 
 
 def _cleaned(summary: Summary, body: str) -> Summary:
@@ -65,20 +82,23 @@ def _cleaned(summary: Summary, body: str) -> Summary:
 
 
 def _optional(value: object, what: str) -> str | None:
-    return None if value is None else _word(value, what) or None
+    if value is None:
+        return None
+    return _word(value, what) or None
 
 
 def _pairs(given: Iterable[Any], what: str) -> list[tuple[str, str]]:
     try:
-        pairs = [(first, second) for first, second in islice(given, _ITEMS_READ)]
+        pairs = [(first, second) for first, second in islice(given, _PAIRS_READ)]
     except (TypeError, ValueError) as error:
         raise ValueError(f"the {what} of a summary are a list of pairs of texts") from error
-    return [(_word(first, f"the {what}"), _word(second, f"the {what}")) for first, second in pairs]
+    part = f"the {what}"
+    return [(_word(first, part), _word(second, part)) for first, second in pairs]
 
 
 def _word(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{what} of a summary must be text, this is {type(value).__name__}")
+        raise ValueError(f"{what} of a summary must be text, this is {_type(value)}")
     return one_line(scrubbed(value), _WORD_LIMIT)
 
 
@@ -86,8 +106,10 @@ def _bounded(summary: Summary, max_chars: int) -> Summary:
     """Cut the body where it alone is too long, then let the lists have what it leaves."""
     if rendered_size(summary) <= max_chars:
         return summary
-    bare = summary._replace(body=cut(summary.body, max_chars), key_actions=(), file_changes=())
+    body = cut(summary.body, max_chars)
+    bare = summary._replace(body=body, key_actions=(), file_changes=())
     room = max_chars - len(bare.body) - len(BODY_HEADING)
     changes = newest(summary.file_changes, change_line, room)
-    room -= rendered_size(Summary("", file_changes=changes)) if changes else 0
-    return bare._replace(key_actions=newest(summary.key_actions, action_line, room - 2), file_changes=changes)
+    room -= rendered_size(Summary("", file_changes=changes))
+    actions = newest(summary.key_actions, action_line, room - 2)
+    return bare._replace(key_actions=actions, file_changes=changes)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
 from ..messages import Message
+from ..policy import DEFAULT, Policy
+from ..tools import TOOL_KINDS
 
 TIMED_OUT_NOTICE = "Summary generation timed out, keeping recent history only."
-"""What stands in the place of a summary that came too late (S4.34)."""
+"""What stands in place of a summary that came too late."""
 
 
 class KeyAction(NamedTuple):
-    """What a tool was used for and what came of it; ``result`` reads on from the tool's name (S3.13)."""
+    """What a tool was used for and what came of it.
+
+    ``result`` reads on from the tool's name.
+    """
 
     tool: str
     result: str
 
 
 class FileChange(NamedTuple):
-    """A file that was ``created``, ``modified`` or ``deleted`` (S3.13)."""
+    """A file that was ``created``, ``modified`` or ``deleted``."""
 
     path: str
     action: str
 
 
 class Summary(NamedTuple):
-    """Text standing for messages; ``model`` and ``prompt_version`` tell what made it."""
+    """Text standing for messages; ``model`` and ``prompt_version`` tell what made it.
+
+    ``notice`` is the end of the body where that says why there is no summary of the last messages;
+    the next summary does not carry it on. ``shown`` is the text in a view where that is less than
+    all of it: what the store found out itself is kept beside what a summarizer wrote.
+    """
 
     body: str
     title: str | None = None
@@ -36,12 +46,16 @@ class Summary(NamedTuple):
     file_changes: tuple[FileChange, ...] = ()
     model: str | None = None
     prompt_version: str | None = None
+    notice: str | None = None
+    shown: str | None = None
 
 
 class SummaryRequest(NamedTuple):
-    """What a summarizer is given: the raw messages of positions ``first`` to ``last``, and what it may make of them.
+    """What a summarizer is given: the raw messages of positions ``first`` to ``last``.
 
-    ``prompt`` holds the transcript, the previous summary and the limit already; times are ms since the epoch.
+    ``prompt`` holds the transcript, the previous summary and the limit already; times are ms since
+    the epoch; ``policy`` says of what kind a tool is, before the store's ``tool_kinds``, and which
+    results failed.
     """
 
     messages: Sequence[Message]
@@ -54,30 +68,34 @@ class SummaryRequest(NamedTuple):
     parts_to_keep: tuple[str, ...] = ("text",)
     started_at: int | None = None
     ended_at: int | None = None
+    policy: Policy = DEFAULT
+    tool_kinds: Mapping[str, str] = TOOL_KINDS
 
 
 Summarizer = Callable[[SummaryRequest], str | Summary]
 
 
 def title(started_at: int | None, ended_at: int | None) -> str:
-    """Return the title of a summary from two moments in ms, in UTC (S3.34).
+    """Return the title of a summary from two moments in ms, in UTC.
 
-    Within a day the hours are enough, else the days are said too (A3.18); where a moment is unknown the other serves.
+    Within a day the hours are enough, else the days are said too. Where a moment is unknown, the
+    other stands for both.
     """
-    start, end = _moment(started_at), _moment(ended_at)
-    start, end = start or end, end or start
+    start = moment(started_at) or moment(ended_at)
+    end = moment(ended_at) or start
     if start is None or end is None:
         return "Summary of conversation"
     form = "%H:%M" if start.date() == end.date() else "%Y-%m-%d %H:%M"
     return f"Summary of conversation from {start:{form}} to {end:{form}}"
 
 
-def _moment(milliseconds: int | None) -> datetime | None:
+def moment(milliseconds: int | None) -> datetime | None:
+    """Return a moment in UTC; None for none, and for a time that no calendar has."""
     if milliseconds is None:
         return None
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    except OverflowError:  # a time that no calendar has is as good as none
+    except OverflowError:
         return None
 
 
@@ -87,41 +105,54 @@ CHANGES_HEADING = "**Files Changed:**"
 
 
 def rendered(summary: Summary) -> str:
-    """Return the text that is placed into a view: the layout of S3.49 where there is more than a body."""
-    sections = [f"# {summary.title}"] if summary.title else []
-    if summary.key_actions:
-        sections.append("\n".join([ACTIONS_HEADING, *map(action_line, summary.key_actions)]))
-    if summary.file_changes:
-        sections.append("\n".join([CHANGES_HEADING, *map(change_line, summary.file_changes)]))
-    if summary.body:
-        listed = summary.key_actions or summary.file_changes
-        sections.append(f"{BODY_HEADING}{summary.body}" if listed else summary.body)
-    return "\n\n".join(sections)
+    """Return the text that is placed into a view.
+
+    The body has a heading only where lists stand above it.
+    """
+    if summary.shown is not None:
+        return summary.shown
+    heading = f"# {summary.title}" if summary.title else ""
+    actions = _listed(ACTIONS_HEADING, map(action_line, summary.key_actions))
+    changes = _listed(CHANGES_HEADING, map(change_line, summary.file_changes))
+    body = summary.body
+    if body and (actions or changes):
+        body = BODY_HEADING + body
+    return "\n\n".join(filter(None, (heading, actions, changes, body)))
+
+
+def _listed(heading: str, lines: Iterable[str]) -> str:
+    text = "\n".join([heading, *lines])
+    return "" if text == heading else text
 
 
 def rendered_size(summary: Summary) -> int:
-    """Return the code points of a summary in a view, title aside: what its limit is about (A3.6)."""
+    """Return the code points of a summary in a view without its title: what its limit counts."""
     return len(rendered(summary._replace(title=None)))
 
 
 def action_line(action: KeyAction) -> str:
-    """Return the line of a key action (S3.49)."""
+    """Return the line of a key action."""
+    used = f"- Used `{action.tool}`"
     if not action.result:
-        return f"- Used `{action.tool}`"
-    return f"- Used `{action.tool}`{' ' if action.result.startswith('to ') else ': '}{action.result}"
+        return used
+    if action.result.startswith("to "):
+        return f"{used} {action.result}"
+    return f"{used}: {action.result}"
 
 
 def change_line(change: FileChange) -> str:
-    """Return the line of a file change (S3.49)."""
+    """Return the line of a file change."""
     return f"- {change.path} ({change.action})"
 
 
-Item = TypeVar("Item")
+Entry = TypeVar("Entry", KeyAction, FileChange)
 
 
-def newest(items: Sequence[Item], line: Callable[[Item], str], room: int) -> tuple[Item, ...]:
-    """Return as many of the last items as have room for their lines, a heading and the space around it."""
+def newest(
+    entries: Sequence[Entry], line_of: Callable[[Entry], str], room: int
+) -> tuple[Entry, ...]:
+    """Return as many of the last entries as have room for their lines and a heading."""
     room -= len(f"{CHANGES_HEADING}\n\n")
-    sizes = accumulate(len(line(item)) + 1 for item in reversed(items))
-    count = next((index for index, size in enumerate(sizes) if size > room), len(items))
-    return tuple(items[len(items) - count :])
+    sizes = accumulate(len(line_of(entry)) + 1 for entry in reversed(entries))
+    count = sum(1 for _ in takewhile(lambda size: size <= room, sizes))
+    return tuple(entries[len(entries) - count :])

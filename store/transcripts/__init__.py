@@ -1,7 +1,8 @@
-"""Transcripts of other programs as sessions and messages: pure parsers, told apart by content, never by suffix.
+"""Transcripts of other programs, read as sessions and messages by pure parsers.
 
-Each kind is a row of `KINDS`: what to call it, what it looks like, how it is read. Nothing here knows a store; what a
-parser yields can be appended as it is.
+Each kind of transcript is a row of `KINDS`: its name, what it looks like, how it is read. Kinds are
+told apart by content, never by suffix. `importing` and commands call `sniff` and `read`. Nothing
+here knows a store; what a parser yields can be appended as it is.
 """
 
 from __future__ import annotations
@@ -12,17 +13,31 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store.errors import StoreError, UnknownTranscript
-
+from ..errors import StoreError, UnknownTranscript
 from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
-from .events import Event, Noted, Opened, Said, sketch
-from .source import Progress, Source, Value
+from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
+from .source import FilePath, Progress, Source, Value
 
-__all__ = ["KINDS", "Event", "Noted", "Opened", "Said", "read", "size", "sniff"]
+__all__ = [
+    "EXTRA_KEYS",
+    "KINDS",
+    "Event",
+    "FilePath",
+    "Noted",
+    "Opened",
+    "Progress",
+    "Said",
+    "read",
+    "size",
+    "sniff",
+]
 
 
-class Kind(NamedTuple):
-    """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file."""
+class TranscriptKind(NamedTuple):
+    """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file.
+
+    ``expected`` says in words what it looks like.
+    """
 
     expected: str
     looks: Callable[[Any], bool]
@@ -30,36 +45,60 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "openai": Kind("messages with a role, in a list, under 'messages' or one a line", openai.looks, openai.parse),
-    "tau_bench": Kind("records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse),
-    "swe_agent": Kind("an object with a 'history' of messages", swe_agent.looks, swe_agent.parse),
-    "claude_code": Kind("lines with a 'type' and a 'sessionId'", claude_code.looks, claude_code.parse),
-    "codex": Kind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
-    "openhands": Kind("events with a 'source', in a list or one a line", openhands.looks, openhands.parse),
+    "openai": TranscriptKind(
+        "messages with a role, in a list, under 'messages' or one a line",
+        openai.looks,
+        openai.parse,
+    ),
+    "tau_bench": TranscriptKind(
+        "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
+    ),
+    "swe_agent": TranscriptKind(
+        "an object with a 'history' of messages", swe_agent.looks, swe_agent.parse
+    ),
+    "claude_code": TranscriptKind(
+        "lines with a 'type' and a 'sessionId'", claude_code.looks, claude_code.parse
+    ),
+    "codex": TranscriptKind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
+    "openhands": TranscriptKind(
+        "events with a 'source', in a list or one a line", openhands.looks, openhands.parse
+    ),
 }
 
 SNIFFED_VALUES = 200
-"""Values, at most, a file may hold before the first that tells its kind."""
+"""Values that a file may hold, at most, before the first one that tells its kind."""
 
 
 def sniff(path: str | PathLike[str]) -> str:
     """Return the kind of transcript a file holds, judged by its content.
 
-    Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file cannot be read.
+    Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
+    cannot be read.
     """
     return _sniff(_open(path, None))
 
 
-def read(path: str | PathLike[str], *, kind: str | None = None, progress: Progress | None = None) -> Iterator[Event]:
+def read(
+    path: str | PathLike[str],
+    *,
+    kind: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Event]:
     """Read a transcript: each session, then its messages, and notes on what was broken or left out.
 
-    ``kind`` None means by content. ``progress`` gets the bytes consumed so far. The same file gives the same events
-    each time. Raises StoreError where the file cannot be read, UnknownTranscript where it is none.
+    ``kind`` None means by content. ``progress`` gets the bytes consumed so far. The same file gives
+    the same events each time. Raises StoreError where the file cannot be read, UnknownTranscript
+    where it is none.
     """
-    if kind is not None and kind not in KINDS:
-        raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {', '.join(KINDS)}")
+    _refuse_unknown(kind)
     source = _open(path, progress)
     return _events(source, KINDS[kind or _sniff(source)])
+
+
+def _refuse_unknown(kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        kinds = ", ".join(KINDS)
+        raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {kinds}")
 
 
 def size(path: str | PathLike[str]) -> int:
@@ -70,14 +109,14 @@ def size(path: str | PathLike[str]) -> int:
         raise _unreadable(path, problem) from problem
 
 
-def _open(path: str | PathLike[str], progress: Progress | None) -> Source:
+def _open(path: FilePath, progress: Progress | None) -> Source:
     try:
         return Source(path, progress)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
 
 
-def _events(source: Source, kind: Kind) -> Iterator[Event]:
+def _events(source: Source, kind: TranscriptKind) -> Iterator[Event]:
     try:
         yield from kind.parse(source)
     except OSError as problem:
@@ -90,11 +129,19 @@ def _sniff(source: Source) -> str:
     first: Value | Noted | None = None
     for item in islice(source.values(), SNIFFED_VALUES):
         first = first or item
-        found = next((name for name in KINDS if isinstance(item, Value) and KINDS[name].looks(item.value)), None)
-        if found:
-            return found
+        kind = _kind_of(item.value) if isinstance(item, Value) else None
+        if kind:
+            return kind
     expected = "; ".join(f"{name} ({kind.expected})" for name, kind in KINDS.items())
-    raise UnknownTranscript(f"{source.path} {_describe(source, first)}; expected one of: {expected}")
+    found = _describe(source, first)
+    raise UnknownTranscript(f"{source.path} {found}; expected one of: {expected}")
+
+
+def _kind_of(value: Any) -> str | None:
+    for name, kind in KINDS.items():
+        if kind.looks(value):
+            return name
+    return None
 
 
 def _describe(source: Source, first: Value | Noted | None) -> str:
@@ -102,8 +149,10 @@ def _describe(source: Source, first: Value | Noted | None) -> str:
         return f"is {source.problem}"
     if first is None:
         return "is empty"
-    return f"begins with {sketch(first.value)}" if isinstance(first, Value) else f"cannot be read: {first.text}"
+    if isinstance(first, Noted):
+        return f"cannot be read: {first.text}"
+    return f"begins with {sketch(first.value)}"
 
 
-def _unreadable(path: str | PathLike[str], problem: OSError) -> StoreError:
+def _unreadable(path: FilePath, problem: OSError) -> StoreError:
     return StoreError(f"cannot read {str(path)!r}: {problem.strerror or problem}")

@@ -1,36 +1,35 @@
-"""Sessions of Claude Code (1.0 to 2.1): one JSON object a line, several lines a message, several runs a file.
+"""Sessions of Claude Code (1.0 to 2.1): several rows of JSON a message, several runs a file.
 
-Reading (`claude_lines`) and sorting (`claude_tree`) come first; here the lines of each run become messages of the
-OpenAI chat shape. What the envelope says beyond the API's message is kept under one extra key, ``claude_code``.
+Reading (`claude_rows`) and sorting (`claude_tree`) come first; here the rows of each run become
+messages of the OpenAI chat shape. What a row says beyond its message is kept under one extra key,
+``claude_code``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
-from .claude_blocks import Message, assistant_message, blocks_of, user_messages
-from .claude_lines import Line, Reading
-from .claude_tree import MAIN, Run, in_order, is_prompt, parents_of, runs_of
-from .events import Event, Noted, Opened, Said, cut, milliseconds
+from ..messages import Message
+from ..text import Fields
+from .claude_blocks import assistant_message, blocks_of, user_messages
+from .claude_rows import Reading, Row, constant_of, differences
+from .claude_tree import MAIN, Indices, Run, in_order, is_prompt, parents_of, runs_of
+from .events import (
+    Event,
+    Noted,
+    Opened,
+    Said,
+    fields_of,
+    first_text,
+    iso_milliseconds,
+    text_of,
+    title_line,
+    without,
+)
 from .source import Source
-
-OF_ONE_MESSAGE = {
-    "parentUuid",
-    "logicalParentUuid",
-    "timestamp",
-    "requestId",
-    "promptId",
-    "isMeta",
-    "isCompactSummary",
-    "isVisibleInTranscriptOnly",
-    "compactMetadata",
-    "permissionMode",
-    "sourceToolAssistantUUID",
-    "sourceToolUseID",
-}
-"""Envelope keys that stay with their message even where a whole session has the same value."""
 
 SYNTHETIC = "<synthetic>"
 """The model of answers that no model gave: Claude Code's own notices."""
@@ -38,247 +37,349 @@ SYNTHETIC = "<synthetic>"
 INJECTED = ("<", "Caveat:", "[Request interrupted")
 """How user texts begin that no user typed."""
 
+Members = dict[Run, list[int]]
+"""The rows of each run, by index, in the order of the file."""
+Uses = dict[str, int]
+"""How often each id was used, as it is or with a number."""
+
 _TAG = re.compile(r"<[^<>]*>")
 
 
 class Draft(NamedTuple):
-    """Lines that make one message of the API, by index; of a user's line, one or more messages of ours."""
+    """Rows, by index, of one message of the API; a user's content may make several of ours."""
 
     indices: list[int]
     messages: list[Message]
 
 
 def looks(value: Any) -> bool:
-    """Tell whether a JSON value is a line of such a session."""
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "role" in value:
+    """Tell whether a JSON value is a row of such a session."""
+    if not isinstance(value, dict) or "role" in value:
         return False
-    if value["type"] == "summary":
+    kind = value.get("type")
+    if kind == "summary":
         return isinstance(value.get("leafUuid"), str)
-    return isinstance(value.get("sessionId"), str) or (
-        value["type"] == "file-history-snapshot" and "messageId" in value
-    )
+    if kind == "file-history-snapshot" and "messageId" in value:
+        return True
+    return isinstance(kind, str) and isinstance(value.get("sessionId"), str)
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return the sessions of a file: the main line first, then abandoned branches and subagents; then the notes."""
+    """Return the sessions of a file: the main line, then abandoned branches and subagents.
+
+    Notes on what was left out come last.
+    """
     reading = Reading()
     yield from reading.read(source)
-    parents = parents_of(reading.lines, reading.anchors)
-    members: dict[Run, list[int]] = {}
-    for index, run in enumerate(runs_of(reading.lines, parents)):
-        members.setdefault(run, []).append(index)
+    parents = parents_of(reading.rows, reading.anchors)
+    members = _members(runs_of(reading.rows, parents))
     session = _Session(source.stem, reading, parents, members)
     for run in sorted(members, key=lambda run: run != MAIN):
         yield from session.events(run)
     if not members:
-        yield Noted(None, "no message in this file", False)
+        yield Noted(None, "no message in this file")
     yield from reading.notes()
+
+
+def _members(runs: list[Run]) -> Members:
+    members: Members = {}
+    for index, run in enumerate(runs):
+        members.setdefault(run, []).append(index)
+    return members
 
 
 class _Session:
     """Make the events of each run of a file."""
 
-    def __init__(self, stem: str, reading: Reading, parents: list[int | None], members: dict[Run, list[int]]) -> None:
-        self._reading, self._lines, self._parents, self._members = reading, reading.lines, parents, members
-        own = members.get(MAIN) or list(range(len(self._lines)))
-        ids = (self._lines[index].envelope.get("sessionId") for index in reversed(own))
-        self._id = next((each for each in ids if isinstance(each, str) and each), stem)
+    def __init__(self, stem: str, reading: Reading, parents: Indices, members: Members) -> None:
+        self._reading = reading
+        self._rows = reading.rows
+        self._parents = parents
+        self._members = members
+        own = members.get(MAIN) or range(len(self._rows))
+        self._id = self._first_said("sessionId", reversed(own)) or stem
         self._ids: dict[int, str] = {}
-        self._calls = dict(_prompts_of(self._lines))
+        self._calls = dict(_prompts_of(self._rows))
 
     def events(self, run: Run) -> Iterator[Event]:
         """Return a run's session and messages."""
         indices = self._members[run]
-        constant = _constant([self._lines[index].envelope for index in indices])
-        drafts = _drafts(self._lines, indices)
-        ordered = [drafts[place] for place in in_order(len(drafts), _needs(drafts, self._parents))]
-        messages = [message for draft in _finished(ordered, self._lines, constant) for message in draft]
-        self._ids.update({index: draft.messages[0].get("id", "") for draft in drafts for index in draft.indices})
-        title = (self._reading.title() if run == MAIN else None) or _prompt_title(messages)
         name = self._name(run)
-        yield Opened(name, title, _project_root(self._lines, indices), self._metadata(run, constant))
+        constant = constant_of([self._rows[index].envelope for index in indices])
+        messages = self._messages(indices, constant)
+        root = self._first_said("cwd", indices)
+        title = self._title(run, messages)
+        yield Opened(name, title, root, self._metadata(run, constant))
         yield from map(Said, messages)
         if run.kind == "branch":
-            text = f"a prompt that was taken back, with {len(messages) - 1} messages after it, is session {name!r}"
-            yield Noted(None, text, False)
+            followed = f"with {len(messages) - 1} messages after it"
+            yield Noted(None, f"a prompt that was taken back, {followed}, is session {name!r}")
+
+    def _first_said(self, key: str, indices: Iterable[int]) -> str | None:
+        """Return the first text that rows say under a key of their envelopes."""
+        return first_text(self._rows[index].envelope.get(key) for index in indices)
+
+    def _messages(self, indices: Sequence[int], constant: Fields) -> list[Message]:
+        """Return the messages that rows make, and remember the id of each row's first message."""
+        drafts = _drafts(self._rows, indices)
+        order = in_order(len(drafts), _Precedence(drafts, self._parents).needs)
+        finished = _finished([drafts[place] for place in order], self._rows, constant)
+        messages = list(chain.from_iterable(finished))
+        for draft in drafts:
+            message_id: str = draft.messages[0].get("id", "")
+            self._ids |= dict.fromkeys(draft.indices, message_id)
+        return messages
 
     def _name(self, run: Run) -> str:
         if run == MAIN:
             return self._id
-        name = run.name if run.kind == "agent" else self._lines[int(run.name)].uuid or run.name
+        name = run.name
+        if run.kind != "agent":
+            name = self._rows[int(run.name)].uuid or run.name
         return f"{self._id}/{run.kind}-{name}"
 
-    def _metadata(self, run: Run, constant: dict[str, Any]) -> dict[str, Any]:
-        """Return what is known of the session as a whole: where it hangs, and what is the same on every line."""
-        if run == MAIN:
-            links: dict[str, Any] = {"agents": self._reading.agents} if self._reading.agents else {}
-        else:
+    def _title(self, run: Run, messages: Sequence[Message]) -> str | None:
+        given = self._reading.title() if run == MAIN else None
+        return given or _prompt_title(messages)
+
+    def _metadata(self, run: Run, constant: Fields) -> Fields:
+        """Return where a session hangs, and what all its rows say the same."""
+        links: Fields = {}
+        if run != MAIN:
             links = {"parent_session": self._id, **self._links(run)}
+        elif self._reading.agents:
+            links = {"agents": self._reading.agents}
         return {**links, "claude_code": constant}
 
-    def _links(self, run: Run) -> dict[str, Any]:
-        """Return where a run hangs on its parent: the message a branch follows, the call that began a subagent."""
-        first = self._members[run][0] if run.kind == "agent" else int(run.name)
+    def _links(self, run: Run) -> Fields:
+        """Return where a run hangs: the message before a branch, or the call of a subagent."""
         if run.kind == "branch":
-            parent = self._parents[first]
-            return {"forked_after": self._ids.get(parent) if parent is not None else None}
-        call = self._reading.agents.get(run.name) or self._call_of(self._lines[first])
+            return {"forked_after": self._id_above(int(run.name))}
         links = {"agent_id": run.name} if run.kind == "agent" else {}
-        return {**links, "parent_call": call} if call else links
+        call = self._reading.agents.get(run.name) or self._call_of(self._first_row(run))
+        if call:
+            links["parent_call"] = call
+        return links
 
-    def _call_of(self, root: Line) -> str | None:
-        """Return the call whose prompt is a subagent's first text: in 1.0 the only link there is."""
+    def _id_above(self, index: int) -> str | None:
+        parent = self._parents[index]
+        return None if parent is None else self._ids.get(parent)
+
+    def _first_row(self, run: Run) -> Row:
+        return self._rows[self._members[run][0] if run.kind == "agent" else int(run.name)]
+
+    def _call_of(self, root: Row) -> str | None:
+        """Return the call whose prompt is a subagent's first text; 1.0 has no other link."""
         prompt = root.blocks[0].get("text") if root.blocks else None
         return self._calls.get(prompt) if isinstance(prompt, str) else None
 
 
-def _prompts_of(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """Yield the prompts that the main line gives to subagents, with the call that does; the first call comes last."""
-    for line in reversed(lines):
-        for block in reversed(line.blocks if not line.sidechain else ()):
-            given = block.get("input") if block.get("type") == "tool_use" else None
-            prompt = given.get("prompt") if isinstance(given, dict) else None
-            if isinstance(prompt, str) and prompt and isinstance(block.get("id"), str) and block["id"]:
-                yield prompt, block["id"]
+def _prompts_of(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the prompts that calls on the main line give to subagents, and the calls' ids.
+
+    The first call comes last.
+    """
+    for row in reversed(rows):
+        if row.sidechain:
+            continue
+        for block in reversed(row.blocks):
+            if block.get("type") == "tool_use":
+                yield from _prompt_of(block)
 
 
-def _drafts(lines: Sequence[Line], indices: Sequence[int]) -> list[Draft]:
-    """Return a run's messages in the order of their first lines: one API message may be several lines."""
+def _prompt_of(call: Fields) -> Iterator[tuple[str, str]]:
+    prompt = text_of(fields_of(call.get("input")).get("prompt"))
+    call_id = text_of(call.get("id"))
+    if prompt and call_id:
+        yield prompt, call_id
+
+
+def _drafts(rows: Sequence[Row], indices: Sequence[int]) -> list[Draft]:
+    """Return a run's messages in the order of their first rows.
+
+    One API message may be several rows. A message id without a request's beside it comes from
+    elsewhere, and may be the same for every answer: there it counts within its turn.
+    """
     merged: dict[object, list[int]] = {}
     turn = 0
     for index in indices:
-        line = lines[index]
-        turn += is_prompt(line) and line.envelope.get("isMeta") is not True
-        # a message id without a request's beside it comes from elsewhere, and may be the same for every answer
-        key = (line.message_id, line.request_id or turn) if line.role == "assistant" and line.message_id else index
-        merged.setdefault(key, []).append(index)
-    return [Draft(group, _messages([lines[index] for index in group])) for group in merged.values()]
+        row = rows[index]
+        turn += _begins_turn(row)
+        merged.setdefault(_message_key(index, row, turn), []).append(index)
+    return [_draft(rows, group) for group in merged.values()]
 
 
-def _messages(lines: Sequence[Line]) -> list[Message]:
-    first = lines[0]
+def _begins_turn(row: Row) -> bool:
+    return is_prompt(row) and row.envelope.get("isMeta") is not True
+
+
+def _message_key(index: int, row: Row, turn: int) -> object:
+    """Return what is equal for all rows of one API message."""
+    if row.role == "assistant" and row.message_id:
+        return row.message_id, row.request_id or turn
+    return index
+
+
+def _draft(rows: Sequence[Row], group: list[int]) -> Draft:
+    first = rows[group[0]]
     if first.role == "user":
-        return user_messages(first.content, first.blocks)
-    message, order = assistant_message([block for line in lines for block in line.blocks])
-    return [{**message, "claude_code": {"block_order": order}} if order else message]
+        return Draft(group, user_messages(first.content, first.blocks))
+    blocks = [block for index in group for block in rows[index].blocks]
+    return Draft(group, [_answer(blocks)])
 
 
-def _needs(drafts: Sequence[Draft], parents: Sequence[int | None]) -> Callable[[int], list[int]]:
-    """Return the function that tells what a message must come after: its parent, and the call that it answers."""
-    place_of = {index: place for place, draft in enumerate(drafts) for index in draft.indices}
-    callers: dict[object, int] = {}
-    for place, draft in enumerate(drafts):
-        for call in draft.messages[0].get("tool_calls", ()):
-            if isinstance(call.get("id"), str):
-                callers.setdefault(call["id"], place)
-
-    def answered(place: int | None) -> list[int | None]:
-        messages = drafts[place].messages if place is not None else ()
-        return [callers.get(message.get("tool_call_id")) for message in messages]
-
-    def needs(place: int) -> list[int]:
-        parent_lines = (parents[index] for index in drafts[place].indices)
-        above = (place_of.get(line) if line is not None else None for line in parent_lines)
-        # where lines are out of order, the first may follow its own message, or the result of another of its calls
-        outside = next((each for each in above if each != place and place not in answered(each)), None)
-        return [each for each in (outside, *answered(place)) if each is not None]
-
-    return needs
+def _answer(blocks: list[Fields]) -> Message:
+    message, order = assistant_message(blocks)
+    if order:
+        message["claude_code"] = {"block_order": order}
+    return message
 
 
-def _finished(drafts: Sequence[Draft], lines: Sequence[Line], constant: dict[str, Any]) -> Iterator[list[Message]]:
-    """Give each message its id, its time and its facts."""
-    taken: dict[str, int] = {}
+class _Precedence:
+    """What must stand before each message: its parent, and the calls that it answers."""
+
+    def __init__(self, drafts: Sequence[Draft], parents: Indices) -> None:
+        self._drafts = drafts
+        self._parents = parents
+        self._places: dict[int, int] = {}
+        self._callers: dict[object, int] = {}
+        for place, draft in enumerate(drafts):
+            self._places |= dict.fromkeys(draft.indices, place)
+            for call in draft.messages[0].get("tool_calls", ()):
+                if isinstance(call.get("id"), str):
+                    self._callers.setdefault(call["id"], place)
+
+    def needs(self, place: int) -> list[int]:
+        """Return the places of the messages that the message at a place must come after.
+
+        Where rows are out of order, the first row may follow its own message, or the result of
+        another of its calls: that is no parent.
+        """
+        found: list[int | None] = list(self._answered(place))
+        for above in self._above(place):
+            if above != place and place not in self._answered(above):
+                found.insert(0, above)
+                break
+        return [each for each in found if each is not None]
+
+    def _above(self, place: int) -> Iterator[int | None]:
+        for index in self._drafts[place].indices:
+            parent = self._parents[index]
+            yield None if parent is None else self._places.get(parent)
+
+    def _answered(self, place: int | None) -> list[int | None]:
+        """Return the places of the calls that the message at a place answers."""
+        if place is None:
+            return []
+        messages = self._drafts[place].messages
+        return [self._callers.get(message.get("tool_call_id")) for message in messages]
+
+
+def _finished(
+    drafts: Sequence[Draft], rows: Sequence[Row], constant: Fields
+) -> Iterator[list[Message]]:
+    """Give each message its id, its time, and what its rows say beyond it.
+
+    Where rows make several messages, the first has what they say, the others only their uuids.
+    """
+    taken: Uses = {}
     for draft in drafts:
-        own = [lines[index] for index in draft.indices]
-        facts, at = _facts(own, constant), milliseconds(own[0].envelope.get("timestamp"))
-        wanted = _wanted_id(own[0])
+        own = [rows[index] for index in draft.indices]
+        extra = _extra(own, constant)
         for message in draft.messages:
-            message_id = _free(wanted, own[0].uuid, taken)
-            message.update({"id": message_id} if message_id else {})
-            message.update({"timestamp": at} if at is not None else {})
-            message["claude_code"] = facts | message.get("claude_code", {})
-            if own[0].message_id and message_id != own[0].message_id:
-                message["claude_code"]["message_id"] = own[0].message_id
-            facts = {"uuids": facts["uuids"]}
+            _identify(message, own[0], taken)
+            message["claude_code"] = extra | message.get("claude_code", {})
+            message_id = own[0].message_id
+            if message_id and message.get("id") != message_id:
+                message["claude_code"]["message_id"] = message_id
+            extra = {"uuids": extra["uuids"]}
         yield draft.messages
 
 
-def _wanted_id(line: Line) -> str | None:
-    synthetic = line.role != "assistant" or line.api.get("model") == SYNTHETIC
-    return line.uuid if synthetic else line.message_id or line.uuid
+def _identify(message: Message, row: Row, taken: Uses) -> None:
+    """Give a message its id and its time."""
+    message_id = _free(_wanted_id(row), row.uuid, taken)
+    if message_id:
+        message["id"] = message_id
+    at = iso_milliseconds(row.envelope.get("timestamp"))
+    if at is not None:
+        message["timestamp"] = at
 
 
-def _free(wanted: str | None, uuid: str | None, taken: dict[str, int]) -> str | None:
-    """Return an id no message of the session has: the wanted one, else the line's, else that with a number.
+def _wanted_id(row: Row) -> str | None:
+    if row.role != "assistant" or row.api.get("model") == SYNTHETIC:
+        return row.uuid
+    return row.message_id or row.uuid
 
-    ``taken`` counts for each id how often it was used as it is or with a number.
-    """
+
+def _free(wanted: str | None, uuid: str | None, taken: Uses) -> str | None:
+    """Return an id no message of the session has: the wanted one, the row's, that with a number."""
     if wanted is None:
         return None
     if wanted in taken:
-        wanted = base = uuid or wanted
-        while wanted in taken:
-            wanted, taken[base] = f"{base}#{taken[base]}", taken[base] + 1
+        wanted = _numbered(uuid or wanted, taken)
     taken[wanted] = 1
     return wanted
 
 
-def _facts(lines: Sequence[Line], constant: dict[str, Any]) -> dict[str, Any]:
-    """Return what a message's lines say beside the API's message; of numbers that grow from line to line, the last.
+def _numbered(base: str, taken: Uses) -> str:
+    name = base
+    while name in taken:
+        name = f"{base}#{taken[base]}"
+        taken[base] += 1
+    return name
 
-    The keys are the first line's; what a later line says otherwise is under ``later_lines``, line by line.
+
+def _extra(rows: Sequence[Row], constant: Fields) -> Fields:
+    """Return what a message's rows say beyond the API's message.
+
+    The keys are the first row's; what a later row says otherwise is under ``later_lines``, row by
+    row. What belongs to the API's message is the last that was said: its numbers grow.
     """
-    first, *later = lines
-    api: dict[str, Any] = {}
-    for line in lines:
-        api |= {key: value for key, value in line.api.items() if value is not None or key not in api}
-    facts = {"uuids": [line.uuid for line in lines]} | _without(first.envelope, constant)
-    facts |= {f"message_{key}" if key in first.envelope else key: value for key, value in api.items()}
+    first, *later = rows
+    envelope = first.envelope
+    extra: Fields = {"uuids": [row.uuid for row in rows]}
+    extra |= without(envelope, *constant)
+    for key, held in _last_said(rows).items():
+        extra[f"message_{key}" if key in envelope else key] = held
     if later:
-        facts["later_lines"] = [
-            {key: value for key, value in line.envelope.items() if not _same(first.envelope, line.envelope, key)}
-            for line in later
-        ]
-    copies = [uuid for line in lines for uuid in line.copies]
-    return facts | ({"copies": copies} if copies else {})
+        extra["later_lines"] = [differences(envelope, row.envelope) for row in later]
+    copies = [uuid for row in rows for uuid in row.copies]
+    if copies:
+        extra["copies"] = copies
+    return extra
 
 
-def _constant(envelopes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what every envelope of a run says the same, but for what belongs to single messages."""
-    first, *others = envelopes
-    return {
-        key: value
-        for key, value in first.items()
-        if key not in OF_ONE_MESSAGE and all(_same(first, other, key) for other in others)
-    }
-
-
-def _same(one: dict[str, Any], other: dict[str, Any], key: str) -> bool:
-    return key in one and key in other and type(one[key]) is type(other[key]) and one[key] == other[key]
-
-
-def _without(envelope: dict[str, Any], constant: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in envelope.items() if key not in constant}
+def _last_said(rows: Iterable[Row]) -> Fields:
+    """Return what rows say of their API message, of each key the last value."""
+    api: Fields = {}
+    for row in rows:
+        for key, held in row.api.items():
+            if held is not None or key not in api:
+                api[key] = held
+    return api
 
 
 def _prompt_title(messages: Sequence[Message]) -> str | None:
-    """Return the first thing the user really said, cut for a title; the first command where nothing was said."""
-    texts = [text for message in messages if message["role"] == "user" for text in _said_texts(message)]
-    typed = next((text for text in texts if not text.lstrip().startswith(INJECTED)), None)
-    if typed is None and texts:
-        typed = _TAG.sub(" ", texts[0][:1000])
-    return (cut(typed) or None) if typed else None
+    """Return the first text that a user typed, else the first command, cut for a title."""
+    users = (message for message in messages if message["role"] == "user")
+    texts = [text for message in users for text in _said_texts(message)]
+    typed = filter(_is_typed, texts)
+    return title_line(next(typed, _command_in(texts))) or None
+
+
+def _is_typed(text: str) -> bool:
+    return not text.lstrip().startswith(INJECTED)
+
+
+def _command_in(texts: list[str]) -> str:
+    return _TAG.sub(" ", texts[0][:1000]) if texts else ""
 
 
 def _said_texts(message: Message) -> list[str]:
     """Return the texts of a user message; none where Claude Code wrote it."""
-    if message["claude_code"].get("isMeta") or message["claude_code"].get("isCompactSummary"):
+    extra = message["claude_code"]
+    if extra.get("isMeta") or extra.get("isCompactSummary"):
         return []
     texts = (block.get("text") for block in blocks_of(message["content"]) or [])
     return [text for text in texts if isinstance(text, str) and text.strip()]
-
-
-def _project_root(lines: Sequence[Line], indices: Sequence[int]) -> str | None:
-    roots = (lines[index].envelope.get("cwd") for index in indices)
-    return next((root for root in roots if isinstance(root, str) and root), None)

@@ -1,7 +1,7 @@
-"""What a parser reports: a session begins, its next message, something to tell the user.
+"""What a parser reports: a session begins, its next message, a note for the user.
 
-The words every parser shares, and the few rules they have in common (titles, session ids, what goes into a session's
-metadata). Nothing here knows a file format or a store.
+Beside these three words stand the few rules that all parsers share: titles, session ids, and what
+goes into a session's metadata. Nothing here knows a file format or a store.
 """
 
 from __future__ import annotations
@@ -9,18 +9,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from store.messages import content_text
+from ..messages import Message, content_text
+from ..text import Fields, one_line
+
+Counts = Mapping[tuple[str, str], int]
+"""How many things there are of each type and subtype; the subtype may be ""."""
 
 TITLE_LENGTH = 80
 """Code points a title made from a prompt may have."""
 
 METADATA_LIMIT = 100_000
-"""Code points of JSON text one value may take in a session's metadata: metadata is read with every list of sessions."""
+"""Code points of JSON text that one value may have in metadata, which every list reads."""
 
-FACTS = ("claude_code", "codex", "openhands")
-"""Keys under which parsers keep what stands around a message: what it means may change as the file grows."""
+EXTRA_KEYS = ("claude_code", "codex", "openhands")
+"""Keys of a message for what its file says beyond it; a longer file may say other things there."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -31,102 +36,129 @@ class Opened(NamedTuple):
     session_id: str
     title: str | None
     project_root: str | None
-    metadata: dict[str, Any]
+    metadata: Fields
 
 
 class Said(NamedTuple):
     """The next message of the session that was opened last."""
 
-    message: dict[str, Any]
+    message: Message
 
 
 class Noted(NamedTuple):
-    """Something the user should be told; ``broken`` where a part of the file could not be read (the rest is kept)."""
+    """Something the user should be told, with the row of the file that it is about, if one is.
 
-    line: int | None
+    ``broken`` where a part of the file could not be read; the rest is kept.
+    """
+
+    row: int | None
     text: str
-    broken: bool
+    broken: bool = False
 
 
 Event = Opened | Said | Noted
 
 
 class SessionNames:
-    """Give every session of one file an id of its own: the same file gets the same ids each time."""
+    """Give every session of a file an id of its own, the same each time the file is read."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._count = 0
 
     def name(self, wanted: str) -> str:
-        """Return the id that is wanted, with the session's number in the file behind it where it is taken."""
+        """Return the wanted id; where it is taken, with the session's number in the file."""
         self._count += 1
-        name = wanted if wanted not in self._taken else f"{wanted}-{self._count}"
+        name = wanted
+        if wanted in self._taken:
+            name = f"{wanted}-{self._count}"
         while name in self._taken:
             name += "+"
         self._taken.add(name)
         return name
 
 
-def title_of(messages: Iterable[dict[str, Any]]) -> str | None:
-    """Return the first text a user said as one line of at most 80 code points, None where no user said anything."""
+def title_of(messages: Iterable[Message]) -> str | None:
+    """Return the first text of a user as a title, None where no user said anything."""
     for message in messages:
-        text = content_text(message.get("content")) if message.get("role") == "user" else ""
-        if text.strip():
-            return cut(text)
+        if message.get("role") == "user":
+            text = content_text(message.get("content"))
+            if text.strip():
+                return title_line(text)
     return None
 
 
-def cut(text: str) -> str:
-    """Return a text as one line of at most 80 code points, for a title."""
-    line = " ".join(text[: TITLE_LENGTH * 20].split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+def title_line(text: str) -> str:
+    """Return a text as one line of at most 80 code points."""
+    return one_line(text, TITLE_LENGTH)
 
 
-def said(messages: Iterable[object], *, where: str) -> Iterator[Said | Noted]:
-    """Return messages exactly as they are; one that is no object with a role is noted with its place."""
-    for number, message in enumerate(messages, 1):
-        yield said_or_noted(message, line=None, place=f"message {number} of {where}")
+def as_messages(
+    values: Iterable[object], *, session_id: str, row: int | None = None
+) -> Iterator[Said | Noted]:
+    """Return the messages of a list exactly as they are; what is none is noted with its place."""
+    for number, value in enumerate(values, 1):
+        yield as_message(value, row=row, place=f"message {number} of {session_id}")
 
 
-def said_or_noted(message: object, *, line: int | None, place: str) -> Said | Noted:
+def as_message(value: object, *, row: int | None, place: str) -> Said | Noted:
     """Return one message exactly as it is, or a note that it is none."""
-    if isinstance(message, dict) and isinstance(message.get("role"), str) and message["role"]:
-        return Said(message)
-    return Noted(line, f"{place} is not a message: an object with a role was expected, this is {sketch(message)}", True)
+    if isinstance(value, dict) and text_of(value.get("role")):
+        return Said(value)
+    expected = "an object with a role was expected"
+    return Noted(row, f"{place} is not a message: {expected}, this is {sketch(value)}", broken=True)
 
 
-def split_metadata(record: dict[str, Any], *, without: Iterable[str]) -> tuple[dict[str, Any], list[Noted]]:
-    """Return a record's other keys for the session's metadata, and a note for each that is too big for it."""
-    rest = {key: value for key, value in record.items() if key not in set(without)}
-    sizes = {key: len(json.dumps(value, ensure_ascii=False)) for key, value in rest.items()}
-    kept = {key: value for key, value in rest.items() if sizes[key] <= METADATA_LIMIT}
-    notes = [
-        Noted(None, f"left out {key!r}: {sizes[key]:,} characters are too many for a session's metadata", False)
-        for key in rest
-        if key not in kept
-    ]
+def split_metadata(fields: Fields) -> tuple[Fields, list[Noted]]:
+    """Return the fields that become a session's metadata, and a note for each that is too big."""
+    kept: Fields = {}
+    notes: list[Noted] = []
+    for key, held in fields.items():
+        size = len(json.dumps(held, ensure_ascii=False))
+        if size <= METADATA_LIMIT:
+            kept[key] = held
+        else:
+            notes.append(_too_big(key, size))
     return kept, notes
+
+
+def _too_big(key: str, size: int) -> Noted:
+    reason = f"{size:,} characters are too many for a session's metadata"
+    return Noted(None, f"left out {key!r}: {reason}")
 
 
 def sketch(value: object) -> str:
     """Return what a JSON value looks like from outside, for an error text."""
     if isinstance(value, dict):
-        keys = ", ".join(map(repr, list(value)[:6]))
-        return f"an object with {keys}" if keys else "an empty object"
+        return _sketch_of_object(value)
     if isinstance(value, list):
-        first = f", the first {sketch(value[0])}" if value and not isinstance(value[0], list) else ""
-        return f"a list of {len(value)}{first}"
+        return _sketch_of_list(value)
     return f"{value!r:.60}"
 
 
-def left_out(counts: Mapping[tuple[str, str], int], thing: str) -> Iterator[Noted]:
-    """Return a note for each kind of thing that was left out; counts go by kind and what tells its things apart."""
-    for kind in sorted({kind for kind, _ in counts}):
-        subtypes = {subtype: count for (name, subtype), count in sorted(counts.items()) if name == kind}
-        detail = ", ".join(f"{count} {subtype}" for subtype, count in subtypes.items() if subtype)
-        text = f"left out {plural(sum(subtypes.values()), f'{kind} {thing}')}"
-        yield Noted(None, f"{text} ({detail})" if detail else text, False)
+def _sketch_of_object(fields: Fields) -> str:
+    keys = ", ".join(map(repr, list(fields)[:6]))
+    return f"an object with {keys}" if keys else "an empty object"
+
+
+def _sketch_of_list(items: list[Any]) -> str:
+    if not items or isinstance(items[0], list):
+        return f"a list of {len(items)}"
+    return f"a list of {len(items)}, the first {sketch(items[0])}"
+
+
+def omissions(counts: Counts, thing: str) -> Iterator[Noted]:
+    """Return a note for each type of thing that was left out."""
+    by_name = groupby(sorted(counts), key=lambda each: each[0])
+    for name, kinds in by_name:
+        subtypes = {subtype: counts[name, subtype] for _, subtype in kinds}
+        yield _omission(f"{name} {thing}", subtypes)
+
+
+def _omission(thing: str, subtypes: Mapping[str, int]) -> Noted:
+    text = f"left out {plural(sum(subtypes.values()), thing)}"
+    details = [f"{count} {subtype}" for subtype, count in subtypes.items() if subtype]
+    return Noted(None, f"{text} ({', '.join(details)})" if details else text)
 
 
 def plural(count: int, thing: str) -> str:
@@ -134,16 +166,23 @@ def plural(count: int, thing: str) -> str:
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
-def milliseconds(timestamp: object) -> int | None:
-    """Return an ISO time as milliseconds since the epoch, None for anything else; without a zone it is UTC."""
+def iso_milliseconds(timestamp: object) -> int | None:
+    """Return an ISO time as milliseconds since the epoch, None for anything else.
+
+    A time without a zone is in UTC.
+    """
     if not isinstance(timestamp, str):
         return None
     try:
-        moment = datetime.fromisoformat(timestamp)
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
+        return _since_epoch(datetime.fromisoformat(timestamp))
     except (ValueError, OverflowError):
         return None
+
+
+def _since_epoch(moment: datetime) -> int:
+    if not moment.tzinfo:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def text_of(value: object) -> str | None:
@@ -151,13 +190,37 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def fields_of(value: object) -> dict[str, Any]:
+def first_text(values: Iterable[object]) -> str | None:
+    """Return the first value that is a text and says something, None where there is none."""
+    return next(filter(None, map(text_of, values)), None)
+
+
+def fields_of(value: object) -> Fields:
     """Return an object's fields; of anything else, none."""
     return value if isinstance(value, dict) else {}
 
 
-def simplest(parts: list[Any]) -> object:
-    """Return content parts as simply as they can be said: nothing, one text, or the parts."""
-    if len(parts) == 1 and parts[0].keys() == {"type", "text"} and isinstance(parts[0]["text"], str):
+def list_of(value: object) -> list[Any]:
+    """Return a list's items; of anything else, none."""
+    return value if isinstance(value, list) else []
+
+
+def text_part(text: str) -> Fields:
+    """Return a text as a content part."""
+    return {"type": "text", "text": text}
+
+
+def without(fields: Fields, *keys: str) -> Fields:
+    """Return an object without some of its keys."""
+    return {key: held for key, held in fields.items() if key not in keys}
+
+
+def simplest_content(parts: list[Any]) -> object:
+    """Return content parts in their simplest form: None for none, a lone text, else the parts."""
+    if len(parts) == 1 and _is_plain(parts[0]):
         return parts[0]["text"]
     return parts or None
+
+
+def _is_plain(part: Any) -> bool:
+    return part.keys() == {"type", "text"} and isinstance(part["text"], str)

@@ -1,7 +1,8 @@
-"""A transcript file as JSON values, whatever its suffix says: one document, or lines of JSON read one at a time.
+"""A transcript file as JSON values: one document, or rows of JSON that are read one at a time.
 
-What crashed writers leave behind is survived here, once for all kinds: broken lines, two values on a line, comment
-lines at the top, a byte order mark, bad UTF-8. Nothing here knows what the values mean.
+A row is a line of the file. What crashed writers leave behind is survived here, once for all kinds:
+broken rows, two values on a row, comments at the top, a byte order mark, bad UTF-8. Nothing here
+looks at the file's suffix, or knows what the values mean.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .events import Noted
 
+FilePath = str | PathLike[str]
 Progress = Callable[[int], None]
 
 PROGRESS_STEP = 256 * 1024
@@ -24,16 +26,23 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class Value(NamedTuple):
-    """One JSON value and the line it began on, counted from 1; None for a document, whose parts have no lines."""
+    """One JSON value and the row it began on, counted from 1.
 
-    line: int | None
+    The row of a document is None, as its parts have none.
+    """
+
+    row: int | None
     value: Any
 
 
 class Source:
-    """A transcript file. Lines are streamed; a document is held whole, because JSON cannot be read otherwise."""
+    """A transcript file.
 
-    def __init__(self, path: str | PathLike[str], progress: Progress | None = None) -> None:
+    Rows are streamed; a document is held whole, because JSON cannot be read otherwise.
+    ``problem`` says what is wrong with a document that cannot be read.
+    """
+
+    def __init__(self, path: FilePath, progress: Progress | None = None) -> None:
         self.path = Path(path)
         self.problem: str | None = None
         self._progress = progress or (lambda _: None)
@@ -45,45 +54,50 @@ class Source:
         return self.path.stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def values(self) -> Iterator[Value | Noted]:
-        """Return the file's values in order, with a note in the place of what could not be read.
+        """Return the file's values in order, with a note in place of what could not be read.
 
         Raises OSError where the file cannot be read.
         """
         if self._document is None:
-            yield from self._values_of_lines()
+            yield from self._values_of_rows()
         else:
             yield self._document
             self._progress(self.path.stat().st_size)
 
-    def _values_of_lines(self) -> Iterator[Value | Noted]:
-        before, consumed, reported = True, 0, 0
+    def _values_of_rows(self) -> Iterator[Value | Noted]:
+        consumed = reported = 0
+        at_top = True
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
-                line = _content(number, raw)
-                before = before and (not line or line.startswith(b"//"))
-                if line and not before:
-                    yield from _values_of(number, line)
+                row = _content(number, raw)
+                at_top = at_top and _is_skipped(row)
+                if row and not at_top:
+                    yield from _values_of(number, row)
                 if consumed - reported >= PROGRESS_STEP:
                     reported = consumed
                     self._progress(consumed)
         self._progress(consumed)
 
     def _begins_document(self) -> bool:
-        """Tell whether the first line is only the beginning of a value, as in a pretty-printed document."""
-        with self.path.open("rb") as file:
-            lines = (_content(number, raw) for number, raw in enumerate(file, 1))
-            first = next((line for line in lines if line and not line.startswith(b"//")), b"")
+        """Tell whether the first row is only the beginning of a value, as in indented JSON."""
+        first = self._first_row()
         if not first.startswith((b"{", b"[")):
             return False
         try:
             _decode(first.decode())
         except json.JSONDecodeError as problem:
-            # no JSON string goes over the end of a line: an open one means a cut line, not the start of a document
+            # no JSON string goes over the end of a row: an open one means a row that was cut, not
+            # the start of a document
             return not problem.msg.startswith("Unterminated string")
         except (ValueError, RecursionError):
             return False
         return False
+
+    def _first_row(self) -> bytes:
+        with self.path.open("rb") as file:
+            rows = (_content(number, raw) for number, raw in enumerate(file, 1))
+            return next((row for row in rows if not _is_skipped(row)), b"")
 
     def _read_document(self) -> Value | None:
         try:
@@ -94,24 +108,35 @@ class Source:
 
 
 def _content(number: int, raw: bytes) -> bytes:
-    return (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).strip()
+    if number == 1:
+        raw = raw.removeprefix(codecs.BOM_UTF8)
+    return raw.strip()
 
 
-def _values_of(number: int, line: bytes) -> Iterator[Value | Noted]:
-    """Return every value of a line: writers that crash or race leave two side by side (8 lines of 606 real files)."""
+def _is_skipped(row: bytes) -> bool:
+    """Tell a row that may stand above the first value: an empty one, or a comment."""
+    return not row or row.startswith(b"//")
+
+
+def _values_of(number: int, row: bytes) -> Iterator[Value | Noted]:
+    """Return every value of a row.
+
+    Writers that crash or race leave two side by side (8 rows of 606 real files).
+    """
     try:
-        text = line.decode().strip()
+        text = row.decode().strip()
         place = 0
         while place < len(text):
             value, end = _decode(text, place)
             yield Value(number, value)
             place = _gap(text, end)
     except (ValueError, RecursionError) as problem:
-        yield Noted(number, f"line {number} is left out, it is {_explain(problem)}", True)
+        text = f"line {number} is left out, it is {_explain(problem)}"
+        yield Noted(number, text, broken=True)
 
 
 def _gap(text: str, place: int) -> int:
-    """Return where the next value of a line begins."""
+    """Return where the next value of a row begins."""
     while place < len(text) and text[place].isspace():
         place += 1
     return place

@@ -1,0 +1,60 @@
+"""Which policies are compared: the ready ones of the library, and these with fields changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from store import Policy
+from store.policy import POLICIES
+
+RAW = "raw"
+"""What everything is measured against."""
+BATCHED = "default,clearing=batched"
+"""Compared with the ready ones where nothing else is asked for."""
+LIFETIME = next(
+    name for name in ("cache_lifetime", "clear_cold_after") if name in Policy.model_fields
+)
+"""The field by which a policy is told how long the provider's cache lives."""
+
+
+class Variant(NamedTuple):
+    """A policy under the name that it was asked for by."""
+
+    name: str
+    policy: Policy
+
+
+def ready() -> list[str]:
+    """Return the names of all ready policies, the one of all messages apart."""
+    return [name for name in POLICIES if name != RAW]
+
+
+def variant(text: str) -> Variant:
+    """Return the policy of ``NAME[,FIELD=VALUE …]``; values are JSON or plain.
+
+    It is called by its ``name`` where that is among the fields, else by the whole text. Raises
+    InvalidPolicy.
+    """
+    ready, *changes = re.split(r",(?=\w+=)", text)
+    given = (change.split("=", 1) for change in changes)
+    fields = {field: _value(value) for field, value in given}
+    return Variant(fields.get("name", text), Policy.named(ready, **fields))
+
+
+def looks_at_caches(policy: Policy) -> bool:
+    """Tell whether what a policy does depends on how long a provider's cache lives."""
+    return policy.clearing != "always" or bool(getattr(policy, "compact_cold_from", 0))
+
+
+def told_of(policy: Policy, lifetime: int) -> Policy:
+    """Return a policy that knows how many ms a provider's cache lives."""
+    return policy.model_copy(update={LIFETIME: lifetime})
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,166 @@
+"""A recorded session told again under a policy, request by request, as a program lives it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+from store import Compaction, Policy, Store, View
+
+from ..recorded import Message
+from .pricing import Request
+from .recording import Recording
+from .reuse import Sight, Tally, look
+from .strings import texts
+
+EVERY, COLD, COMPACTED = "every", "cold", "compacted"
+"""When reuse is measured: at every request, where the cache was cold, right after a compaction."""
+
+
+class Asked(NamedTuple):
+    """How to tell a session again: the tokens of the window, None for no end; ms a cache lives.
+
+    Reuse is measured at every so manieth request, and at all that are cold or right after a
+    compaction; 0: at none.
+    """
+
+    window: int | None
+    lifetime: int
+    every: int = 1
+
+
+class Replayed(NamedTuple):
+    """What a session came to: requests, reuse by moments, compactions and clearings applied.
+
+    ``over`` are requests larger than the window; ``avoidable`` those of them whose system messages,
+    latest question and newest calls with their results would have fitted.
+    """
+
+    requests: list[Request]
+    reuse: dict[str, Tally]
+    done: dict[str, int]
+    over: int
+    avoidable: int
+
+
+def replayed(recording: Recording, policy: Policy, asked: Asked) -> Replayed:
+    """Tell a session again in a store of its own."""
+    with Store(":memory:", durability="normal") as store:
+        replay = _Replay(store, recording, policy, asked)
+        for index, group in recording.steps():
+            replay.tell(index, group)
+        return replay.outcome()
+
+
+def sight(view: View, messages: list[Message]) -> Sight:
+    """Return what a view shows: which messages as they were said, and the texts of all others."""
+    whole: set[int] = set()
+    others: list[str] = []
+    for entry in view.entries:
+        index = (entry.seq or 0) - 1
+        if entry.seq and entry.message == messages[index]:
+            whole.add(index)
+        else:
+            others += texts(entry.message)
+    return Sight(whole, others)
+
+
+def essentials(recording: Recording, index: int) -> int:
+    """Return the tokens that no request can do without: system, latest question, newest group."""
+    roles = recording.roles(index)
+    question = max((place for place in range(index) if roles[place] == "user"), default=0)
+    answer = max((place for place in range(index) if roles[place] == "assistant"), default=0)
+    return recording.size(recording.pinned(index) | {question, *range(answer, index)})
+
+
+class _Replay:
+    def __init__(self, store: Store, recording: Recording, policy: Policy, asked: Asked) -> None:
+        self._store, self._recording = store, recording
+        self._policy, self._asked = policy, asked
+        self._id = store.create_session(project_root=recording.transcript.root).id
+        self._numbers: dict[str, int] = {}
+        self._requests: list[Request] = []
+        self._reuse: dict[str, Tally] = defaultdict(Tally)
+        self._over = self._avoidable = 0
+
+    def tell(self, index: int, group: list[Message]) -> None:
+        """Append what was said at once, an answer after the request that it answers."""
+        now = self._recording.moments[index + len(group) - 1]
+        if group[0]["role"] == "assistant":
+            self._request(index, now)
+        self._store.append(self._id, group, now=now)
+
+    def outcome(self) -> Replayed:
+        """Return what came of it."""
+        made = self._store.compactions(self._id)
+        done = Counter(each.kind for each in made if each.outcome == "applied")
+        return Replayed(
+            requests=self._requests,
+            reuse=dict(self._reuse),
+            done=dict(done),
+            over=self._over,
+            avoidable=self._avoidable,
+        )
+
+    def _request(self, index: int, now: int) -> None:
+        done = self._compacted(index, now)
+        view = self._store.view(self._id, self._policy, now=now)
+        sent, output = view.stats.tokens, self._recording.tokens[index]
+        self._store.record_usage(self._id, input=sent, output=output, now=now)
+        self._look_at_size(index, sent)
+        self._look_for_reuse(index, view, self._moments(now, done))
+        self._requests.append(self._sent(view, now, output))
+
+    def _compacted(self, index: int, now: int) -> Compaction | None:
+        after_tool = index and self._recording.messages[index - 1]["role"] == "tool"
+        return self._store.compact_if_needed(
+            self._id,
+            self._policy,
+            reason="tool_execution" if after_tool else "llm_call",
+            max_tokens=self._asked.window,
+            now=now,
+        )
+
+    def _sent(self, view: View, now: int, output: int) -> Request:
+        messages = tuple(map(self._number, view.messages))
+        tokens = tuple(entry.tokens for entry in view.entries)
+        return Request(now, messages, tokens, output)
+
+    def _number(self, message: Message) -> int:
+        """Return a number for a message, the same for the same one."""
+        text = json.dumps(message, sort_keys=True)
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def _look_at_size(self, index: int, tokens: int) -> None:
+        window = self._asked.window
+        if window and tokens > window:
+            self._over += 1
+            self._avoidable += essentials(self._recording, index) <= window
+
+    def _look_for_reuse(self, index: int, view: View, moments: list[str]) -> None:
+        if not moments:
+            return
+        needed = self._recording.needed(index)
+        shown = sight(view, self._recording.messages)
+        found = look(needed, self._recording, index, shown, view.stats.tokens)
+        for moment in moments:
+            self._reuse[moment].add(found)
+
+    def _moments(self, now: int, done: Compaction | None) -> list[str]:
+        """Return as what a request is measured."""
+        every = self._asked.every
+        if not every:
+            return []
+        is_one = {
+            EVERY: len(self._requests) % every == 0,
+            COLD: self._is_cold(now),
+            COMPACTED: done is not None and done.kind == "summary" and done.outcome == "applied",
+        }
+        return [moment for moment, is_it in is_one.items() if is_it]
+
+    def _is_cold(self, now: int) -> bool:
+        """Tell whether the cache has forgotten the last request."""
+        if not self._requests:
+            return False
+        return now - self._requests[-1].at >= self._asked.lifetime

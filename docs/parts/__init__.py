@@ -1,0 +1,43 @@
+"""The parts of the pages that follow from the code, by what they are about.
+
+`PARTS` are written into pages, between two marks; `FILES` are whole files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import command, diagrams, library, picture, policies, requirements, rules, storage
+
+PARTS: dict[str, Callable[[], str]] = {
+    "methods": library.methods,
+    "async_methods": library.async_methods,
+    "records": library.record_list,
+    "values": library.values,
+    "errors": library.error_list,
+    "functions": library.functions,
+    "policy_fields": policies.policy_fields,
+    "policies": policies.policies,
+    "reasons": rules.reasons,
+    "kinds": rules.kinds,
+    "tool_rules": rules.tool_rules,
+    "layers": rules.layers,
+    "transcripts": rules.transcript_kinds,
+    "tables": storage.tables,
+    "triggers": storage.triggers,
+    "views": storage.views,
+    "changes": diagrams.changes,
+    "requirements": requirements.requirements,
+}
+
+FILES: dict[str, Callable[[], str]] = {
+    "docs/view.svg": picture.session_picture,
+    "docs/pipeline.svg": diagrams.pipeline,
+    "docs/states.svg": diagrams.states,
+}
+
+
+def part(name: str) -> str:
+    """Return a part by its name, that of a command being ``command`` and its words."""
+    first, *words = name.split()
+    return command.command(tuple(words)) if first == "command" else PARTS[name]()

@@ -1,0 +1,202 @@
+"""What a program meets: the faces, records, errors, values and functions, from their signatures."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import store
+from store import (
+    compaction,
+    context,
+    errors,
+    importing,
+    inspection,
+    operation,
+    policy,
+    records,
+    simulation,
+    summaries,
+    tokens,
+    tools,
+    transcripts,
+)
+
+from .markdown import as_table, paragraphs, plain
+
+FUNCTIONS = (
+    policy.load,
+    summaries.named,
+    summaries.chat_model,
+    summaries.extractive,
+    summaries.load,
+    simulation.simulate,
+    importing.import_file,
+    transcripts.read,
+    transcripts.sniff,
+    inspection.query,
+    operation.restore,
+    operation.check,
+    operation.doctor,
+    operation.remove_copies,
+    tokens.counter,
+    tokens.fetch,
+    context.mentions,
+    context.remind,
+    tools.compress,
+    context.Freshness,
+)
+"""What a program may call beside the two faces."""
+
+
+VALUES = (
+    summaries.SummaryRequest,
+    summaries.Summary,
+    summaries.KeyAction,
+    summaries.FileChange,
+    compaction.Plan,
+    simulation.Prices,
+    simulation.Simulated,
+    operation.Condition,
+    context.Context,
+    context.Piece,
+)
+"""What operations, such functions and summarizers are given and give back."""
+
+
+def public_methods(face: type) -> dict[str, Any]:
+    """Return the public methods of a class, in the order of its body."""
+    return {
+        name: each
+        for name, each in vars(face).items()
+        if not name.startswith("_") and callable(each)
+    }
+
+
+def error_classes() -> list[type[store.StoreError]]:
+    """Return the error classes, in the order of their module."""
+    found = (each for each in vars(errors).values() if inspect.isclass(each))
+    return [each for each in found if issubclass(each, store.StoreError)]
+
+
+def record_classes() -> list[Any]:
+    """Return the classes of records, in the order of their module."""
+    return [
+        each
+        for each in vars(records).values()
+        if inspect.isclass(each) and hasattr(each, "_fields")
+    ]
+
+
+def door(each: Any) -> str:
+    """Return the module that a public name is imported from: of what stands in a room, the room."""
+    return ".".join(each.__module__.split(".")[:2])
+
+
+def signature(method: Callable[..., Any], first: int = 1) -> str:
+    """Return a method's parameters and its result.
+
+    ``self``, or the connection that stands for it, is left out.
+    """
+    whole = inspect.signature(method)
+    text = str(whole.replace(parameters=list(whole.parameters.values())[first:]))
+    text = text.replace(repr(policy.DEFAULT), "Policy()").replace(
+        repr(policy.TURNS), 'Policy.named("turns")'
+    )
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
+
+
+def methods() -> str:
+    """Return each method of `Store`: how it is called and what it does."""
+    opened = _explained("Store", store.Store.__init__, store.Store.__doc__)
+    named = public_methods(store.Store).items()
+    return "\n\n".join([opened, *(_explained(name, each, each.__doc__) for name, each in named)])
+
+
+def _explained(name: str, called: Callable[..., Any], text: str | None) -> str:
+    return f"### {name}\n\n```text\n{name}{signature(called)}\n```\n\n{paragraphs(text)}"
+
+
+def async_methods() -> str:
+    """Return what `AsyncStore` has."""
+    face = store.AsyncStore
+    both = public_methods(store.Store)
+    names = public_methods(face)
+    shared = ", ".join(f"`{name}`" for name in names if name in both)
+    own = "\n".join(
+        f"- `{name}{signature(each)}`: {plain(each.__doc__)}"
+        for name, each in names.items()
+        if name not in both
+    )
+    missing = ", ".join(f"`{name}`" for name in both if name not in names) or "nothing"
+    return "\n\n".join(
+        [
+            f"```text\nAsyncStore{signature(face.__init__)}\n```",
+            paragraphs(face.__doc__),
+            f"Awaited, with the parameters of `Store`: {shared}.",
+            "Its own:",
+            own or "nothing.",
+            f"Of `Store` it lacks: {missing}.",
+        ]
+    )
+
+
+def record_list() -> str:
+    """Return each record, its fields and what they mean."""
+    return "\n\n".join(
+        f"### {each.__name__}\n\n{paragraphs(each.__doc__)}\n\n{_fields(each)}"
+        for each in record_classes()
+    )
+
+
+def values() -> str:
+    """Return each value that summarizers and functions are given or give back."""
+    return "\n\n".join(
+        f"### {_place(each)}\n\n{paragraphs(each.__doc__)}\n\n{_fields(each)}" for each in VALUES
+    )
+
+
+def _place(each: Any) -> str:
+    """Return the full name by which something is imported."""
+    return f"{door(each)}.{each.__name__}"
+
+
+def _fields(record: Any) -> str:
+    """Return the fields of a record with their types, then its properties."""
+    lines = [
+        f"- `{name}`: `{type_.__forward_arg__}`" for name, type_ in record.__annotations__.items()
+    ]
+    properties = {name: each for name, each in vars(record).items() if isinstance(each, property)}
+    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in properties.items()]
+    return "\n".join(lines)
+
+
+def error_list() -> str:
+    """Return each error, what it reports, what else it is."""
+    rows = (
+        (
+            f"`{each.__name__}`",
+            plain(each.__doc__),
+            " ".join(f"`{base.__name__}`" for base in each.__bases__),
+        )
+        for each in error_classes()
+    )
+    return as_table(["error", "what it does", "is a"], rows)
+
+
+def functions() -> str:
+    """Return the functions beside the faces: where they are, how they are called, what they do."""
+    return "\n\n".join(
+        f"### {_place(each)}\n\n```text\n{_called(each)}\n```\n\n{paragraphs(each.__doc__)}"
+        for each in FUNCTIONS
+    )
+
+
+def _called(each: Any) -> str:
+    """Return how a function is called, or a class and its methods."""
+    if not inspect.isclass(each):
+        return f"{each.__name__}{signature(each, first=0)}"
+    methods = (f"    .{name}{signature(method)}" for name, method in public_methods(each).items())
+    return "\n".join([f"{each.__name__}{signature(each, first=0)}", *methods])

@@ -1,0 +1,81 @@
+"""What the rules say of tools and results, the layers of a request, kinds of transcripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from store import context, transcripts
+from store.context import request
+from store.tools import kinds as tool_kinds
+from store.tools import short_rules
+from store.view import rules as view_rules
+
+from .markdown import as_table, plain
+
+POLICY_RULES: tuple[tool_kinds.Kind, ...] = ("terminal", "file_read")
+"""The rules of a policy, by the kind of tool that each is about."""
+
+
+DONE = {"replaces": "replaced", "shortens": "in short", "keeps": "stays"}
+"""What a row of the table of rules does with a result, in one word."""
+
+
+def reasons() -> str:
+    """Return each reason an entry of a view may give."""
+    table = (*view_rules.TABLE, *view_rules.LATER)
+    rows = ((f"`{rule.name}`", DONE[rule.does], rule.reason) for rule in table)
+    return as_table(["why", "the result", "reason of the entry"], rows)
+
+
+def kinds() -> str:
+    """Return which tools of which program the two rules are about."""
+    programs = {
+        **tool_kinds._PROGRAMS,
+        **{f"MCP server {name}": kinds for name, kinds in tool_kinds._SERVERS.items()},
+    }
+    rows = (
+        (program, *(_names(kinds.get(kind, "")) for kind in POLICY_RULES))
+        for program, kinds in programs.items()
+    )
+    return as_table(["program", *(f"`{kind}`" for kind in POLICY_RULES)], rows)
+
+
+def _names(text: str) -> str:
+    return " ".join(f"`{name}`" for name in text.split())
+
+
+def tool_rules() -> str:
+    """Return each rule of tool output: the tools that it is about, what it keeps."""
+    by_kind = {rule: kind for kind, rule in short_rules.RULE_OF_KIND.items()}
+    rows = (
+        (
+            f"`{name}`",
+            _names(" ".join(_named(name))),
+            f"`{by_kind[name]}`" if name in by_kind else "",
+            rule.keeps,
+        )
+        for name, rule in short_rules.SHORT_RULES.items()
+    )
+    return as_table(["rule", "tools", "and others of kind", "keeps"], rows)
+
+
+def _named(rule: str) -> Iterator[str]:
+    return (name for name, named in short_rules.RULE_OF_TOOL.items() if named == rule)
+
+
+def layers() -> str:
+    """Return the layers of a request, as the module that assembles it tells them."""
+    rows = re.findall(r"^    (\w+) {2,}(\S.*)$", request.__doc__ or "", re.MULTILINE)
+    assert tuple(layer for layer, _ in rows) == context.LAYERS
+    return as_table(
+        ["layer", "what it is"], ((f"`{layer}`", plain(meaning)) for layer, meaning in rows)
+    )
+
+
+def transcript_kinds() -> str:
+    """Return each kind of transcript that can be read."""
+    return as_table(
+        ["kind", "what it looks like"],
+        ((f"`{name}`", kind.expected) for name, kind in transcripts.KINDS.items()),
+    )

@@ -1,0 +1,149 @@
+"""Commands that move heads, and the one that erases: fork, rewind, undo, moves, delete."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ..errors import StoreError
+from ..records import Compaction, HeadMove, Session
+from . import render
+from .options import At, Json, SessionId, complete_session, existing, find
+from .render import Cell, Column
+
+MOVE_COLUMNS = (
+    Column("#", number=True),
+    Column("move"),
+    Column("from", number=True),
+    Column("to", number=True),
+    Column("when"),
+)
+
+
+NewId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="The new session's id.", show_default="a new UUID"),
+]
+NewTitle = Annotated[
+    str | None,
+    typer.Option(
+        "--title", metavar="TEXT", help="The new session's title.", show_default="the same"
+    ),
+]
+NewHead = Annotated[
+    int, typer.Option("--to", metavar="N", help="The new head; 0: before the first message.")
+]
+CompactionId = Annotated[
+    int | None,
+    typer.Option(
+        "--compaction",
+        metavar="ID",
+        help="Take back this compaction instead.",
+        show_default=False,
+    ),
+]
+WholeId = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def fork(
+    ctx: typer.Context,
+    session: SessionId,
+    at: At = None,
+    id: NewId = None,  # noqa: A002 - the option's name
+    title: NewTitle = None,
+    json: Json = False,
+) -> None:
+    """Create a session that continues another one from a position; copies no message."""
+    with existing(ctx) as store:
+        source = find(store, session)
+        made = store.fork(source.id, at=at, session_id=id, title=title)
+    said = f"{made.id} continues {made.forked_from} from position {made.forked_at}"
+    render.answer(made._asdict(), said, json=json)
+
+
+def rewind(ctx: typer.Context, session: SessionId, to: NewHead, json: Json = False) -> None:
+    """Move a session's head back to a position; deletes nothing, `undo` takes it back."""
+    with existing(ctx) as store:
+        before = find(store, session)
+        after = store.rewind(before.id, to=to)
+    undoing = f"`convostore undo {after.id}` takes it back"
+    said = f"{after.id}: head {before.head} → {after.head}; {undoing}"
+    render.answer(after._asdict(), said, json=json)
+
+
+def undo(
+    ctx: typer.Context,
+    session: SessionId,
+    compaction: CompactionId = None,
+    json: Json = False,
+) -> None:
+    """Take back a session's last rewind (again: the one before it), or a compaction."""
+    with existing(ctx) as store:
+        before = find(store, session)
+        done: Session | Compaction
+        if compaction is None:
+            done = store.undo_rewind(before.id)
+            said = f"{done.id}: head {before.head} → {done.head}"
+        else:
+            done = store.undo_compaction(before.id, compaction)
+            said = f"{before.id}: compaction {done.id} undone, {_brought_back(done)}"
+    render.answer(done._asdict(), said, json=json)
+
+
+def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
+    """List every fork, rewind and undo of a session, oldest first."""
+    with existing(ctx) as store:
+        found = store.head_moves(find(store, session).id)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    elif not found:
+        render.say("no moves")
+    else:
+        render.table(MOVE_COLUMNS, map(_move_row, found))
+
+
+def _move_row(move: HeadMove) -> tuple[Cell, ...]:
+    when = render.moment(move.moved_at)
+    return move.move, move.kind, move.from_position, move.to_position, when
+
+
+def delete(ctx: typer.Context, session: WholeId, yes: Yes = False, json: Json = False) -> None:
+    """Erase a session for good: its messages and everything made from them; asks first."""
+    with existing(ctx) as store:
+        found = store.session(session)
+        if not yes:
+            _confirm(found)
+        erased = store.delete_session(found.id)
+    said = f"{erased.session_id}: {render.counted(erased.messages, 'message')} erased"
+    if erased.kept:
+        said += f"; {erased.kept} more stay, other sessions' lines run through them"
+    render.answer(erased._asdict(), said, json=json)
+
+
+def _confirm(session: Session) -> None:
+    """Ask the user on the terminal; raise StoreError for a no, or where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise StoreError("nobody can be asked whether to erase for good; --yes says so")
+    if not typer.confirm(f"Erase {_whole(session)}? This cannot be undone", err=True):
+        raise StoreError("nothing was erased")
+
+
+def _whole(session: Session) -> str:
+    title = f" ({render.one_line(session.title)})" if session.title else ""
+    messages = render.counted(session.head, "message")
+    return f"session {render.safe(session.id)}{title} with {messages}"
+
+
+def _brought_back(undone: Compaction) -> str:
+    if undone.hidden is None:
+        return f"what {render.counted(len(undone.cleared), 'tool result')} said is back"
+    first, last = undone.hidden
+    return f"positions {first} to {last} are back"

@@ -1,0 +1,292 @@
+"""Commands that show what is stored, and what would be sent: sessions, show, view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.text import Text
+
+from ..messages import content_text
+from ..records import Entry, Hidden, Session, StoredMessage, View
+from ..tokens import ESTIMATE
+from . import render
+from .options import (
+    At,
+    Fields,
+    Json,
+    Now,
+    PolicyName,
+    SessionId,
+    every_session,
+    existing,
+    find,
+    moment_of,
+    policy_of,
+)
+from .render import Cell, Column
+
+SESSION_COLUMNS = (
+    Column("session", wide=True, id=True),
+    Column("messages", number=True),
+    Column("last change"),
+    Column("from", wide=True, spare=1),
+    Column("title", wide=True),
+)
+ENTRY_COLUMNS = (
+    Column("#", number=True),
+    Column("role", spare=2),
+    Column("rule"),
+    Column("tokens", number=True),
+    Column("saved", number=True, spare=3),
+)
+SPARED_FIRST = 4
+REASON, CONTENT = Column("reason", wide=True), Column("content", wide=True)
+
+NAMED = ("name", "tool_call_id", "messageStatus")
+"""The keys of a message that its heading gives."""
+
+Limit = Annotated[
+    int, typer.Option("--limit", "-n", min=0, help="How many to list, at most; 0: all.")
+]
+From = Annotated[
+    int, typer.Option("--from", metavar="N", help="Begin at position N; -N: with the newest N.")
+]
+To = Annotated[
+    int | None,
+    typer.Option("--to", metavar="N", help="End with position N.", show_default="the head"),
+]
+Lines = Annotated[
+    int, typer.Option("--lines", metavar="N", min=0, help="Lines a message, at most; 0: all.")
+]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Say of each message why it is as it is, and the totals."),
+]
+
+
+def sessions(ctx: typer.Context, limit: Limit = 50, json: Json = False) -> None:
+    """List the sessions, the last active first."""
+    with existing(ctx) as store:
+        if json:
+            listed = every_session(store, limit or None)
+            render.print_json_list(each._asdict() for each in listed)
+            return
+        found = list(every_session(store, limit + 1 if limit else None))
+    if not found:
+        render.say("no sessions; `convostore import` brings some in")
+        return
+    shown = found[:limit] if limit else found
+    render.table(SESSION_COLUMNS, map(_session_row, shown))
+    if len(shown) < len(found):
+        render.say(f"only the last {limit}; --limit lists more")
+
+
+def show(
+    ctx: typer.Context,
+    session: SessionId,
+    start: From = 1,
+    stop: To = None,
+    at: At = None,
+    lines: Lines = 0,
+    json: Json = False,
+) -> None:
+    """Print a session's raw messages, as they went in."""
+    with existing(ctx) as store:
+        found = find(store, session).id
+        hidden = store.hidden(found, at)
+        stored = (each for page in store.pages(found, start, stop, at) for each in page)
+        if json:
+            render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
+            return
+        for each in stored:
+            said = _lines(each.message)
+            heading = _heading(each, hidden.get(each.seq))
+            render.say(heading, *_first(said, lines), "")
+
+
+def view(
+    ctx: typer.Context,
+    session: SessionId,
+    at: At = None,
+    now: Now = None,
+    policy: PolicyName = "default",
+    fields: Fields = None,
+    explain: Explain = False,
+    json: Json = False,
+) -> None:
+    """Show what would be sent to the model, and what the rules replaced.
+
+    --json prints just the API's messages.
+    """
+    rules, moment = policy_of(policy, fields), moment_of(now)
+    with existing(ctx) as store:
+        found = find(store, session)
+        built = store.view(found.id, rules, at=at, now=moment)
+        hidden = _ranges(store.hidden(built.session_id, built.at)) if explain else []
+    if json and explain:
+        render.print_json(_explained(built, hidden))
+    elif json:
+        render.print_json_list(built.messages)
+    else:
+        _print_view(built, explain=explain)
+        render.say(*map(_hiding, hidden))
+
+
+def _session_row(session: Session) -> tuple[Cell, ...]:
+    changed = render.moment(session.updated_at)
+    title = render.one_line(session.title or "")
+    return session.id, session.head, changed, _origin(session), title
+
+
+def _origin(session: Session) -> str:
+    if not session.forked_from:
+        return ""
+    return f"{session.forked_from} @{session.forked_at}"
+
+
+class HiddenRange(NamedTuple):
+    """Positions of a line that a compaction hides since a moment in ms."""
+
+    compaction: int
+    since: int
+    first: int
+    last: int
+
+
+def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
+    """Return hidden positions as ranges without gaps, each with its compaction."""
+    ranges: list[HiddenRange] = []
+    for position, by in sorted(hidden.items()):
+        if ranges and (ranges[-1].compaction, ranges[-1].last) == (by.compaction, position - 1):
+            ranges[-1] = ranges[-1]._replace(last=position)
+        else:
+            ranges.append(HiddenRange(by.compaction, by.compacted_at, position, position))
+    return ranges
+
+
+def _hiding(hidden: HiddenRange) -> str:
+    count = render.counted(hidden.last - hidden.first + 1, "message")
+    since = render.moment(hidden.since)
+    return f"compaction {hidden.compaction} hides {_where(hidden)}, {count}, since {since}"
+
+
+def _where(hidden: HiddenRange) -> str:
+    if hidden.first == hidden.last:
+        return str(hidden.first)
+    return f"{hidden.first} to {hidden.last}"
+
+
+def _stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, Any]:
+    fields = {**stored._asdict(), "digest": stored.digest.hex()}
+    if hidden:
+        fields["compaction"] = hidden.compaction
+        fields["time"] = {"compacted": hidden.compacted_at}
+    return fields
+
+
+def _heading(stored: StoredMessage, hidden: Hidden | None) -> Text:
+    """Return the line above a raw message: its position, what it is, and whether views hide it."""
+    role = render.styled(render.safe(str(stored.message["role"])))
+    head = Text.assemble((f"#{stored.seq} ", "bold"), role)
+    for fact in _facts(stored, hidden):
+        head.append(render.safe(f"  {fact}"), "dim")
+    return head
+
+
+def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
+    message = stored.message
+    if isinstance(message.get("timestamp"), int):
+        yield render.moment(message["timestamp"])
+    yield from (f"{key} {message[key]}" for key in NAMED if message.get(key))
+    if hidden:
+        since = render.moment(hidden.compacted_at)
+        yield f"hidden by compaction {hidden.compaction} since {since}"
+
+
+def _lines(message: dict[str, Any]) -> list[str]:
+    """Return the lines of what a raw message says and calls."""
+    said = _said(message.get("content")).splitlines()
+    called = (f"→ {call}" for call in render.calls_of(message))
+    return [*said, *called]
+
+
+def _said(content: Any) -> str:
+    text = content_text(content)
+    if not text and content:
+        return render.json_text(content)
+    return text
+
+
+def _first(lines: list[str], limit: int) -> list[str]:
+    if not limit or len(lines) <= limit:
+        return lines
+    return [*lines[:limit], f"… {len(lines) - limit} more lines"]
+
+
+def _explained(built: View, hidden: list[HiddenRange]) -> dict[str, Any]:
+    """Return a view as JSON: its numbers, and each entry with the message that is sent."""
+    pairs = zip(built.entries, built.messages, strict=True)
+    return {
+        "session": built.session_id,
+        "at": built.at,
+        **built.stats._asdict(),
+        "hidden": [each._asdict() for each in hidden],
+        "entries": [{**entry._asdict(), "sent": sent} for entry, sent in pairs],
+    }
+
+
+def _print_view(built: View, *, explain: bool) -> None:
+    """Print a view as a table; where it does not fit, what was not asked for goes first."""
+    spared = CONTENT if explain else REASON
+    last = [
+        each._replace(spare=SPARED_FIRST) if each is spared else each for each in (REASON, CONTENT)
+    ]
+    rows = [_entry_row(entry, explain=explain) for entry in built.entries]
+    render.table([*ENTRY_COLUMNS, *last], rows)
+    render.say(_total(built))
+    if explain:
+        render.say(*_totals_by_rule(built), *_cached(built))
+
+
+def _entry_row(entry: Entry, *, explain: bool) -> tuple[Cell, ...]:
+    return (
+        entry.seq if entry.seq is not None else "+",
+        render.styled(str(entry.message["role"])),
+        render.styled(entry.rule),
+        entry.tokens,
+        entry.tokens_saved or None,
+        entry.reason if explain or entry.rule else "",
+        render.preview(entry.message),
+    )
+
+
+def _total(view: View) -> str:
+    stats = view.stats
+    raw, sent = stats.raw_tokens, stats.tokens
+    less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
+    messages = render.counted(stats.messages, "message")
+    return f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(view)}"
+
+
+def _totals_by_rule(view: View) -> Iterable[str]:
+    saved = view.stats.saved_by_rule
+    for rule, count in view.stats.replaced.items():
+        messages = render.counted(count, "message")
+        yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
+
+
+def _cached(view: View) -> Iterable[str]:
+    """Yield what of the request a provider's cache may still hold."""
+    changed, unchanged = view.stats.first_changed, view.stats.unchanged_tokens
+    same = "all messages are" if changed is None else f"the first {changed - 1} messages are"
+    yield f"{same} as stored: so far a cached prompt stays valid"
+    if unchanged is not None:
+        yield f"{unchanged:,} tokens are as in the last request that `usage` recorded"
+
+
+def how_counted(view: View) -> str:
+    """Return how the tokens of a view were counted."""
+    encoding = view.stats.counted_by
+    return "estimated" if encoding == ESTIMATE else f"counted by {encoding}"

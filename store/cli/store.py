@@ -1,0 +1,99 @@
+"""Commands that ask about the store as a whole: sql, verify."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ..inspection import query
+from ..operation import check
+from . import render
+from .options import Json, place, tell
+from .render import Cell, Column
+
+ROWS = 1000
+"""Rows that `sql` prints where nothing else is asked for."""
+CELL = 200
+"""Code points of a value in a table; --json has them all."""
+
+FINDING_COLUMNS = (Column("check"), Column("where", wide=True), Column("problem", wide=True))
+
+
+Statement = Annotated[
+    str, typer.Argument(metavar="SELECT", help="One SELECT; - reads it from standard input.")
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Rows, at most.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", help="How long it may take.")
+]
+
+
+def sql(
+    ctx: typer.Context,
+    statement: Statement,
+    limit: Limit = ROWS,
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Run a read-only SELECT.
+
+    It sees the tables, and the views for people: session_messages, tool_log, turn_log, …
+    """
+    place(ctx).require()
+    if statement == "-":
+        statement = sys.stdin.read()
+    found = query(place(ctx).target, statement, limit=limit, timeout=timeout)
+    if json:
+        names = _distinct(found.columns)
+        render.print_json_list(dict(zip(names, row, strict=True)) for row in found.rows)
+    else:
+        table(found.columns, found.rows)
+    tell(ctx)
+    if found.truncated:
+        render.complain(f"only the first {len(found.rows)} rows; --limit gives more")
+
+
+def verify(ctx: typer.Context, json: Json = False) -> None:
+    """Check every promise that the store's data can show broken; exit status 1 if any is."""
+    place(ctx).require()
+    found = check(place(ctx).target)
+    tell(ctx)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    elif found:
+        render.table(FINDING_COLUMNS, found)
+    else:
+        render.say("nothing is wrong")
+    raise typer.Exit(int(bool(found)))
+
+
+def table(
+    columns: tuple[str, ...], rows: list[tuple[Any, ...]], *, width: int | None = None
+) -> None:
+    """Print the answer of a query as a table."""
+    drawn = []
+    for index, name in enumerate(columns):
+        values = [row[index] for row in rows]
+        number = bool(rows) and all(isinstance(value, int | float | None) for value in values)
+        drawn.append(Column(name, number=number, wide=not number))
+    cells = [[_cell(value) for value in row] for row in rows]
+    render.table(drawn, cells, width=width)
+
+
+def _cell(value: object) -> Cell:
+    if value is None:
+        return "∅"
+    if isinstance(value, str):
+        return render.one_line(value, CELL)
+    return json_format.dumps(value)
+
+
+def _distinct(names: tuple[str, ...]) -> list[str]:
+    """Return a query's column names as keys: a second one of a name gets its place behind it."""
+    distinct: list[str] = []
+    for number, name in enumerate(names, 1):
+        distinct.append(f"{name}_{number}" if name in names[: number - 1] else name)
+    return distinct

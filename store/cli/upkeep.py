@@ -1,0 +1,82 @@
+"""Commands that keep a store alive: backup, restore, doctor, migrate."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import operation
+from ..database import HEAD, Database, upgrade
+from . import render
+from .options import Json, place, tell
+from .render import Column
+
+STATES = {"fine": 0, "advice": 1, "unusable": 2}
+"""The exit status of `doctor` for each state; the worst one counts."""
+CONDITION_COLUMNS = (
+    Column("about"),
+    Column("state"),
+    Column("found", wide=True),
+    Column("advice", wide=True),
+)
+
+Target = Annotated[Path, typer.Argument(metavar="PATH", help="The new file.")]
+Source = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backup` made.")]
+Again = Annotated[bool, typer.Option("--force", help="Replace an earlier copy of that name.")]
+Over = Annotated[
+    bool, typer.Option("--force", help="Replace the store that is there; it is lost then.")
+]
+Before = Annotated[
+    Path | None,
+    typer.Option("--copy", metavar="PATH", help="Copy the store here before, in any case."),
+]
+
+
+def backup(ctx: typer.Context, path: Target, force: Again = False, json: Json = False) -> None:
+    """Copy a store to a new file while it is in use, and check the copy."""
+    place(ctx).require()
+    with closing(Database(place(ctx).target)) as database:
+        made = operation.backup(database, path, replace=force)
+    tell(ctx)
+    render.answer(made._asdict(), f"{made.path}: {made.size:,} bytes, checked", json=json)
+    if made.number is None:
+        render.complain("the store could not list this copy: remove it yourself after erasing")
+
+
+def restore(ctx: typer.Context, copy: Source, force: Over = False, json: Json = False) -> None:
+    """Put a copy, once checked, in the place of the store."""
+    place(ctx).make_room()
+    done = operation.restore(copy, place(ctx).target, replace=force)
+    tell(ctx)
+    said = f"{done.path} is the store of {copy} now, of schema {done.schema}"
+    back = (
+        f"session {each} was erased since, and is back: delete it again" for each in done.erased
+    )
+    render.answer(done._asdict(), said, *back, json=json)
+
+
+def doctor(ctx: typer.Context, json: Json = False) -> None:
+    """Look for what may threaten the store; exit status 1 for advice, 2 if it is unusable."""
+    found = operation.doctor(place(ctx).target)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    else:
+        render.table(CONDITION_COLUMNS, found)
+    tell(ctx)
+    raise typer.Exit(max(STATES[each.state] for each in found))
+
+
+def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None:
+    """Bring a store to the newest schema; most other commands do the same, and say so."""
+    place(ctx).require()
+    with closing(Database(place(ctx).target)) as database:
+        done = upgrade(database, copy_to=copy)
+    tell(ctx)
+    said = done.told or f"schema (empty) → {HEAD}"
+    if done.found == HEAD:
+        said = f"schema {HEAD} already: the newest"
+    told = {"from": done.found, "to": HEAD, "copy": done.copy}
+    render.answer(told, said, json=json)

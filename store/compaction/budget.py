@@ -1,0 +1,74 @@
+"""What a line's view has and costs now, and what the next request adds to it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..history import Pointer, turn_of
+from ..policy import Policy
+from ..tokens import third_of_length
+from ..view import Look, Visible, look_at, view_tokens, visible
+from .triggers import overflows
+
+
+class Budget(NamedTuple):
+    """A look at a line up to its head, with what the view has.
+
+    That is its messages, and its tokens by the estimate. ``user_input`` is what the next request
+    adds. Where a new turn begins with it, the results of the last one are counted in their short
+    form.
+    """
+
+    look: Look
+    messages: int
+    tokens: int
+    user_input: str
+
+    @property
+    def added(self) -> int:
+        """The tokens of the input; of one that is stored already none."""
+        if not self.look.turn_over:
+            return 0
+        return third_of_length(self.user_input)
+
+    @property
+    def over(self) -> bool:
+        """Whether the next request would be over the window of the policy."""
+        return overflows(self.look.policy, self.tokens + self.added)
+
+    @property
+    def to_free(self) -> float:
+        """The tokens that a compaction has to free; none of a view over the window."""
+        if self.over:
+            return 0.0
+        return self.look.policy.least_freed * self.tokens
+
+    def tokens_with(self, left: Visible) -> int:
+        """Return the tokens that the view has if this is left visible of the line."""
+        return view_tokens(self.look._replace(visible=left))
+
+
+def budget(
+    connection: Connection, pointer: Pointer, policy: Policy, now: int, user_input: str = ""
+) -> Budget:
+    """Return what a line's view costs; with an input what it will cost in a request for that."""
+    head = pointer.head
+    over = bool(user_input) and turn_of(connection, pointer, head, user_input).over
+    look = look_at(connection, pointer, policy, last=head, now=now, turn_over=over)
+    left = look.visible
+    messages = head - left.first_kept + 1 + len(left.pinned) + len(left.summaries)
+    return Budget(look, messages, view_tokens(look), user_input)
+
+
+def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now: int) -> Budget:
+    """Return what a line's view costs in a later transaction.
+
+    It is what it was before, if the line has not changed since.
+    """
+    look = before.look
+    left = visible(connection, pointer, pointer.head)
+    if (look.pointer, look.visible) == (pointer, left):
+        return before._replace(look=look._replace(connection=connection))
+    return budget(connection, pointer, look.policy, now, before.user_input)

@@ -1,0 +1,344 @@
+"""The exact facts of what a compaction hides, and when it happened.
+
+Files touched, commands with their exit codes, errors. Models' summaries lose nearly all of them, so
+they are read from the tables and added to every summary.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from hashlib import sha256
+from operator import attrgetter
+from typing import NamedTuple
+
+from sqlalchemy import and_, bindparam, func, literal_column, null, or_, select, tuple_
+
+from ..database import (
+    Statement,
+    messages,
+    tool_calls,
+    tool_kinds,
+    tool_result_paths,
+    tool_results,
+)
+from ..history import ANSWERS, lines, segments_cte
+from ..messages import decode
+from ..policy import Policy
+from ..summaries import HiddenFact, command_of, ledger, message_content
+from ..tools import error_told, failed, is_command
+from ..view import Look, any_sign, of_kind
+
+_walk = segments_cte()
+_r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
+_in_run = lines.run_of(_r)
+# Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
+# whole tree.
+_kind = func.coalesce(_k.c.kind, literal_column("'other'"))
+_was_called_there = _r.c.call_seq.between(_walk.c.first, _walk.c.last)
+_is_call = and_(
+    _c.c.tree_id == bindparam("tree_id"),
+    _c.c.branch == _walk.c.branch,
+    _c.c.seq == _r.c.call_seq,
+    _c.c.position == _r.c.call_position,
+)
+_is_told = or_(
+    of_kind("terminal"),
+    _r.c.looks_terminal == literal_column("1"),
+    any_sign,
+)
+
+
+Run = dict[str, int]
+"""A run of a line as the values that the statements here are given."""
+
+
+class _Result(NamedTuple):
+    """A result of a run, and its call."""
+
+    branch: int
+    seq: int
+    tool_name: str | None
+    kind: str
+    exit_code: int | None
+    error_prefix: int
+    status: str | None
+    has_stderr: int
+    looks_terminal: int
+    arguments_form: str | None
+    arguments: str | None
+
+
+RESULTS = Statement(
+    select(
+        _r.c.branch,
+        _r.c.seq,
+        _r.c.tool_name,
+        _kind,
+        _r.c.exit_code,
+        _r.c.error_prefix,
+        _r.c.status,
+        _r.c.has_stderr,
+        _r.c.looks_terminal,
+        _c.c.arguments_form,
+        _c.c.arguments,
+    )
+    .select_from(_r)
+    .outerjoin(_k, _k.c.name == _r.c.tool_name)
+    .outerjoin(_walk, _was_called_there)
+    .outerjoin(_c, _is_call)
+    .where(_in_run, _is_told)
+    .order_by(_r.c.seq),
+    row=_Result,
+)
+"""The results of a run that the ledger tells of: output of commands, and errors."""
+
+
+class _Call(NamedTuple):
+    """A call of a run."""
+
+    seq: int
+    position: int
+    tool_name: str
+    kind: str
+    arguments_form: str | None
+    arguments: str | None
+
+
+_has_call = _r.c.call_seq.is_not(null())
+_answered = select(_r.c.call_seq, _r.c.call_position).where(_in_run, _has_call)
+# Not a join with the answers, which SQLite may scan for each call.
+_is_unanswered = tuple_(_c.c.seq, _c.c.position).not_in(_answered)
+UNANSWERED = Statement(
+    select(
+        _c.c.seq,
+        _c.c.position,
+        _c.c.name,
+        _kind,
+        _c.c.arguments_form,
+        _c.c.arguments,
+    )
+    .select_from(_c)
+    .outerjoin(_k, _k.c.name == _c.c.name)
+    .where(lines.run_of(_c), _is_unanswered)
+    .order_by(_c.c.seq, _c.c.position),
+    row=_Call,
+)
+"""The calls of a run that nothing in it answers."""
+
+_is_path = and_(
+    _p.c.tree_id == bindparam("tree_id"),
+    _p.c.branch == _r.c.branch,
+    _p.c.seq == _r.c.seq,
+)
+PATHS = Statement(
+    select(_p.c.path, _r.c.tool_name, _kind)
+    .select_from(_r)
+    .join(_p, _is_path)
+    .outerjoin(_k, _k.c.name == _r.c.tool_name)
+    .where(_in_run)
+    .order_by(_p.c.seq, _p.c.path)
+)
+_content = select(_m.c.content_form, _m.c.content)
+CONTENT = Statement(_content.where(lines.at(_m)))
+_said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
+FIRST_TIME = Statement(
+    select(_said_at).where(lines.run_of(_m)).order_by(_m.c.seq).limit(literal_column("1"))
+)
+
+
+class _Source(NamedTuple):
+    """A message that a summary is of, and when it was said, or else stored."""
+
+    seq: int
+    digest: bytes
+    at: int
+
+
+SOURCES = Statement(
+    select(_m.c.seq, _m.c.digest, _said_at.label("at")).where(lines.run_of(_m)).order_by(_m.c.seq),
+    row=_Source,
+)
+
+NO_RESULT = "no result"
+"""What is said of a command whose call was never answered: it may have run, or not."""
+TELLING = {"file_edit": 2, "file_read": 1}
+"""What is said of a file that several tools touched.
+
+That it was changed, else that it was read, else the last.
+"""
+
+
+def ledger_of(look: Look, first: int, last: int) -> str:
+    """Return the facts of a range of a line as the text that is sent with a summary."""
+    return ledger(hidden_facts(look, first, last), look.policy.facts_chars)
+
+
+def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
+    """Return the facts of a range of a line, oldest first.
+
+    The policy says of what kind a tool is. A result belongs to the range that it stands in,
+    wherever its call was made. Of errors as many as the policy's budget could take, the newest
+    ones.
+    """
+    runs = _runs(look, first, last)
+    results = list(_results(look, runs))
+    touched = _files(look, runs).items()
+    files = [HiddenFact("file", path, kind) for path, kind in touched]
+    commands = _commands(results, _unanswered(look, runs))
+    return [*files, *commands, *_errors(look, results)]
+
+
+class Sources(NamedTuple):
+    """What messages a summary is of.
+
+    A SHA-256 over their digests, and their first and last moment (ms), if any.
+    """
+
+    digest: bytes
+    times: tuple[int, int] | None
+
+
+def sources(look: Look, first: int, last: int, pinned: Collection[int]) -> Sources:
+    """Return what messages a summary of a range is of; the pinned ones stay beside it."""
+    hidden: list[_Source] = []
+    for run in _runs(look, first, last):
+        rows = SOURCES.rows(look.connection, **run)
+        hidden += [row for row in rows if row.seq not in pinned]
+    times = [row.at for row in hidden]
+    digest = sha256(b"".join(row.digest for row in hidden)).digest()
+    return Sources(digest, (min(times), max(times)) if times else None)
+
+
+def first_moment(look: Look, first: int, last: int) -> int | None:
+    """Return when (ms) the first message of a range was said; None where there is none."""
+    for run in _runs(look, first, last):
+        moment: int | None = FIRST_TIME.value(look.connection, **run)
+        if moment is not None:
+            return moment
+    return None
+
+
+def _runs(look: Look, first: int, last: int) -> list[Run]:
+    """Return the runs of a range as the values that the statements above are given."""
+    pointer = look.pointer
+    segments = lines.segments(look.connection, pointer, first, last)
+    return [{"tree_id": pointer.tree_id, **run._asdict()} for run in segments]
+
+
+def _results(look: Look, runs: list[Run]) -> Iterator[_Result]:
+    kinds = json.dumps(dict(look.policy.tool_kinds))
+    for run in runs:
+        for row in RESULTS.rows(look.connection, **run, start=1, kinds=kinds):
+            yield row._replace(kind=_kind_of(row.tool_name, row.kind, look.policy))
+
+
+def _files(look: Look, runs: list[Run]) -> dict[str, str]:
+    """Return what was done to each file, in the order in which they were touched last."""
+    files: dict[str, str] = {}
+    for run in runs:
+        for path, tool_name, stored in PATHS.rows(look.connection, **run):
+            kind = _kind_of(tool_name, stored, look.policy)
+            files[path] = _more_telling(files.pop(path, ""), kind)
+    return files
+
+
+def _more_telling(before: str, kind: str) -> str:
+    if TELLING.get(before, 0) > TELLING.get(kind, 0):
+        return before
+    return kind
+
+
+def _unanswered(look: Look, runs: list[Run]) -> list[_Call]:
+    """Return the calls that no run of a line answers, neither their own nor a later one."""
+    waiting: dict[tuple[int, int], _Call] = {}
+    for run in runs:
+        if waiting:
+            for call_seq, position in ANSWERS.rows(look.connection, **run):
+                waiting.pop((call_seq, position), None)
+        for call in UNANSWERED.rows(look.connection, **run):
+            waiting[call.seq, call.position] = call
+    return [
+        call._replace(kind=_kind_of(call.tool_name, call.kind, look.policy))
+        for call in waiting.values()
+    ]
+
+
+def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
+    """Return the kind of a tool: what the policy says, else what its name is known for."""
+    if tool_name is None:
+        return stored
+    return policy.tool_kinds.get(tool_name, stored)
+
+
+class _Command(NamedTuple):
+    """A command that was called for, and how it ended."""
+
+    seq: int
+    kind: str
+    arguments_form: str | None
+    arguments: str | None
+    ended: str | None
+
+
+def _commands(results: list[_Result], unanswered: list[_Call]) -> Iterator[HiddenFact]:
+    """Yield what was run, in the order of the results.
+
+    A call without any stands where it was made.
+    """
+    called = [
+        _Command(call.seq, call.kind, call.arguments_form, call.arguments, NO_RESULT)
+        for call in unanswered
+    ]
+    called += [
+        _Command(each.seq, each.kind, each.arguments_form, each.arguments, _ended(each))
+        for each in results
+    ]
+    for run in sorted(called, key=attrgetter("seq")):
+        command = _command(run)
+        if command:
+            yield HiddenFact("command", command, run.ended)
+
+
+def _ended(result: _Result) -> str | None:
+    if result.exit_code is None:
+        return None
+    return f"exit {result.exit_code}"
+
+
+def _command(run: _Command) -> str | None:
+    if run.kind != "terminal" or run.arguments is None:
+        return None
+    return command_of(decode(run.arguments) if run.arguments_form == "json" else run.arguments)
+
+
+def _errors(look: Look, results: list[_Result]) -> list[HiddenFact]:
+    """Return the newest errors, until their texts have no more room."""
+    errors: list[HiddenFact] = []
+    seen: set[str] = set()
+    room = look.policy.facts_chars
+    for result in reversed(results):
+        if room <= 0:
+            break
+        if not _failed(result, look.policy):
+            continue
+        error = _error(look, result)
+        if error.text not in seen:
+            room -= len(error.text)
+        seen.add(error.text)
+        errors.append(error)
+    return errors[::-1]
+
+
+def _failed(result: _Result, policy: Policy) -> bool:
+    command = is_command(result.tool_name, result.kind, result.looks_terminal, policy)
+    return failed(result, policy, command=command)
+
+
+def _error(look: Look, result: _Result) -> HiddenFact:
+    place = {"tree_id": look.pointer.tree_id, "branch": result.branch, "seq": result.seq}
+    form, content = CONTENT.one(look.connection, **place)
+    if form == "json" and content:
+        content = decode(content)
+    text = message_content({"content": content})
+    return HiddenFact("error", error_told(text), result.tool_name)

@@ -1,0 +1,145 @@
+"""What a summarizer is to be given: prepared in one reading transaction."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..database import paused
+from ..history import lines, stored_kinds
+from ..messages import Message
+from ..policy import Policy
+from ..records import Compaction, Outcome, Reason
+from ..summaries import Summarizer, extractive, load
+from ..view import Look, Standing
+from .budget import Budget, budget
+from .facts import Sources, first_moment, ledger_of, sources
+from .planning import Plan, Wish, plan_with_fewer_turns, summaries_to_fold
+from .records import Hiding, not_recorded
+from .transcript import Kinds, Transcript, transcript_of_all
+from .triggers import with_still_over
+
+Times = tuple[int, int]
+
+
+class Asked(NamedTuple):
+    """What a caller asks for: which session to compact, by which policy, and who summarises."""
+
+    session_id: str
+    policy: Policy
+    summarizer: Summarizer | None = None
+    reason: Reason = "manual"
+    user_input: str = ""
+
+
+class Job(NamedTuple):
+    """What a summarizer is to be given, and where it belongs.
+
+    ``cost`` is what the view cost before, by a look whose transaction is over. ``hiding`` is what
+    goes; ``holder`` the branch that holds its last position, ``sought`` the last position that the
+    policy would hide if a transcript had room for everything. ``messages`` are None for a
+    summarizer that reads them itself, as it comes to them. ``times`` are the first and last moment
+    (ms) of what the summary will stand for, ``tool_kinds`` what the store knows of tools.
+    """
+
+    cost: Budget
+    hiding: Hiding
+    holder: int
+    sought: int
+    messages: list[Message] | None
+    transcript: str
+    times: Times | None
+    tool_kinds: Kinds
+
+
+def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compaction:
+    """Return what a summarizer is to be given, or the answer that there is nothing to compact.
+
+    Everything that will be hidden is in the transcript: where it is too long, the cut moves back.
+    Raises SessionNotFound, InvalidValue for an unknown prompt.
+    """
+    load(asked.policy.prompt)
+    pointer = lines.find(connection, asked.session_id)
+    cost = budget(connection, pointer, asked.policy, moment, asked.user_input)
+    planned, wish = plan_with_fewer_turns(cost)
+    if planned.nothing:
+        return left_as_it_is(cost, asked, planned.nothing)
+    with paused(planned.messages):
+        kinds = stored_kinds(connection)
+        transcript = _transcript(cost, planned, wish, asked.summarizer, kinds)
+        if transcript is None:
+            return left_as_it_is(
+                cost, asked, "its first messages are longer than a transcript may be"
+            )
+        return _job(cost, transcript, planned.last, kinds)
+
+
+def holder_of(look: Look, position: int) -> int:
+    """Return the branch that holds a position of a line."""
+    return lines.segments(look.connection, look.pointer, position, position)[0].branch
+
+
+def facts_beside(look: Look, previous: tuple[Standing, ...], last: int) -> str:
+    """Return the ledger of what is hidden up to a position.
+
+    What a summary tells that goes on standing beside the new one is left out.
+    """
+    beside = [each.last for each in look.visible.summaries if each not in previous]
+    return ledger_of(look, max(beside, default=0) + 1, last)
+
+
+def sources_of(look: Look, planned: Plan) -> Sources:
+    """Return what messages a summary of a plan is of."""
+    return sources(look, planned.first, planned.last, planned.pinned)
+
+
+def _transcript(
+    cost: Budget, planned: Plan, wish: Wish, summarizer: Summarizer | None, kinds: Kinds
+) -> Transcript | None:
+    """Return the transcript for a summarizer; one that reads the messages themselves needs none."""
+    if summarizer is None or summarizer is extractive:
+        return Transcript(planned, None, "")
+    return transcript_of_all(cost, planned, wish, kinds)
+
+
+def _job(cost: Budget, transcript: Transcript, sought: int, kinds: Kinds) -> Job:
+    look, planned = cost.look, transcript.plan
+    previous = summaries_to_fold(look)
+    facts = facts_beside(look, previous, planned.last)
+    source = sources_of(look, planned)
+    return Job(
+        cost=cost,
+        hiding=Hiding(planned, previous, facts, source),
+        holder=holder_of(look, planned.last),
+        sought=sought,
+        messages=transcript.messages,
+        transcript=transcript.text,
+        times=_times(look, source.times, previous),
+        tool_kinds=kinds,
+    )
+
+
+def _times(look: Look, times: Times | None, previous: tuple[Standing, ...]) -> Times | None:
+    """Return the first and last moment of messages and of the summaries before them."""
+    if times is None or not previous:
+        return times
+    first, last = times
+    earlier = first_moment(look, previous[0].first, previous[-1].last)
+    if earlier is None:
+        return first, last
+    return min(earlier, first), last
+
+
+def left_as_it_is(cost: Budget, asked: Asked, why: str, outcome: Outcome = "nothing") -> Compaction:
+    """Return that nothing is hidden, with what the view has, which stays as it is."""
+    left = not_recorded(
+        cost.look.pointer,
+        asked.policy,
+        outcome=outcome,
+        reason=asked.reason,
+        error=why,
+        moment=cost.look.now,
+    )
+    as_it_is = left._replace(messages_before=cost.messages, tokens_before=cost.tokens)
+    return with_still_over(as_it_is, asked.policy)

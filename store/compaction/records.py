@@ -1,0 +1,201 @@
+"""The rows of compactions and their summaries.
+
+Written when one begins, and once more when it ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, literal_column, select, update
+
+from ..database import Insertion, Statement, branches, compaction_records, summaries
+from ..history import Pointer, newest_record
+from ..messages import encode
+from ..policy import Policy
+from ..records import Compaction, Outcome, Reason
+from ..summaries import Summary
+from ..view import Look, Standing, history, records
+from .facts import Sources
+from .planning import Plan
+
+_c, _s = compaction_records, summaries
+INSERT_RECORD = Insertion(compaction_records)
+
+
+class Running(NamedTuple):
+    """A compaction that has not ended, and until when (ms) it is waited for."""
+
+    compaction: int
+    lease_until: int | None
+
+
+RUNNING = Statement(
+    select(_c.c.compaction, _c.c.lease_until).where(
+        _c.c.tree_id == bindparam("tree_id"),
+        _c.c.session_id == bindparam("session_id"),
+        _c.c.outcome == literal_column("'running'"),
+    ),
+    row=Running,
+)
+_ENDED = (
+    "branch",
+    "head",
+    "outcome",
+    "first_kept",
+    "hidden_first",
+    "hidden_last",
+    "summary",
+    "messages_before",
+    "messages_after",
+    "tokens_before",
+    "tokens_after",
+    "error",
+    "error_kind",
+    "pinned",
+    "created_at",
+)
+"""The columns that may be other ones when a record ends."""
+RUNNING_VALUES = Statement(
+    select(*(_c.c[name] for name in _ENDED)).where(
+        _c.c.tree_id == bindparam("tree_id"), _c.c.compaction == bindparam("number")
+    )
+)
+_changing = ("compaction", *_ENDED)
+_changed = {name: bindparam(name, type_=_c.c[name].type) for name in _changing}
+END_RECORD = Statement(
+    update(_c)
+    .where(
+        _c.c.tree_id == bindparam("tree"),
+        _c.c.compaction == bindparam("number"),
+        _c.c.outcome == literal_column("'running'"),
+    )
+    .values(_changed)
+)
+BRANCHED_SINCE = Statement(
+    select(branches.c.branch)
+    .where(
+        branches.c.tree_id == bindparam("tree_id"), branches.c.records_seen >= bindparam("number")
+    )
+    .limit(literal_column("1"))
+)
+INSERT_SUMMARY = Insertion(summaries)
+NEWEST_SUMMARY = Statement(
+    select(_s.c.summary)
+    .where(_s.c.tree_id == bindparam("tree_id"))
+    .order_by(_s.c.summary.desc())
+    .limit(literal_column("1"))
+)
+
+
+class Hiding(NamedTuple):
+    """What goes by a plan, and what is told of it.
+
+    ``previous`` are the summaries that the new one replaces, ``facts`` are sent with it, ``source``
+    tells what messages it is of.
+    """
+
+    plan: Plan
+    previous: tuple[Standing, ...]
+    facts: str
+    source: Sources
+
+
+def running_record(connection: Connection, pointer: Pointer) -> Running | None:
+    """Return the compaction of a session that has not ended; the database allows only one."""
+    place = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
+    return RUNNING.row(connection, **place)
+
+
+def insert_record(
+    connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any
+) -> int:
+    """Write a record where the line is now; return its number."""
+    number = newest_record(connection, pointer.tree_id) + 1
+    given = {
+        "tree_id": pointer.tree_id,
+        "compaction": number,
+        "branch": pointer.branch,
+        "head": pointer.head,
+        "session_id": pointer.session_id,
+        "policy": policy.name if policy else None,
+        **values,
+    }
+    INSERT_RECORD.run(connection, **{**dict.fromkeys(INSERT_RECORD.columns), **given})
+    return number
+
+
+def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> int:
+    """End a running record where the line is now: from here on it counts; return its number.
+
+    It is a new one if the tree got branches since it began: they know the records up to the newest
+    of that time, and none that counted only later.
+    """
+    old = RUNNING_VALUES.one(connection, tree_id=pointer.tree_id, number=number)
+    changed = dict(zip(_ENDED, old, strict=True))
+    changed |= {"branch": pointer.branch, "head": pointer.head, **values}
+    ended = number
+    if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
+        ended = newest_record(connection, pointer.tree_id) + 1
+    END_RECORD.run(connection, tree=pointer.tree_id, number=number, compaction=ended, **changed)
+    return ended
+
+
+def keep_summary(
+    look: Look, hiding: Hiding, summary: Summary, *, text: str, tokens: int, moment: int
+) -> int:
+    """Write the summary of what goes; return its number."""
+    connection, pointer, previous = look.connection, look.pointer, hiding.previous
+    newest = NEWEST_SUMMARY.value(connection, tree_id=pointer.tree_id) or 0
+    number = int(newest) + 1
+    INSERT_SUMMARY.run(
+        connection,
+        tree_id=pointer.tree_id,
+        summary=number,
+        branch=pointer.branch,
+        first=previous[0].first if previous else hiding.plan.first,
+        last=hiding.plan.last,
+        supersedes=previous[-1].number if previous else None,
+        tokens=tokens,
+        digest=hiding.source.digest,
+        created_at=moment,
+        body=text,
+        facts=hiding.facts or None,
+        **_columns_of(summary),
+    )
+    return number
+
+
+def _columns_of(summary: Summary) -> dict[str, Any]:
+    """Return what a summary says of itself as columns."""
+    return {
+        "model": summary.model,
+        "prompt_version": summary.prompt_version,
+        "title": summary.title,
+        "notice": summary.notice,
+        "key_actions": encode([action._asdict() for action in summary.key_actions]),
+        "file_changes": encode([change._asdict() for change in summary.file_changes]),
+    }
+
+
+def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
+    """Return a record of the line as it is given out."""
+    (found,) = history(connection, pointer, records(connection, pointer, pointer.head), number)
+    return found
+
+
+def not_recorded(
+    pointer: Pointer, policy: Policy, *, outcome: Outcome, reason: Reason, error: str, moment: int
+) -> Compaction:
+    """Return an answer that is kept nowhere: there is nothing to do, or it cannot be done now."""
+    return Compaction(
+        id=None,
+        kind="summary",
+        outcome=outcome,
+        reason=reason,
+        policy=policy.name,
+        error=error,
+        head=pointer.head,
+        created_at=moment,
+        session_id=pointer.session_id,
+    )

@@ -1,0 +1,127 @@
+"""What the store has of a request: the view, where its current turn begins, the todo list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select
+
+from ..clock import Now, given
+from ..database import Statement, tool_results
+from ..formats import CHAT, Placed, format_named
+from ..history import lines, message_at, turn_of
+from ..messages import Message
+from ..policy import Policy, checked
+from ..records import View
+from ..tools import ALL_DONE, recap
+from ..view import Look, composed, look_at, of_kind
+
+LOOK_BACK = 2_000
+"""Positions before the first visible one in which a todo list is looked for."""
+LISTS = 4
+"""Calls to todo tools, at most, that are asked for a recap."""
+
+_segments = lines.segments_cte()
+_r = tool_results
+TODO_CALLS = Statement(
+    select(_r.c.seq, _r.c.call_seq, _r.c.call_position)
+    .select_from(_segments)
+    .join(
+        _r,
+        (_r.c.tree_id == bindparam("tree_id"))
+        & (_r.c.branch == _segments.c.branch)
+        & _r.c.seq.between(_segments.c.first, _segments.c.last),
+    )
+    .where(of_kind("todo"), _r.c.call_seq.is_not(None))
+    .order_by(_r.c.seq.desc())
+    .limit(bindparam("limit"))
+)
+
+
+class Gathered(NamedTuple):
+    """What the store has of a request."""
+
+    view: View
+    """The view as chat messages."""
+    placed: list[Placed]
+    """The same before it is written in a format."""
+    begins: int | None
+    """Where the current turn begins; None: its input is not stored."""
+    answered: bool
+    """Whether the last stored turn has its answer."""
+    recap: str | None
+    """What is left to do, by the last todo list."""
+    project_root: str | None
+
+
+def gather(
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    user_input: str | None = None,
+    *,
+    recap: bool = True,
+    at: int | None = None,
+    now: Now = None,
+    format: str = CHAT.name,  # noqa: A002 - the public name
+) -> Gathered:
+    """Return what the store has of a request: view, current turn, todo list.
+
+    Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
+    """
+    format_named(format)
+    pointer, policy = lines.find(connection, session_id), checked(policy)
+    last = lines.position(pointer, at)
+    begins, answered, over = turn_of(connection, pointer, last, user_input)
+    look = look_at(connection, pointer, policy, last=last, now=given(now), turn_over=over)
+    view = composed(look)
+    return Gathered(
+        view=view.written(CHAT.name),
+        placed=view.placed,
+        begins=begins,
+        answered=answered,
+        recap=_recap(look, begins or last + 1) if recap else None,
+        project_root=pointer.project_root,
+    )
+
+
+def _recap(look: Look, begins: int) -> str | None:
+    """Return the recap of the last todo list that says any.
+
+    Of one that was done before the turn that ``begins`` at a position there is none.
+    """
+    for seq, arguments, result in _todo_lists(look):
+        found = recap(arguments, result)
+        if found and seq < begins and found.endswith(ALL_DONE):
+            return None
+        if found:
+            return f"Todo recap: {found}"
+    return None
+
+
+def _todo_lists(look: Look) -> Iterator[tuple[int, object, object]]:
+    """Yield the last calls to todo tools, the newest first.
+
+    Each is the position of its result, its arguments, and what the result says.
+    """
+    rows = TODO_CALLS.rows(
+        look.connection,
+        **look.line,
+        start=max(1, look.visible.first_kept - LOOK_BACK),
+        last=look.last,
+        kinds=json.dumps(dict(look.policy.tool_kinds)),
+        limit=LISTS,
+    )
+    for seq, call_seq, call_position in rows:
+        called = message_at(look.connection, look.pointer, call_seq)
+        result = message_at(look.connection, look.pointer, seq)
+        yield seq, _arguments(called["tool_calls"][call_position]), result.get("content")
+
+
+def _arguments(call: Any) -> object:
+    if not isinstance(call, dict):
+        return None
+    function: Message = call.get("function") or call
+    return function.get("arguments")

@@ -1,0 +1,245 @@
+"""A request as it is sent: rules and prompts in front, then the view, the input, the running turn.
+
+The layers stand in a fixed order, so that what seldom changes comes first and a provider's prompt
+cache keeps it:
+
+    system       the caller's prompt, then the system messages that begin the line
+    tools        the caller's tools: beside the messages, or a message if they are a text
+    code_law     the project's ``CODE_LAW.md``, as it is now, never stored
+    history      summaries and finished turns, in their short form
+    user_input   what the user wants now, with a reminder of the files that it mentions
+    steps        what was done about it so far, whole
+    todo_recap   what is left to do
+
+Where there is no new input, the last user message is the current one: so a turn that a crash cut
+off is resumed by asking again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from ..errors import InvalidValue
+from ..formats import REACT, Format, Placed, format_named
+from ..messages import Message
+from ..policy import Policy
+from ..records import View
+from ..tokens import estimate
+from .at_files import mentions, remind
+from .gathered import LOOK_BACK, Gathered, gather
+from .pieces import LAYERS, Piece, made, merged, of_view
+
+__all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
+
+Tools = str | Sequence[Mapping[str, Any]]
+
+
+class Context(NamedTuple):
+    """A request.
+
+    ``messages`` are clean for the API, ``layers`` the tokens of each layer, ``text`` the same as
+    ReAct.
+
+    With the format ``react``, ``messages`` are one user message: the text. ``stable_prefix_tokens``
+    are as in the request that the store assembled before for the session: what a prompt cache still
+    holds; ``first_changed`` is the index of the first message that differs from it (None: none
+    does). Where there was none, ``is_first`` says so, and these are 0 and None. ``open_turn`` is
+    the position of the user message that is being worked on (None: it is answered already, or not
+    stored yet). ``tools`` are sent beside the messages, where they were given as definitions.
+    ``pieces`` and ``view`` hold chat messages in every format.
+    """
+
+    messages: list[Message]
+    layers: dict[str, int]
+    stable_prefix_tokens: int
+    first_changed: int | None
+    open_turn: int | None
+    tools: list[Mapping[str, Any]] | None
+    pieces: list[Piece]
+    view: View
+    is_first: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the request."""
+        return sum(self.layers.values())
+
+    @property
+    def text(self) -> str:
+        """The request as ReAct text.
+
+        Tool definitions stand in front, made-up calls are left out.
+        """
+        (whole,) = _written(REACT, self.pieces, self.tools)
+        return str(whole["content"])
+
+
+class Asked(NamedTuple):
+    """What the caller of `Store.context` gives of a request; None where the store is to find it."""
+
+    system: str | None = None
+    tools: Tools | None = None
+    user_input: str | None = None
+    todo_recap: str | None = None
+
+    @property
+    def tools_text(self) -> str | None:
+        """The tools, where they are described in a text."""
+        return self.tools if isinstance(self.tools, str) else None
+
+    @property
+    def definitions(self) -> list[Mapping[str, Any]] | None:
+        """The tools, where they are definitions as the API takes them."""
+        if self.tools is None or isinstance(self.tools, str):
+            return None
+        return list(self.tools)
+
+
+class Requests:
+    """The last request of each session that a store assembled, as hashes.
+
+    The newest sessions only.
+    """
+
+    KEPT = 64
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, list[int]] = OrderedDict()
+
+    def compared(self, session_id: str, context: Context) -> Context:
+        """Return a request with what it has in common with the one before, and remember it."""
+        hashes = [hash(_json(context.tools)), *(_hash(piece.message) for piece in context.pieces)]
+        before = self._last.pop(session_id, [])
+        self._remember(session_id, hashes)
+        same = _common(before, hashes)
+        tokens = [_tools_tokens(context.tools), *(piece.tokens for piece in context.pieces)]
+        return context._replace(
+            stable_prefix_tokens=sum(tokens[:same]),
+            first_changed=max(0, same - 1) if same < len(before) else None,
+            is_first=not before,
+        )
+
+    def _remember(self, session_id: str, hashes: list[int]) -> None:
+        self._last[session_id] = hashes
+        while len(self._last) > self.KEPT:
+            self._last.popitem(last=False)
+
+
+def asked(system: object, tools: object, user_input: object, todo_recap: object) -> Asked:
+    """Return what a caller gives of a request.
+
+    Raises InvalidValue for what is no text, or no list of tools.
+    """
+    for name, text in (("system", system), ("user_input", user_input), ("todo_recap", todo_recap)):
+        if text is not None and not isinstance(text, str):
+            raise InvalidValue(f"{name} is a text, not {type(text).__name__}")
+    if not (tools is None or isinstance(tools, str) or _is_list_of_objects(tools)):
+        raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
+    return Asked(system, tools, user_input, todo_recap)  # type: ignore[arg-type]
+
+
+def assemble(
+    asked: Asked,
+    gathered: Gathered,
+    law: str,
+    policy: Policy,
+    *,
+    format: str,  # noqa: A002 - the public name
+) -> Context:
+    """Return a request from what the caller gave, what the store has, and the project's rules."""
+    pieces = _pieces(asked, gathered, law, policy)
+    tools = asked.definitions
+    return Context(
+        messages=_written(format_named(format), pieces, tools),
+        layers=_layer_tokens(pieces, tools),
+        stable_prefix_tokens=0,
+        first_changed=None,
+        open_turn=None if gathered.answered else gathered.begins,
+        tools=tools,
+        pieces=pieces,
+        view=gathered.view,
+    )
+
+
+def _pieces(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> list[Piece]:
+    """Return the messages of a request in the order of `LAYERS`."""
+    role = policy.summary_role if policy.summary_role in ("user", "developer") else "system"
+    shown = list(of_view(gathered.view, gathered.placed, gathered.begins))
+    leading = list(takewhile(_leads, shown))
+    pieces = [
+        *made("system", "system", asked.system),
+        *(piece._replace(layer="system") for piece in leading),
+        *made("tools", "system", asked.tools_text),
+        *made("code_law", role, law),
+        *shown[len(leading) :],
+        *_new_input(asked, gathered),
+        *_left_to_do(asked, gathered, "user" if policy.summary_role == "merge" else role),
+    ]
+    return merged(pieces) if policy.summary_role == "merge" else pieces
+
+
+def _leads(piece: Piece) -> bool:
+    """Tell one of the stored system messages that begin a line."""
+    return piece.seq is not None and piece.message["role"] in ("system", "developer")
+
+
+def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
+    """Return what the user says now; nothing where it is stored already."""
+    if gathered.begins is not None:
+        return []
+    return made("user_input", "user", remind(asked.user_input or ""))
+
+
+def _left_to_do(asked: Asked, gathered: Gathered, role: str) -> list[Piece]:
+    given = asked.todo_recap
+    return made("todo_recap", role, gathered.recap if given is None else given)
+
+
+def _written(
+    format: Format,  # noqa: A002 - what it is
+    pieces: Sequence[Piece],
+    tools: Sequence[Mapping[str, Any]] | None,
+) -> list[Message]:
+    """Return a request in a format; tools stand in front where it has no place beside them."""
+    placed = [piece.placed for piece in pieces]
+    if tools and not format.tools_apart:
+        placed.insert(0, Placed(None, {"role": "system", "content": _json(tools)}))
+    return format.write(placed)
+
+
+def _layer_tokens(pieces: Sequence[Piece], tools: object) -> dict[str, int]:
+    layers = dict.fromkeys(LAYERS, 0)
+    for piece in pieces:
+        layers[piece.layer] += piece.tokens
+    layers["tools"] += _tools_tokens(tools)
+    return layers
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(each, Mapping) for each in value)
+
+
+def _common(before: Sequence[int], now: Sequence[int]) -> int:
+    """Return how many of their first numbers two lists have in common."""
+    both = enumerate(zip(before, now, strict=False))
+    shorter = min(len(before), len(now))
+    return next((index for index, (old, new) in both if old != new), shorter)
+
+
+def _hash(message: Message) -> int:
+    content, calls = message.get("content"), message.get("tool_calls")
+    said = content if isinstance(content, str) else _json(content)
+    called = _json(calls) if calls else None
+    return hash((message["role"], said, message.get("tool_call_id"), called))
+
+
+def _tools_tokens(tools: object) -> int:
+    return estimate(_json(tools)) if tools else 0
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,105 @@
+"""Where rows are kept: engines, the writers' queue, tables, statements, migrations.
+
+It knows nothing of what a conversation means. Every room that reads or writes rows may call it, and
+none opens a database by itself. On SQLite it answers for locks, files and flushes, on PostgreSQL
+for connections.
+"""
+
+from __future__ import annotations
+
+from . import json_sql, resources
+from .collector import paused
+from .copying import (
+    COMPANIONS,
+    COPIES,
+    FORGET_COPY,
+    UNFINISHED,
+    CopyRow,
+    beside,
+    discard,
+    finish_copy,
+    list_copy,
+    put_in_place,
+    take_over,
+    write_copy,
+)
+from .engine import Database, translated
+from .files import resolved, url_of
+from .json_sql import Pairs, positions
+from .migrate import VERSION, Upgrade, upgrade, version
+from .queries import Queries
+from .schema import (
+    BIG,
+    HEAD,
+    RAW_TABLES,
+    branches,
+    compaction_records,
+    copies,
+    erasures,
+    head_moves,
+    message_facts,
+    messages,
+    session_ids,
+    sessions,
+    summaries,
+    token_counts,
+    tool_calls,
+    tool_kinds,
+    tool_result_paths,
+    tool_results,
+    usages,
+)
+from .statements import Insertion, Row, Statement
+from .transactions import Transactions
+
+__all__ = [
+    "BIG",
+    "COMPANIONS",
+    "COPIES",
+    "FORGET_COPY",
+    "HEAD",
+    "RAW_TABLES",
+    "UNFINISHED",
+    "VERSION",
+    "CopyRow",
+    "Database",
+    "Insertion",
+    "Pairs",
+    "Queries",
+    "Row",
+    "Statement",
+    "Transactions",
+    "Upgrade",
+    "beside",
+    "branches",
+    "compaction_records",
+    "copies",
+    "discard",
+    "erasures",
+    "finish_copy",
+    "head_moves",
+    "json_sql",
+    "list_copy",
+    "message_facts",
+    "messages",
+    "paused",
+    "positions",
+    "put_in_place",
+    "resolved",
+    "resources",
+    "session_ids",
+    "sessions",
+    "summaries",
+    "take_over",
+    "token_counts",
+    "tool_calls",
+    "tool_kinds",
+    "tool_result_paths",
+    "tool_results",
+    "translated",
+    "upgrade",
+    "url_of",
+    "usages",
+    "version",
+    "write_copy",
+]

@@ -1,0 +1,189 @@
+"""Copies of a store's file, and the list of them that the store itself keeps.
+
+A copy is written by ``VACUUM INTO``: one state of the store, while others read and write. SQLite's
+own backup is a tenth to a fifth quicker, but it takes freed pages along, and with them what was
+erased and not purged yet; a copy made here holds what the store says and nothing else.
+
+A copy gets its name only when all of it is on the disk. Its line in the list is written *before*
+the copy begins: an erasure that comes while it is being made then counts it among those that may
+hold the erased bytes. Numbers of copies are never given twice, so of any copy and any erasure it is
+known which came first, whatever the clock said.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    union_all,
+    update,
+)
+
+from ..errors import StoreBusy, StoreError, StoreFull
+from .engine import Database
+from .schema import copies, erasures
+from .statements import Insertion, Statement
+
+COMPANIONS = ("-wal", "-shm", "-journal", "-lock")
+"""What SQLite and the writers' queue put beside a file: its name with one of these behind it."""
+UNFINISHED = ".part"
+"""What stands behind the name of a copy while it is being written."""
+
+_numbers = union_all(
+    select(func.max(copies.c.copy).label("number")), select(func.max(erasures.c.newest_copy))
+).subquery()
+NEXT_COPY = Statement(select(func.coalesce(func.max(_numbers.c.number), 0) + literal_column("1")))
+INSERT_COPY = Insertion(copies)
+
+
+class CopyRow(NamedTuple):
+    """One line of the list of copies.
+
+    An unfinished one has no size, and no moment (ns) of its file's last change.
+    """
+
+    copy: int
+    made_at: int
+    size: int | None
+    modified: int | None
+    kind: str
+    path: str
+
+
+COPIES = Statement(select(copies).order_by(copies.c.copy), CopyRow)
+FINISH_COPY = Statement(
+    update(copies)
+    .where(copies.c.copy == bindparam("number"))
+    .values(size=bindparam("bytes"), modified=bindparam("changed"))
+)
+FORGET_COPY = Statement(delete(copies).where(copies.c.copy == bindparam("number")))
+FORGET_REPLACED = Statement(
+    delete(copies).where(copies.c.path == bindparam("name"), copies.c.copy < bindparam("number"))
+)
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the file that is named like another with something behind it."""
+    return path.with_name(path.name + ending)
+
+
+def list_copy(connection: Connection, path: Path, kind: str, now: int) -> int:
+    """Begin a line of the list; return its number."""
+    number: int = NEXT_COPY.value(connection)
+    INSERT_COPY.insert_many(connection, [(number, now, None, None, kind, str(path))])
+    return number
+
+
+def finish_copy(connection: Connection, number: int, path: Path) -> None:
+    """Note what tells a finished copy from a later file; the line of an earlier one goes."""
+    status = path.stat()
+    FINISH_COPY.run(connection, number=number, bytes=status.st_size, changed=status.st_mtime_ns)
+    FORGET_REPLACED.run(connection, name=str(path), number=number)
+
+
+def write_copy(database: Database, path: Path) -> Path:
+    """Write what is committed now to an unfinished copy, readable by its owner alone.
+
+    Return its name. Raises StoreFull where the disk has no room, StoreError where it cannot be
+    written; nothing is left of it then.
+    """
+    part = beside(path, UNFINISHED)
+    _create(part)
+    try:
+        with database.reading() as connection:
+            driver = connection.connection.driver_connection
+            driver.execute("VACUUM INTO ?", (str(part),))  # type: ignore[union-attr]
+        _flush(part)
+    except BaseException:
+        discard(part)
+        raise
+    return part
+
+
+def put_in_place(part: Path, path: Path, *, replace: bool) -> None:
+    """Give a finished copy its name, for good.
+
+    Raises StoreError where the name is taken and may not be.
+    """
+    if not replace:
+        _create(path)
+    try:
+        part.replace(path)
+    except OSError as error:
+        raise StoreError(f"cannot give {part} its name: {error.strerror}") from error
+    with suppress(StoreError):  # as SQLite does; the copy itself is on the disk
+        _flush(path.parent)
+
+
+def discard(part: Path) -> None:
+    """Remove an unfinished copy, and what checking it may have put beside it."""
+    for name in ("", *COMPANIONS):
+        beside(part, name).unlink(missing_ok=True)
+
+
+def check_room(database: Database, path: Path, advice: str) -> None:
+    """Raise StoreFull where there is no room for a copy; ``advice`` says what to do."""
+    with database.reading() as connection:
+        driver = connection.connection.driver_connection
+        pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        (needed,) = driver.execute(pages).fetchone()  # type: ignore[union-attr]
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        room = f"{needed:,} bytes are needed at {path.parent}, {free:,} are free"
+        raise StoreFull(f"there is no room for a copy: {room}; {advice}")
+
+
+def take_over(path: Path) -> None:
+    """Make sure that nobody has a file open, and leave nothing beside it that belongs to it.
+
+    Leaving the write-ahead log is possible for the last connection alone, so SQLite itself knows.
+    Raises StoreBusy. Of a damaged file the companions are removed as they are.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise StoreBusy(
+                f"{path} is in use, so it was left as it is; close what has it open, then try again"
+            ) from error
+    except sqlite3.DatabaseError:
+        pass  # damaged: that may be why another takes its place
+    for name in ("-wal", "-shm", "-journal"):
+        beside(path, name).unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError as error:
+        raise StoreError(f"{path} exists already{_why(path)}") from error
+    except OSError as error:
+        raise StoreError(f"cannot create {path}: {error.strerror}; name another place") from error
+
+
+def _why(path: Path) -> str:
+    if path.name.endswith(UNFINISHED):
+        return ": a copy is being made just now, or one was cut off; if so, remove that file"
+    return "; choose another name, or say that it may be replaced"
+
+
+def _flush(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        raise StoreError(f"the disk did not take {path}: {error.strerror}; try again") from error
+    finally:
+        os.close(file)

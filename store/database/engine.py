@@ -1,0 +1,290 @@
+"""From a path or URL to a database that keeps its promises.
+
+SQLAlchemy's SQLite defaults lose updates without a word: reads run outside of transactions and DDL
+is not rolled back. Here the driver's own transaction handling is off; a read begins with BEGIN, a
+write with BEGIN IMMEDIATE once the fair queue lets it through. The database file is never opened by
+other means than SQLite, because closing any file of it drops the locks that the process holds on
+it.
+
+Connections go round: an operation takes an idle one, or has one made, and puts it back when it has
+ended; taking one from SQLAlchemy's pool each time costs more than a short read. How far an
+operation has come is its lease's business. What is left here: which connections there are, and what
+closing, forking and being forgotten mean for them all. Nothing that SQLAlchemy keeps for the whole
+process refers to a database, so one that nobody uses any more goes, and closes what it has open.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, event
+
+from ..errors import ConnectionLost, InvalidValue, StoreBusy, StoreClosed, StoreForked, StoreFull
+from . import forking
+from .files import KnownFile, remove_private, resolved, url_of
+from .forking import FORKED, keep_for_ever
+from .lease import Lease, lease_of
+from .queue import WriterQueue
+from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
+from .statements import driver_errors, translate
+from .write_ahead import WriteAheadLog, fold_in, rewrite, switch_on
+
+_LOST = "the connection to the server was lost; nothing was written, try again"
+_UNKNOWN = (
+    "the connection to the server was lost while it committed, so nobody knows whether it did; "
+    "read what is there, or repeat the call: messages with an `id` are not stored twice"
+)
+
+R = TypeVar("R")
+
+LONGEST = 2_000_000
+"""Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
+
+
+class Database:
+    """An engine and what guards it; ``reading`` and ``writing`` are the only ways in."""
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | URL,
+        *,
+        durability: str = "full",
+        timeout: float = 30.0,
+    ) -> None:
+        _check_settings(durability, timeout)
+        self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
+        self.url = self._private(target)
+        self.dialect = self.url.get_backend_name()
+        self.path = resolved(self.url) if self.dialect == "sqlite" else None
+        self._queue = WriterQueue(f"{self.path}-lock", timeout) if self.path else None
+        self._log = WriteAheadLog(self.path) if self.path else None
+        self._closed = self._forked = False
+        self._inside: dict[object, int] = {}
+        with forking.door:
+            self._file = self._opened()
+            self._connect()
+            forking.alive.add(self)
+
+    def _private(self, target: str | os.PathLike[str] | URL) -> URL:
+        """Return the target's URL; ``:memory:`` is a file in a folder that goes with the store."""
+        folder = tempfile.mkdtemp(prefix="convostore-") if str(target) == ":memory:" else None
+        self._discard = weakref.finalize(self, remove_private, folder, os.getpid())
+        return url_of(os.path.join(folder, "chat.db") if folder else target)
+
+    def _connect(self) -> None:
+        if self.path:
+            self._engine = file_engine(self.url, self.path, self._synchronous, self._timeout)
+            self._reader = self._writer = self._engine
+        else:
+            self._engine = self._writer = server_engine(self.url, self._synchronous, self._timeout)
+            self._reader = self._engine.execution_options(**SNAPSHOT)
+        event.listen(self._engine, "do_connect", _only_to(self._file))
+        event.listen(self._engine, "begin", _begin)
+        self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
+        self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection whose read transaction sees one state of the store.
+
+        It begins at the first statement.
+        """
+        with self._lent(self._reader) as lease:
+            yield lease.connection
+
+    def read(self, work: Callable[[Connection], R]) -> R:
+        """Do work that reads; anew where the connection to a server broke, once."""
+        try:
+            with self.reading() as connection:
+                return work(connection)
+        except ConnectionLost:
+            with self.reading() as connection:
+                return work(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection in a write transaction, which commits at the end.
+
+        It begins at the first statement. Work done before the first statement holds up nobody. Any
+        error rolls everything back.
+        """
+        with self._lent(self._writer, writes=True) as lease:
+            yield lease.connection
+            lease.commit()
+
+    @contextmanager
+    def _lent(self, engine: Engine, *, writes: bool = False) -> Iterator[Lease]:
+        """Lend a connection, an idle one or a new one, for the time of an operation."""
+        operation, lease = object(), None
+        try:
+            with forking.door:
+                self._check_open()
+                self._inside[operation] = threading.get_ident()
+            idle = self._idle[engine]
+            try:
+                lease = _popped(idle) or self._new(engine)
+                lease.writes = writes
+                yield lease
+                is_idle = lease.end()
+            except BaseException:
+                if lease:
+                    lease.drop()
+                raise
+            if is_idle:
+                idle.append(lease)
+        except driver_errors() as error:
+            if lease and lease.is_lost:
+                self._forget_idle()
+                text = _UNKNOWN if lease.is_committing else _LOST
+                raise ConnectionLost(text) from error
+            raise translate(error) from error
+        finally:
+            self._inside.pop(operation, None)
+            if self._closed:
+                self._end()  # the store was closed meanwhile: what this used came too late for it
+
+    def _new(self, engine: Engine) -> Lease:
+        return Lease(engine.connect(), self._queue, self._log, self._file, self._timeout)
+
+    def _forget_idle(self) -> None:
+        """Drop all idle connections to a server: if one broke, so did most likely the others."""
+        for idle in self._idle.values():
+            while lease := _popped(idle):
+                lease.connection.invalidate()
+                lease.close()
+        self._engine.dispose()
+
+    def _opened(self) -> KnownFile | None:
+        if self.path in forking.unusable:
+            raise StoreForked(FORKED)
+        return KnownFile(self.path) if self.path else None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("the store is closed; open it anew")
+        if self._forked:
+            raise StoreForked(FORKED)
+
+    def close(self) -> None:
+        """Give back all connections; a file's write-ahead log is folded in by SQLite."""
+        if self._closed:
+            return
+        self._closed = True
+        self._end()
+        self._discard()
+
+    def _end(self) -> None:
+        if not self._forked:
+            _close_idle(self._idle, self._engine)
+
+    def set_wal(self) -> None:
+        """Switch a new file to write-ahead logging.
+
+        Under the queue, since of two at once SQLite refuses one.
+        """
+        if self.path:
+            with self._alone() as driver:
+                switch_on(driver, self._timeout)
+
+    def purge(self) -> bool:
+        """Leave no erased byte in the files; tell whether that was possible (SQLite only).
+
+        Rows that moved when a page was split or joined leave copies where they were, which
+        secure_delete does not overwrite. So a file that is not too large is written anew; then the
+        write-ahead log is folded in and emptied.
+        """
+        if self.path is None:
+            return False
+        try:
+            with self._alone() as driver:
+                rewritten = rewrite(driver)
+                return fold_in(driver) and rewritten
+        except (StoreBusy, StoreFull):
+            return False
+
+    @contextmanager
+    def _alone(self) -> Iterator[Any]:
+        """Give a file's driver connection outside of any transaction.
+
+        No other of our writers is at work meanwhile.
+        """
+        with self._lent(self._reader) as lease:
+            lease.wait_in_line()
+            yield lease.driver
+
+    def is_busy_elsewhere(self) -> bool:
+        """Tell whether an operation is going on in another thread."""
+        return any(thread != threading.get_ident() for thread in list(self._inside.values()))
+
+    def start_in_child(self) -> None:
+        """Begin anew in a forked child, with connections of its own.
+
+        The idle connections to a file are closed, which frees what SQLite knows of it; where one is
+        in use this cannot be done, and the process is better off without the file.
+        """
+        if self._closed:
+            return
+        if self._queue:
+            self._queue.leave_to_parent()
+        self._forgotten.detach()
+        if self.path and not self._inside:
+            _close_idle(self._idle, self._engine)
+        else:
+            keep_for_ever((self._engine, self._idle))
+        if self.path and self._inside:
+            self._forked = True
+            forking.unusable.add(self.path)
+        else:
+            self._connect()
+
+
+def _check_settings(durability: str, timeout: float) -> None:
+    if durability not in SYNCHRONOUS:
+        raise InvalidValue(f"durability is one of {', '.join(SYNCHRONOUS)}, not {durability!r}")
+    if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
+        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {timeout!r}")
+
+
+def _begin(connection: Connection) -> None:
+    """Begin the transaction where SQLAlchemy itself begins one."""
+    lease_of(connection).begin()
+
+
+def _only_to(file: KnownFile | None) -> Callable[..., None]:
+    """Let a connection be made to the file that was opened and to no other."""
+
+    def connecting(*_: object) -> None:
+        if file:
+            file.check()
+
+    return connecting
+
+
+def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:
+    """Close the connections that no operation has."""
+    for idle in leases.values():
+        while lease := _popped(idle):
+            lease.close()
+    engine.pool.dispose()
+
+
+def _popped(idle: list[Lease]) -> Lease | None:
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the drivers' errors into the store's own, chained."""
+    try:
+        yield
+    except driver_errors() as error:
+        raise translate(error) from error

@@ -1,0 +1,130 @@
+"""Where a store lies: from a path or URL to a file that is private, and known from any other."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from typing import NamedTuple
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved
+
+DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
+
+
+OF_OTHERS = ("-lock", "-wal", "-shm", "-journal")
+"""How the files end that lie beside a store, and are written over for it."""
+
+TOO_MANY_FILES = (
+    "the process has as many files open as it may; close stores that are no longer used, "
+    "or raise the limit (ulimit -n)"
+)
+
+
+class Identity(NamedTuple):
+    """What tells a file from any other, whatever its name."""
+
+    device: int
+    inode: int
+
+
+def url_of(target: str | os.PathLike[str] | URL) -> URL:
+    """Return the URL of a path or URL text."""
+    if isinstance(target, URL) or (isinstance(target, str) and "://" in target):
+        try:
+            url = make_url(target)
+        except (SQLAlchemyError, ValueError) as error:
+            raise InvalidValue(f"{target!r} is no database URL: {error}") from error
+        if url.drivername not in DRIVERS:
+            raise InvalidValue(
+                f"a store's URL begins with one of {', '.join(DRIVERS)}, not with {url.drivername}"
+            )
+        return url
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidValue(f"a store is named by a path or a URL, not by {target!r:.80}")
+    return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
+
+
+def remove_private(folder: str | None, process: int) -> None:
+    """Remove the folder of a temporary store, unless it is that of a forked child's parent."""
+    if folder and os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def resolved(url: URL) -> str:
+    """Return the real path of the database file; its folder must exist."""
+    if not url.database or url.database == ":memory:" or "\0" in url.database:
+        raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
+    if url.query or url.host:  # some would make another file of it
+        raise InvalidValue(
+            f"{url.render_as_string()} says more than which file; the store has settings of its own"
+        )
+    path = os.path.realpath(url.database)
+    if path.endswith(OF_OTHERS):
+        raise InvalidValue(
+            f"{path} is named like a file that lies beside a store, and would be written over;"
+            f" choose a name that does not end in {', '.join(OF_OTHERS)}"
+        )
+    if os.path.isdir(path):
+        raise NotAStore(f"{path} is a folder; name a file in it")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise InvalidValue(f"the folder of {path} does not exist; create it first")
+    return path
+
+
+def why_not(error: OSError) -> str:
+    """Say why a file cannot be opened, and what to do."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return TOO_MANY_FILES
+    if error.errno == errno.ELOOP:
+        return "it is a link, which is not followed; remove it"
+    return f"{error.strerror}; check its and its folder's permissions"
+
+
+class KnownFile:
+    """A database file as it was when it was opened."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._identity = opened(path)
+
+    def check(self) -> None:
+        """Raise StoreMoved where the name leads to another file by now."""
+        if identity_of(self.path) != self._identity:
+            raise StoreMoved(
+                f"{self.path} is no longer the file that was opened; "
+                "nothing was written, open it anew"
+            )
+
+
+def opened(path: str) -> Identity | None:
+    """Create the file if need be, readable by its owner alone.
+
+    SQLite gives its companions the same mode.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot create {path}: {why_not(error)}") from error
+    return identity_of(path)
+
+
+def identity_of(path: str) -> Identity | None:
+    """Return what tells the file from another.
+
+    A second name (hard link) would get a log of its own: refused.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if status.st_nlink > 1:
+        raise StoreMoved(
+            f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file"
+        )
+    return Identity(status.st_dev, status.st_ino)

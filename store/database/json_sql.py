@@ -1,0 +1,56 @@
+"""JSON inside SQL, on both engines: the rows of an object, the elements of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Select,
+    bindparam,
+    cast,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from .schema import BIG
+
+
+class Pairs(FunctionElement[Any]):
+    """The keys and values of a JSON object, as rows ``key``, ``value``."""
+
+    inherit_cache = True
+
+
+class Elements(FunctionElement[Any]):
+    """The elements of a JSON array, as rows ``value``."""
+
+    inherit_cache = True
+
+
+def pairs(value: str, dialect: str) -> str:
+    """Return SQL for the keys and values of a JSON object, given SQL for the object."""
+    if dialect == "postgresql":
+        return f"json_each_text(CAST({value} AS json))"
+    return f"json_each({value})"
+
+
+@compiles(Pairs)
+def _pairs_of(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
+    return pairs(compiler.process(element.clauses, **options), compiler.dialect.name)
+
+
+@compiles(Elements)
+def _elements_sqlite(element: Elements, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+@compiles(Elements, "postgresql")
+def _elements_postgresql(element: Elements, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS json))"
+
+
+def positions(name: str) -> Select[int]:
+    """Build a subquery of the positions in a bound JSON array."""
+    return select(cast(Elements(bindparam(name)).table_valued("value", name=name).c.value, BIG))

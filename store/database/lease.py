@@ -1,0 +1,164 @@
+"""A connection on loan to one operation, and how far its transaction has come.
+
+A lease lives as long as its connection and is lent to one operation after another. Its transaction
+begins at the first statement, not before: what an operation does until then (counting tokens,
+hashing, encoding) holds up nobody. It ends with the operation, in one of three ways. `commit` keeps
+what was written. `end` rolls back what was not committed, and gives the connection back. `drop`
+closes it, because after an error nobody knows what state it is in. Only when COMMIT or ROLLBACK has
+returned does the next writer get its turn, and from then on this operation touches the lease no
+more: it may be another one's already.
+
+A lease knows nothing of the database that it was made by, and its connection holds it weakly. So a
+database that nobody uses any more goes at once, and its connections with it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ..errors import StoreForked
+from .files import KnownFile
+from .forking import FORKED, keep_for_ever
+from .queue import Place, WriterQueue
+from .settings import lock_timeout
+from .write_ahead import WriteAheadLog
+
+_KEY = "lease"
+
+DEADLINE_STEP = 0.1
+"""How many seconds a transaction may take before a server is told that fewer are left."""
+
+
+class Lease:
+    """A connection, whether the operation that has it writes, has begun, holds the writers' queue.
+
+    ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
+    waits ``timeout`` seconds for others.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        queue: WriterQueue | None,
+        log: WriteAheadLog | None,
+        file: KnownFile | None,
+        timeout: float,
+    ) -> None:
+        self.connection = connection
+        self.driver: Any = connection.connection.dbapi_connection
+        self.writes = self.begun = self._queued = False
+        self._place = Place(queue) if queue else None
+        self._log, self._file, self._timeout = log, file, timeout
+        self.is_on_server = file is None
+        self.is_committing = False
+        self._deadline = self._granted = 0.0
+        self._process = os.getpid()
+        connection.info[_KEY] = weakref.ref(self)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child, and the connection its parent's."""
+        return self._process != os.getpid()
+
+    def begin(self) -> None:
+        """Begin the transaction, if it has not begun.
+
+        A write to a file goes in line first; then the file must still be the same. Raises
+        StoreBusy, StoreMoved, StoreForked.
+        """
+        if self.begun:
+            return
+        self._check_process()
+        self.begun = True
+        if self._file is None:
+            self._granted = self._timeout
+            self._deadline = time.monotonic() + self._timeout
+            return
+        if self.writes:
+            self._file.check()  # before a lock file is made beside another one
+            self.wait_in_line()
+            self._file.check()
+        self.driver.execute("BEGIN IMMEDIATE" if self.writes else "BEGIN")
+
+    def keep_deadline(self) -> None:
+        """Grant the next statement on a server no more time for waiting than is left.
+
+        A server counts the time anew for each lock.
+        """
+        left = self._deadline - time.monotonic()
+        if self._granted - left > DEADLINE_STEP and self._granted > 0:
+            self._granted = max(0.0, left)
+            self.driver.execute(f"SET LOCAL lock_timeout = {lock_timeout(left)}")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection to the server has broken."""
+        return self.is_on_server and bool(self.driver.closed)
+
+    def wait_in_line(self) -> None:
+        """Wait until no other writer of ours is at work on the file."""
+        if self._place is not None:
+            self._queued = True
+            self._place.take()
+
+    def commit(self) -> None:
+        """Keep what was written. Raises StoreForked in a child that was forked meanwhile."""
+        self._check_process()
+        self.is_committing = True
+        if self.connection.in_transaction():
+            self.connection.commit()
+        elif self.begun:
+            self.begun = False
+            self.driver.commit()
+        self.is_committing = False
+
+    def end(self) -> bool:
+        """End the operation; tell whether the connection can be lent again.
+
+        One that SQLAlchemy itself ran on may still hold a cursor open, and is dropped.
+        """
+        if self.is_inherited or self.connection.in_transaction():
+            self.drop()
+            return False
+        if self.begun:
+            self.begun = False
+            self.driver.rollback()
+        if self._queued and self._log:
+            self._log.keep_short(self.driver)
+        if self._queued and self._place:
+            self._queued = False
+            self._place.leave()
+        return True
+
+    def drop(self) -> None:
+        """Close the connection, and leave the queue; in a forked child leave both alone."""
+        if self.is_inherited:
+            keep_for_ever(self.connection)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection, and leave the queue."""
+        try:
+            self.begun = False
+            if self.is_lost:
+                self.connection.invalidate()  # a rollback would fail, with a traceback in the log
+            self.connection.close()
+        finally:
+            if self._place:
+                self._place.close()
+
+    def _check_process(self) -> None:
+        if self.is_inherited:
+            raise StoreForked(FORKED)
+
+
+def lease_of(connection: Connection) -> Lease:
+    """Return the lease that a connection is on."""
+    lease: Lease = connection.connection.info[_KEY]()
+    return lease

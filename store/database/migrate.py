@@ -1,0 +1,169 @@
+"""Bring a database to the newest schema. Alembic is imported only where the database is behind.
+
+Reads the version first and inside the writers' lock again, so that any number of processes may open
+a new or old store at once. All revisions run in one transaction: killed at any moment, the next
+opening starts from where it was.
+
+Before a revision that rewrites rows an older file is copied, since there is no other way back. The
+copy is made inside the lock, of the state before the transaction that upgrades.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import sqlalchemy
+from sqlalchemy import Connection
+
+from ..clock import milliseconds
+from ..errors import NotAStore, SchemaTooNew
+from .copying import beside, check_room, discard, finish_copy, list_copy, put_in_place, write_copy
+from .engine import Database
+from .resources import folder
+from .schema import HEAD
+from .statements import Statement
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+_log = logging.getLogger(__name__)
+
+VERSION = Statement(
+    sqlalchemy.text("SELECT version_num FROM alembic_version").columns(
+        sqlalchemy.column("version_num")
+    )
+)
+
+ELSEWHERE = (
+    "make room, or put the copy that is made before the upgrade on another disk with"
+    " `convostore migrate --copy PATH`"
+)
+
+_MIGRATION_LOCK = 0x636F6E766F  # "convo"; only PostgreSQL needs it, a file has its own lock
+_one_at_a_time = threading.Lock()  # what Alembic works on is global to the process
+
+
+class Upgrade(NamedTuple):
+    """The revision that a database was found at (None: it was empty), and the copy made of it."""
+
+    found: str | None
+    copy: Path | None = None
+
+    @property
+    def told(self) -> str | None:
+        """What was done in one line; None where there is nothing to tell."""
+        if self.found in (None, HEAD):
+            return None
+        kept = f"; a copy from before is {self.copy}" if self.copy else ""
+        return f"the store was brought from schema {self.found} to {HEAD}{kept}"
+
+
+def upgrade(database: Database, *, copy_to: Path | None = None, copy: bool = True) -> Upgrade:
+    """Bring the database to the newest schema; return what it was.
+
+    Before rows are rewritten a file is copied, beside it or to ``copy_to`` (which is made whatever
+    the revisions do); not where ``copy`` is False. Raises SchemaTooNew where a newer release made
+    it, NotAStore where it holds something else, StoreFull without room for the copy; all leave it
+    alone.
+    """
+    with database.reading() as connection:
+        found = version(connection)
+    if found == HEAD:
+        return Upgrade(found)
+    database.set_wal()
+    with database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(
+                sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(_MIGRATION_LOCK))
+            )
+        else:
+            connection.begin()
+        found = version(connection)
+        if found == HEAD:
+            return Upgrade(found)
+        place = _place_of_copy(database, found, copy_to) if copy and found else None
+        if place is None:
+            _run(connection)
+        else:
+            _run_behind_copy(database, connection, place)
+    upgraded = Upgrade(found, place)
+    if upgraded.told:
+        _log.info("%s: %s", database.url.render_as_string(), upgraded.told)
+    return upgraded
+
+
+def version(connection: Connection) -> str | None:
+    """Return the revision of the store behind a connection, None where the database is empty."""
+    tables = set(sqlalchemy.inspect(connection).get_table_names())
+    row = VERSION.row(connection) if "alembic_version" in tables else None
+    if row is None and tables <= {"alembic_version"}:
+        return None
+    if row is None or "session_ids" not in tables:
+        raise NotAStore(
+            f"the database holds {', '.join(sorted(tables)[:3])} and no store; name another file"
+        )
+    found = str(row[0])
+    if not (found.isascii() and found.isdigit()):
+        raise NotAStore(f"schema {found!r} is not one of a store; name another file")
+    if int(found) > int(HEAD):
+        raise SchemaTooNew(found, HEAD)
+    if found != HEAD and not list(folder("migrations").glob(f"versions/{found}_*.py")):
+        raise NotAStore(f"schema {found!r} never was one of a store; name another file")
+    return found
+
+
+def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path | None:
+    """Return where the copy of an older file goes, None where none is needed."""
+    if database.path is None or copy_to is not None:
+        return copy_to and copy_to.absolute()
+    if not _rewrites_rows(found):
+        return None
+    names = chain([found], (f"{found}.{number}" for number in count(2)))
+    places = (beside(Path(database.path), f".{name}") for name in names)
+    return next(place for place in places if not place.exists())
+
+
+def _rewrites_rows(found: str) -> bool:
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config())
+    return any(script.module.rewrites_rows for script in scripts.iterate_revisions(HEAD, found))
+
+
+def _run_behind_copy(database: Database, connection: Connection, place: Path) -> None:
+    """Upgrade a file of which a copy is made first; where that fails the copy goes as well."""
+    check_room(database, place, ELSEWHERE)
+    part = write_copy(database, place)
+    try:
+        put_in_place(part, place, replace=False)
+    except BaseException:
+        discard(part)
+        raise
+    try:
+        _run(connection)
+        number = list_copy(connection, place, "upgrade", milliseconds(None))
+        finish_copy(connection, number, place)
+    except BaseException:
+        place.unlink()
+        raise
+
+
+def _run(connection: Connection) -> None:
+    from alembic import command
+
+    package = sys.modules[__name__.partition(".")[0]]  # an app may know it by its second name
+    with _one_at_a_time:
+        command.upgrade(_config(connection=connection, package=package), HEAD)
+
+
+def _config(**attributes: object) -> Config:
+    from alembic.config import Config
+
+    config = Config(attributes=attributes)
+    config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))
+    return config

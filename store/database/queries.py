@@ -1,0 +1,91 @@
+"""Files of named queries: SQL written for people, where Core would be harder to read.
+
+A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
+the next; the word tells what it is for (a query to run, a part of others), the name is its own.
+``{name}`` stands for the section of that name, ``{name:word}`` for the same with ``word`` in the
+place of each ``{it}`` in it; ``{pairs:kinds}`` for the keys and values of the JSON object that is
+bound as ``:kinds``, the one thing that the engines write differently. Comments do not run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, overload
+
+from sqlalchemy import String, TextClause, bindparam, text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ClauseElement
+
+from . import json_sql
+from .schema import BIG
+from .statements import DIALECTS, R, Row, Statement
+
+_HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
+_COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
+_HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+class Queries:
+    """The sections of a file of named queries.
+
+    Bound values are whole numbers, but those named as ``texts``. ``filled`` are texts by name
+    that are made elsewhere, and stand beside the sections.
+    """
+
+    def __init__(self, path: Path, *, texts: tuple[str, ...] = (), **filled: str) -> None:
+        self.names: dict[str, list[str]] = {}
+        self._sections = dict(filled)
+        self._texts = texts
+        for use, name, section in _sections_of(path.read_text(encoding="utf-8")):
+            self.names.setdefault(use, []).append(name)
+            self._sections[name] = _COMMENT.sub("", section).strip()
+
+    @overload
+    def statement(self, name: str) -> Statement[Row]: ...
+    @overload
+    def statement(self, name: str, row: type[R]) -> Statement[R]: ...
+    def statement(self, name: str, row: type[Any] | None = None) -> Statement[Any]:
+        """Return the query of a name as a statement; ``row`` as `Statement` takes it."""
+        query = _Query({dialect: self._typed(name, dialect) for dialect in DIALECTS})
+        return Statement(query, row) if row else Statement(query)
+
+    def _typed(self, name: str, dialect: str) -> TextClause:
+        """Return a section with the types of its values, which PostgreSQL wants to know."""
+        construct = text(self._filled(name, "", dialect))
+        for bound in construct.compile().params:
+            known = String() if bound in self._texts else BIG
+            construct = construct.bindparams(bindparam(bound, type_=known))
+        return construct
+
+    def _filled(self, name: str, word: str, dialect: str) -> str:
+        """Return a section whose holes are filled, and those of what fills them."""
+        if name == "it":
+            return word
+        if name == "pairs":
+            return json_sql.pairs(f":{word}", dialect)
+        return _HOLE.sub(
+            lambda hole: self._filled(hole[1], hole[2] or word, dialect), self._sections[name]
+        )
+
+
+def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each section of a file: what it is for, its name, its text."""
+    _, *pieces = _HEADING.split(written)
+    return zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+
+
+class _Query(ClauseElement):
+    """A text for each dialect."""
+
+    inherit_cache = False
+
+    def __init__(self, texts: dict[str, TextClause]) -> None:
+        self.texts = texts
+
+
+@compiles(_Query)
+def _text_of(element: _Query, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.texts[compiler.dialect.name], **options)

@@ -1,0 +1,197 @@
+"""The fair queue of writers.
+
+One writer at a time, in the order of asking, across threads and processes.
+
+SQLite's own way of waiting is not fair: who finds the file locked sleeps a while and asks again, so
+the lock goes to whoever happens to ask at the right moment. At sixteen writers some wait for
+seconds, and some give up though everybody's turn is short. So our writers stand in line before they
+say BEGIN IMMEDIATE, and SQLite itself hardly ever sees two of them.
+
+The line is an ``flock`` on a file beside the database. The kernel grants it in the order in which
+it was asked for, and frees it when its process dies, however it dies: there is nothing to clean up.
+The lock is held from before BEGIN until COMMIT has returned, with the checkpoint that SQLite may
+make then, which also keeps our commits and checkpoints apart.
+
+An ``flock`` belongs to the opened file, not to the process. So each connection that writes opens
+the lock file for itself and has a place of its own in the one line, whether the others are in its
+process or not. Whether it holds the lock is known to the kernel alone, and nobody else notes it. A
+signal may raise between any two steps of a program; a note could then say the one thing while the
+lock says the other, and a lock that nobody knows of is never given back. To let go of a lock that
+one may not have does no harm, so whatever went wrong, the end of an operation lets go.
+
+What is hard is to give up. ``flock`` knows no deadline, and to ask again and again without waiting
+would lose one's place each time. So a writer that does not get the lock at once leaves the waiting
+to a thread of its own, and waits for that thread as long as its deadline allows. Nobody can call
+the thread back. A writer that gives up says so and leaves its file to the thread, which closes it
+when the turn comes, and so lets the next in line go on. The writer first says that it has gone and
+then looks whether the turn had come; the thread first says that the turn has come and then looks
+whether the writer has gone. So at least one of them sees the other, and closes the file.
+
+The process that holds the lock writes its number into the file, for the error that others get at
+their deadline. A forked child inherits the open files, and with them its parent's locks; it closes
+them and begins anew. Where ``flock`` does not exist (Windows) there is no line, and the database's
+own lock and busy timeout remain.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import re
+import stat
+import threading
+from io import FileIO
+from weakref import WeakSet
+
+from ..errors import StoreBusy, StoreError
+from .files import why_not
+
+try:
+    import fcntl
+
+    FLOCK = True
+except ImportError:  # pragma: no cover - Windows
+    FLOCK = False
+
+_OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if FLOCK else 0
+_PROCESS = re.compile(rb"[0-9]* *\n? *")
+"""What a lock file holds: nothing yet, or the number of the process that had the lock last."""
+_LONGEST = 12
+"""How many bytes that takes."""
+
+
+class WriterQueue:
+    """The line before a lock file; who takes a place in it waits at most ``timeout`` seconds."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self.path, self.timeout = path, timeout
+        self._files: WeakSet[FileIO] = WeakSet()
+        self.process = b"%d\n" % os.getpid()
+
+    def leave_to_parent(self) -> None:
+        """Start anew in a forked child, holding nothing.
+
+        The parent's locks are neither used nor released. A file kept open would keep them when the
+        parent is gone.
+        """
+        for file in list(self._files):
+            file.close()
+        self.process = b"%d\n" % os.getpid()
+
+    def open_file(self) -> FileIO:
+        """Open the lock file once more, for a lock of its own.
+
+        It may belong to nobody else: its first bytes will be written over. Raises StoreError.
+        """
+        try:
+            file = FileIO(self.path, "r+", opener=_opened)
+        except OSError as error:
+            raise StoreError(f"cannot open the lock file {self.path}: {why_not(error)}") from error
+        self._files.add(file)
+        if not _is_lock_file(file):
+            file.close()
+            raise StoreError(
+                f"{self.path} is no lock file of a store, so nothing is written into it;"
+                " move it away, the store makes one of its own"
+            )
+        return file
+
+    def holder(self, file: FileIO) -> str:
+        """Return what to call whoever has the lock."""
+        try:
+            number = os.pread(file.fileno(), _LONGEST, 0).decode().strip()
+        except (OSError, ValueError):  # the turn has come just now, and the file is closed
+            number = ""
+        return f"process {number}" if number else "another writer"
+
+
+class Place:
+    """The place in line of one connection: taken for a write, left when it has ended."""
+
+    def __init__(self, queue: WriterQueue) -> None:
+        self._queue = queue
+        self._file: FileIO | None = None
+        self._turn: _Turn | None = None
+
+    def take(self) -> None:
+        """Wait for the lock; raises StoreBusy, naming the process that holds it, at the deadline.
+
+        After an error the place is to be closed.
+        """
+        if not FLOCK:
+            return
+        if self._file is None:
+            self._file = self._queue.open_file()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait(self._file)
+        with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
+            os.pwrite(self._file.fileno(), self._queue.process.ljust(_LONGEST), 0)
+
+    def leave(self) -> None:
+        """Give the lock to the next in line."""
+        if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Leave for good; a file that a thread still waits with is closed by that thread."""
+        is_free = self._turn is None or self._turn.has_come
+        if self._file is not None and is_free:
+            self._file.close()
+
+    def _wait(self, file: FileIO) -> None:
+        seconds = self._queue.timeout
+        if seconds > 0:
+            self._turn = _Turn(file)
+            if self._turn.wait(seconds):
+                return
+        who = self._queue.holder(file)
+        raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
+
+
+class _Turn:
+    """A turn that a thread waits for, with a file that gets the lock then.
+
+    The bare lock and thread of the interpreter are used: what `threading` makes of them are steps
+    of Python, which a signal can cut off in their midst.
+    """
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self._coming = threading.Lock()
+        self._coming.acquire()
+        self.has_come = False
+        self._is_wanted = True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the turn; tell whether it came. If not, it will be given back when it comes."""
+        came = False
+        try:
+            _thread.start_new_thread(self._take, ())
+            came = self._coming.acquire(timeout=seconds)
+        finally:
+            self._is_wanted = came
+        return came
+
+    def _take(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self.has_come = True
+        self._coming.release()
+        if not self._is_wanted:
+            self._file.close()
+
+
+def _opened(path: str, _flags: int) -> int:
+    return os.open(path, _OPENING, 0o600)
+
+
+def _is_lock_file(file: FileIO) -> bool:
+    """Tell whether a file has one name, and nothing in it but what a lock file has."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        return False
+    if status.st_size > _LONGEST:
+        return False
+    return _PROCESS.fullmatch(os.pread(file.fileno(), _LONGEST, 0)) is not None

@@ -1,0 +1,302 @@
+"""The tables, and the rules that let the same tables run on one file or on many machines.
+
+A conversation's tables begin every key with ``tree_id`` (a tree is a root session with all its
+forks); no autoincrement, no sequence, nothing cascades; nothing is ordered by an id or a clock,
+only by ``seq``. Narrow columns stand before wide ones, because SQLite reads a row from its
+beginning. Alembic owns the database; this is its picture.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    literal_column,
+)
+from sqlalchemy.schema import SchemaItem
+
+HEAD = "0003"
+"""The newest revision of the schema."""
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# Partial indexes say so for SQLite only: naming PostgreSQL here would load its whole dialect at
+# every import. The migrations make them partial on both.
+BIG = BigInteger().with_variant(Integer(), "sqlite")
+IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+def _table(name: str, *items: SchemaItem) -> Table:
+    return Table(name, METADATA, *items, sqlite_strict=True)
+
+
+def _narrow_table(name: str, *items: SchemaItem) -> Table:
+    """Define a table whose rows lie in its key itself.
+
+    For narrow rows half the pages, and one less to write.
+    """
+    return Table(name, METADATA, *items, sqlite_strict=True, sqlite_with_rowid=False)
+
+
+def _key(name: str, type_: BigInteger | Integer | Text = BIG) -> Column[object]:
+    return Column(name, type_, primary_key=True, autoincrement=False, nullable=False)
+
+
+def _position() -> tuple[Column[object], ...]:
+    return _key("tree_id"), _key("branch"), _key("seq")
+
+
+def _of(parent: str, *columns: str) -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(columns, [f"{parent}.{column}" for column in columns])
+
+
+session_ids = _table("session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG, nullable=False))
+
+branches = _table(
+    "branches",
+    _key("tree_id"),
+    _key("branch"),
+    Column("parent_branch", BIG),
+    Column("parent_position", BIG, nullable=False),
+    Column("session_id", IDENTIFIER),
+    Column("created_at", BIG, nullable=False),
+    Column("records_seen", BIG, nullable=False, server_default="0"),
+    ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
+)
+
+sessions = _table(
+    "sessions",
+    _key("tree_id"),
+    _key("id", IDENTIFIER),
+    Column("head_branch", BIG, nullable=False),
+    Column("head", BIG, nullable=False),
+    Column("last_rewind", BIG),
+    Column("created_at", BIG, nullable=False),
+    Column("updated_at", BIG, nullable=False),
+    Column("forked_from", IDENTIFIER),
+    Column("forked_at", BIG),
+    Column("fold_case", Integer, nullable=False),
+    Column("title", Text),
+    Column("project_root", Text),
+    Column("metadata", Text),
+    ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
+    Index(None, "updated_at", "id"),
+)
+
+messages = _table(
+    "messages",
+    *_position(),
+    Column("role", Text, nullable=False),
+    Column("name", Text),
+    Column("status", Text),
+    Column("tool_call_id", Text),
+    Column("wire_format", Text),
+    Column("created_at", BIG),
+    Column("stored_at", BIG, nullable=False),
+    Column("message_id", Text),
+    Column("digest", LargeBinary, nullable=False),
+    Column("extra", Text),
+    Column("content_form", Text),
+    Column("content", Text),
+    _of("branches", "tree_id", "branch"),
+)
+Index(
+    None,
+    messages.c.tree_id,
+    messages.c.message_id,
+    sqlite_where=messages.c.message_id.is_not(None),
+)
+
+tool_calls = _table(
+    "tool_calls",
+    *_position(),
+    _key("position"),
+    Column("call_id", Text),
+    Column("name", Text),
+    Column("arguments_form", Text),
+    Column("arguments", Text),
+    Column("extra", Text),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
+tool_results = _narrow_table(
+    "tool_results",
+    *_position(),
+    Column("call_seq", BIG),
+    Column("call_position", BIG),
+    Column("tool_name", Text),
+    Column("at", BIG),
+    Column("status", Text),
+    Column("exit_code", BIG),
+    Column("has_stderr", Integer, nullable=False),
+    Column("error_prefix", Integer, nullable=False),
+    Column("looks_terminal", Integer, nullable=False),
+    Column("length", BIG, nullable=False),
+    Column("size", BIG, nullable=False),
+    Column("paths_complete", Integer, nullable=False),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
+tool_result_paths = _narrow_table(
+    "tool_result_paths",
+    *_position(),
+    _key("path", Text()),
+    Column("start_line", BIG),
+    Column("end_line", BIG),
+    Column("contiguous", Integer, nullable=False),
+    Column("mentions", Integer, nullable=False),
+    _of("tool_results", "tree_id", "branch", "seq"),
+)
+
+tool_kinds = _table("tool_kinds", _key("name", IDENTIFIER), Column("kind", Text, nullable=False))
+
+summaries = _table(
+    "summaries",
+    _key("tree_id"),
+    _key("summary"),
+    Column("branch", BIG, nullable=False),
+    Column("first", BIG, nullable=False),
+    Column("last", BIG, nullable=False),
+    Column("supersedes", BIG),
+    Column("tokens", BIG),
+    Column("model", Text),
+    Column("prompt_version", Text),
+    Column("digest", LargeBinary),
+    Column("created_at", BIG, nullable=False),
+    Column("title", Text),
+    Column("key_actions", Text),
+    Column("file_changes", Text),
+    Column("body", Text, nullable=False),
+    Column("facts", Text),
+    Column("notice", Text),
+    _of("branches", "tree_id", "branch"),
+    ForeignKeyConstraint(["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"]),
+)
+
+compaction_records = _table(
+    "compaction_records",
+    _key("tree_id"),
+    _key("compaction"),
+    Column("branch", BIG, nullable=False),
+    Column("head", BIG, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("first_kept", BIG),
+    Column("hidden_first", BIG),
+    Column("hidden_last", BIG),
+    Column("summary", BIG),
+    Column("messages_before", BIG),
+    Column("messages_after", BIG),
+    Column("tokens_before", BIG),
+    Column("tokens_after", BIG),
+    Column("created_at", BIG, nullable=False),
+    Column("policy", Text),
+    Column("error", Text),
+    Column("session_id", IDENTIFIER),
+    Column("kind", Text, nullable=False, server_default="summary"),
+    Column("undoes", BIG),
+    Column("lease_until", BIG),
+    Column("pinned", Text),
+    Column("cleared", Text),
+    Column("error_kind", Text),
+    _of("branches", "tree_id", "branch"),
+    ForeignKeyConstraint(["tree_id", "summary"], ["summaries.tree_id", "summaries.summary"]),
+    Index(None, "tree_id", "branch", "compaction"),
+)
+Index(
+    "uq_compaction_records_running",
+    compaction_records.c.tree_id,
+    compaction_records.c.session_id,
+    unique=True,
+    sqlite_where=compaction_records.c.outcome == literal_column("'running'"),
+)
+
+message_facts = _narrow_table(
+    "message_facts",
+    *_position(),
+    Column("role", Text, nullable=False),
+    Column("turn", BIG, nullable=False),
+    Column("tokens", BIG, nullable=False),
+    Column("tokens_through", BIG, nullable=False),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
+usages = _table(
+    "usages",
+    *_position(),
+    _key("usage"),
+    Column("input", BIG, nullable=False),
+    Column("output", BIG, nullable=False),
+    Column("cached", BIG, nullable=False),
+    Column("at", BIG, nullable=False),
+    _of("branches", "tree_id", "branch"),
+)
+
+token_counts = _narrow_table(
+    "token_counts",
+    *_position(),
+    _key("encoding", Text()),
+    Column("tokens", BIG, nullable=False),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
+head_moves = _table(
+    "head_moves",
+    _key("tree_id"),
+    _key("session_id", IDENTIFIER),
+    _key("move"),
+    Column("kind", Text, nullable=False),
+    Column("from_branch", BIG),
+    Column("from_position", BIG),
+    Column("to_branch", BIG, nullable=False),
+    Column("to_position", BIG, nullable=False),
+    Column("earlier_rewind", BIG),
+    Column("moved_at", BIG, nullable=False),
+)
+
+erasures = _table(
+    "erasures",
+    _key("tree_id"),
+    _key("erasure"),
+    _key("branch"),
+    Column("session_id", IDENTIFIER, nullable=False),
+    Column("kept", BIG, nullable=False),
+    Column("messages", BIG, nullable=False),
+    Column("kept_messages", BIG, nullable=False),
+    Column("started_at", BIG, nullable=False),
+    Column("finished_at", BIG),
+    Column("newest_copy", BIG, nullable=False, server_default="0"),
+    Column("purged_at", BIG),
+)
+
+copies = _table(
+    "copies",
+    _key("copy"),
+    Column("made_at", BIG, nullable=False),
+    Column("size", BIG),
+    Column("modified", BIG),
+    Column("kind", Text, nullable=False),
+    Column("path", Text, nullable=False),
+)
+
+TREE_TABLES = tuple(
+    table for table in METADATA.sorted_tables if "tree_id" in table.primary_key.columns
+)
+"""The tables of a conversation: their rows belong to one tree."""
+
+RAW_TABLES = ("messages", "tool_calls")
+"""The tables whose rows the database itself refuses to change."""

@@ -1,0 +1,88 @@
+"""What is set on each connection, and the engine that sets it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import URL, Engine, event
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..errors import InvalidValue
+
+SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
+"""What ``durability`` means on SQLite.
+
+NORMAL may lose the last commits at a power cut (never at a killed process).
+"""
+
+PRAGMAS = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA secure_delete = ON",  # an erased message leaves no bytes behind in freed pages
+    "PRAGMA journal_size_limit = 67108864",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
+    "PRAGMA checkpoint_fullfsync = ON",
+    "PRAGMA cache_size = -16000",
+)
+
+SNAPSHOT = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+"""How a server is asked for reads that see one state; SQLite's see one anyway."""
+
+
+KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""After how many seconds of silence, how often and how many times a server is asked if it lives."""
+
+
+def server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
+    """Return an engine for a server, with our settings on each connection.
+
+    ``timeout`` is how many seconds are waited for a connection, and for any one lock; what a
+    statement does by itself may take as long as it takes. What the URL says goes before.
+    """
+    level = "on" if synchronous == "FULL" else "off"
+    settings = f"-c synchronous_commit={level} -c lock_timeout={lock_timeout(timeout)}"
+    asked = url.normalized_query
+    arguments: dict[str, Any] = {"connect_timeout": max(2, math.ceil(timeout)), **KEEPALIVES}
+    ours = {name: value for name, value in arguments.items() if name not in asked}
+    options = " ".join((settings, *asked.get("options", ())))
+    return _created(url, connect_args={**ours, "options": options})
+
+
+def lock_timeout(seconds: float) -> int:
+    """Return what a server is told about waiting, in ms; 0 would be for ever."""
+    return max(1, int(seconds * 1000))
+
+
+def file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
+    """Return an engine for a file, with our settings on each connection.
+
+    ``timeout`` is how many seconds SQLite waits for a lock.
+    """
+    engine = _created(url.set(database=path), connect_args={"timeout": timeout})
+
+    @event.listens_for(engine, "connect")
+    def settle(driver: sqlite3.Connection, _record: object) -> None:
+        driver.isolation_level = None
+        for pragma in (*PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
+            driver.execute(pragma)
+
+    return engine
+
+
+def _created(url: URL, **options: Any) -> Engine:
+    try:
+        # Idle connections are kept by the database, so the pool sees them as taken: a limit there
+        # would be waited for.
+        return sqlalchemy.create_engine(url, pool_size=16, max_overflow=-1, **options)
+    except ModuleNotFoundError as error:
+        raise InvalidValue(
+            f"{url.render_as_string()} cannot be opened: {error};"
+            " a server needs its driver: install convostore[postgres]"
+        ) from error
+    except (SQLAlchemyError, ImportError, ValueError, TypeError) as error:
+        raise InvalidValue(f"{url.render_as_string()} cannot be opened: {error}") from error

@@ -1,0 +1,285 @@
+"""A statement as a constant.
+
+A Core construct, compiled once per dialect, run on the pooled driver connection.
+
+Building a construct for each call costs five to sixteen times what its text costs to run, and
+Core's own execution four to five times; so every statement of the hot paths is a module constant of
+this class, and this is the one place that runs text on the driver. The compiled texts are kept
+under ``tests/sql/`` so that a review sees them change.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Select,
+    Table,
+    bindparam,
+    column,
+    insert,
+    select,
+)
+from sqlalchemy import table as lightweight
+from sqlalchemy.dialects import registry
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ClauseElement
+
+from ..errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
+from .files import TOO_MANY_FILES
+from .lease import lease_of
+
+Row = tuple[Any, ...]
+R = TypeVar("R", bound=Row)
+
+_STYLES = {
+    "sqlite": ("pysqlite", "named", "qmark"),
+    "postgresql": ("psycopg", "pyformat", "format"),
+}
+"""The driver of each dialect, and how it writes values by name and by place."""
+DIALECTS = tuple(_STYLES)
+
+
+@cache
+def _dialect(name: str, *, positional: bool = False) -> Dialect:
+    """Return a dialect, loaded on first use: each costs tens of ms."""
+    driver, named, by_place = _STYLES[name]
+    loaded: Dialect = registry.load(f"{name}.{driver}")(
+        paramstyle=by_place if positional else named
+    )
+    return loaded
+
+
+class _Compiled(NamedTuple):
+    text: str
+    constants: dict[str, Any]
+
+
+class Statement(Generic[R]):
+    """A statement of the store.
+
+    Values go in by the names of its ``bindparam``s. What comes out are plain tuples, or rows of the
+    ``NamedTuple`` that is given: its fields are then the statement's columns, in their order.
+    """
+
+    @overload
+    def __init__(self: Statement[Row], construct: ClauseElement) -> None: ...
+    @overload
+    def __init__(self, construct: ClauseElement, row: type[R]) -> None: ...
+    def __init__(self, construct: ClauseElement, row: type[Any] | None = None) -> None:
+        self.row_type = row
+        self._make: Callable[[Any], R] | None = row._make if row else None
+        self._construct = construct
+        self._named = cache(self._compile_named)
+
+    def scan(self, connection: Connection, **values: Any) -> Iterable[R]:
+        """Return the rows one by one, in the statement's order; for many, wide rows."""
+        rows: Iterable[R] = self._execute(connection, values)
+        return map(self._make, rows) if self._make else rows
+
+    def rows(self, connection: Connection, **values: Any) -> list[R]:
+        """Return all rows, in the statement's order."""
+        rows: list[R] = self._execute(connection, values).fetchall()
+        return list(map(self._make, rows)) if self._make else rows
+
+    def row(self, connection: Connection, **values: Any) -> R | None:
+        """Return the first row, or None where there is none."""
+        row: R | None = self._execute(connection, values).fetchone()
+        return self._make(row) if row and self._make else row
+
+    def one(self, connection: Connection, **values: Any) -> R:
+        """Return the first row of a statement that always has one.
+
+        Raises StoreError where it has none: a row that others need is gone from the database.
+        """
+        row = self.row(connection, **values)
+        if row is None:
+            raise StoreError(_GONE)
+        return row
+
+    def value(self, connection: Connection, **values: Any) -> Any:
+        """Return the first column of the first row, or None where there is no row."""
+        row = self._execute(connection, values).fetchone()
+        return row[0] if row else None
+
+    def values(self, connection: Connection, **values: Any) -> list[Any]:
+        """Return the first column of all rows, in the statement's order."""
+        return [row[0] for row in self._execute(connection, values)]
+
+    def run(self, connection: Connection, **values: Any) -> int:
+        """Run a writing statement; return how many rows it touched."""
+        count: int = self._execute(connection, values).rowcount
+        return count
+
+    @property
+    def selected(self) -> list[ColumnElement[Any]]:
+        """The columns that come out, where they are known (a text's are not)."""
+        return list(getattr(self._construct, "selected_columns", ()))
+
+    def text(self, dialect: str) -> str:
+        """Return the compiled text for a dialect (``sqlite`` or ``postgresql``)."""
+        return self._named(dialect).text
+
+    def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
+        text, constants = self._named(connection.dialect.name)
+        driver = _driver(connection)
+        try:
+            return driver.execute(text, {**constants, **values} if constants else values)
+        except _UNSTORABLE as error:
+            raise _unstorable(error) from error
+
+    def _compile_named(self, dialect: str) -> _Compiled:
+        compiled = self._construct.compile(dialect=_dialect(dialect))
+        assert isinstance(compiled, SQLCompiler)
+        constants = {
+            name: bind.value for bind, name in compiled.bind_names.items() if not bind.required
+        }
+        return _Compiled(str(compiled), constants)
+
+
+class Insertion(Statement[Row]):
+    """An insert into the named columns of a table (all, where none is named).
+
+    The names are compared with the table once, when the statement is made: ``columns`` keeps them,
+    and a row given to `insert_many` has its values in their order, whatever the table's own is.
+    """
+
+    def __init__(self, table: Table, *names: str) -> None:
+        self.table = table
+        self.columns = names or tuple(table.c.keys())
+        _check_columns(table, self.columns)
+        columns = (column(name, table.c[name].type) for name in self.columns)
+        named = {name: bindparam(name, type_=table.c[name].type) for name in self.columns}
+        into = lightweight(table.name, *columns)
+        super().__init__(insert(into).values(named))
+        self._positional = cache(self._compile_positional)
+
+    def inserted(self) -> Select[Any]:
+        """Build the query for rows as `insert_many` takes them."""
+        return select(*(self.table.c[name] for name in self.columns))
+
+    def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Insert rows of values in the order of ``columns``."""
+        if not rows:
+            return
+        text = self._positional(connection.dialect.name)
+        cursor = _driver(connection).cursor()
+        try:
+            cursor.executemany(text, rows)
+        except _UNSTORABLE as error:
+            raise _unstorable(error) from error
+
+    def _compile_positional(self, dialect: str) -> str:
+        return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
+
+
+def _check_columns(table: Table, names: tuple[str, ...]) -> None:
+    """Refuse names that are no columns or stand twice, and the lack of a needed one."""
+    needed = {each.name for each in table.c if not each.nullable and each.server_default is None}
+    wrong = sorted({*names} - {*table.c.keys()} | needed - {*names})
+    if wrong or len({*names}) < len(names):
+        raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
+
+
+_GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"
+_UNSTORABLE = (OverflowError, UnicodeEncodeError)
+
+
+def _unstorable(error: Exception) -> InvalidValue:
+    return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
+
+
+def _driver(connection: Connection) -> Any:
+    """Return the driver's connection, the transaction begun.
+
+    What ran before the first statement ran outside of it.
+    """
+    lease = lease_of(connection)
+    if not lease.begun:
+        lease.begin()
+    elif lease.is_on_server:
+        lease.keep_deadline()
+    return lease.driver
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return what drivers raise.
+
+    The errors of statements come straight from them, not through SQLAlchemy.
+    """
+    psycopg = sys.modules.get("psycopg")
+    return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
+
+
+_CODES: dict[str, tuple[type[StoreError], str]] = {
+    "SQLITE_BUSY": (
+        StoreBusy,
+        "another program held the database until the deadline; nothing was written, try again",
+    ),
+    "SQLITE_LOCKED": (
+        StoreBusy,
+        "another program held the database; nothing was written, try again",
+    ),
+    "SQLITE_FULL": (StoreFull, "the disk is full; nothing was written, make room and try again"),
+    "SQLITE_IOERR_WRITE": (
+        StoreFull,
+        "the disk did not take the write; nothing was written, make room and try again",
+    ),
+    "SQLITE_IOERR_SHMSIZE": (
+        StoreFull,
+        "the disk has no room for the store's index; make room and try again",
+    ),
+    "SQLITE_NOTADB": (NotAStore, "the file is no SQLite database; it was not touched"),
+    "SQLITE_READONLY": (
+        StoreError,
+        "the file or its folder cannot be written; check their permissions",
+    ),
+    "SQLITE_CANTOPEN": (
+        StoreError,
+        "the file cannot be opened; check its and its folder's permissions",
+    ),
+    "55P03": (
+        StoreBusy,
+        "another writer held what was needed until the deadline; nothing was written, try again",
+    ),
+    "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
+    "SQLITE_CORRUPT": (
+        StoreError,
+        "the file is damaged; restore a backup, `convostore verify` says what is hit",
+    ),
+}
+
+
+def _can_open_files() -> bool:
+    """Tell whether the process may open one more file."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
+
+
+def translate(error: Exception) -> StoreError:
+    """Return the store's own error for one of a driver's."""
+    original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
+        return _unstorable(original)
+    name = getattr(original, "sqlite_errorname", "")
+    state = getattr(original, "sqlstate", None) or ""
+    if name == "SQLITE_CANTOPEN" and not _can_open_files():
+        return StoreError(TOO_MANY_FILES)
+    for prefix, (kind, text) in _CODES.items():
+        if name.startswith(prefix) or state == prefix:
+            return kind(text)
+    return StoreError(f"the database refused: {original}")

@@ -1,0 +1,122 @@
+"""What is done about a file's size and its write-ahead log, outside of any transaction."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+PURGE_PATIENCE = 1000
+"""How many ms a purge waits for readers.
+
+It keeps the queue meanwhile, and what it cannot do is done later.
+"""
+
+LOG_BOUND = 8 * 1024 * 1024
+"""How many bytes the write-ahead log may have before a writer stops to empty it."""
+LOG_TOLD = 64 * 1024 * 1024
+"""How many bytes it may have before a warning tells of it."""
+LOG_PATIENCE = 100
+"""How many ms a writer waits for readers to empty it."""
+LOG_PAUSE = 1.0
+"""How many seconds pass before it is tried again."""
+LOG_CHECKED_EVERY = 32
+"""How many writes go by between two looks at the log's size."""
+
+SWITCH_PAUSE = 0.005
+"""How many seconds pass before a file that is in use is asked again to switch to a log."""
+
+REWRITE_LIMIT = 256 * 1024 * 1024
+"""How many bytes a file may have that is written anew to leave nothing behind.
+
+Writers wait for about a second per 100 MB.
+"""
+
+
+class WriteAheadLog:
+    """The write-ahead log of a file, which readers can keep from ever beginning anew."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(f"{path}-wal")
+        self._writes = 0
+        self._again_at = 0.0
+        self._told_at = LOG_TOLD
+
+    def keep_short(self, driver: sqlite3.Connection) -> None:
+        """Empty the log where it has become too large.
+
+        SQLite begins it anew when no reader is at work; where one always is, it grows for ever.
+        What was tried in vain is tried again a second later, by the next write, so that the log is
+        short again soon after a long reader has ended. The writers behind wait for each try.
+        """
+        self._writes += 1
+        if self._writes % LOG_CHECKED_EVERY and not self._again_at:
+            return
+        if time.monotonic() < self._again_at:
+            return
+        size = self._path.stat().st_size
+        if size <= LOG_BOUND or fold_in(driver, LOG_PATIENCE):
+            self._again_at, self._told_at = 0.0, LOG_TOLD
+            return
+        self._again_at = time.monotonic() + LOG_PAUSE
+        self._tell(size)
+
+    def _tell(self, size: int) -> None:
+        """Warn of a log that grows; anew each time that it has doubled."""
+        if size < self._told_at:
+            return
+        self._told_at = 2 * size
+        _log.warning(
+            "%s has grown to %d MB, because somebody has been reading the store for long;"
+            " it is emptied when that has ended",
+            self._path,
+            size // 1_000_000,
+        )
+
+
+def switch_on(driver: sqlite3.Connection, seconds: float) -> None:
+    """Switch a file to write-ahead logging.
+
+    This needs the file for oneself, and where another connection looks at it, or begins to recover
+    what a killed one left, SQLite may refuse at once instead of waiting. So it is asked again until
+    the seconds are over; then its error is raised.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            driver.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            is_over = time.monotonic() >= deadline
+            if is_over or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
+        time.sleep(SWITCH_PAUSE)
+
+
+def rewrite(driver: sqlite3.Connection) -> bool:
+    """Write a file anew, so that no freed page keeps old bytes.
+
+    Tell whether it was small enough.
+    """
+    (size,) = driver.execute(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    ).fetchone()
+    if size > REWRITE_LIMIT:
+        return False
+    driver.execute("VACUUM")
+    return True
+
+
+def fold_in(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
+    """Fold the write-ahead log into the file and empty it; tell whether readers let it happen.
+
+    Waits for them at most ``longest`` ms.
+    """
+    (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
+    driver.execute(f"PRAGMA busy_timeout = {min(patience, longest)}")
+    busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    driver.execute(f"PRAGMA busy_timeout = {patience}")
+    return not busy

@@ -1,0 +1,43 @@
+"""A message in its place in a request, before it is written for a provider."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..messages import Message
+
+
+class ApiCall(NamedTuple):
+    """A tool call as it is sent: its place in its message, and an id that is unique there.
+
+    ``name`` and ``arguments`` are as they went in.
+    """
+
+    position: int
+    id: str
+    name: str
+    arguments: Any
+
+
+class Placed(NamedTuple):
+    """A message in its place."""
+
+    seq: int | None
+    """Its position; None where it is not a stored message."""
+    message: Message
+    """As it went in, with its content replaced where a rule says so."""
+    repair: str | None = None
+    """What was mended, or why the store made it."""
+    calls: tuple[ApiCall, ...] = ()
+    """The calls that are sent with it."""
+    call_id: str | None = None
+    """The id of the call that it answers."""
+    rule: str | None = None
+    """The rule by which the store made it."""
+    compaction: int | None = None
+    """The compaction of the newest summary in it."""
+
+    @property
+    def is_made_up_call(self) -> bool:
+        """Whether it stands before a result only because no stored message calls for that."""
+        return self.seq is None and bool(self.calls)

@@ -1,0 +1,70 @@
+"""Raw history: sessions, branches and the lines through them, messages, what is derived at append.
+
+Operations here are functions of a connection and change only the narrow end of a line: they append,
+move heads, fork and erase. Rooms that build views or compact read lines through this one.
+"""
+
+from __future__ import annotations
+
+from . import erasure, heads, lines, raw, sessions, token_counts, usages
+from .erasure import HOLDING
+from .facts import (
+    INSERT_FACTS,
+    INSERT_PATHS,
+    INSERT_RESULTS,
+    MEASURE,
+    Measure,
+    ResultRows,
+    Weight,
+    derive,
+    measure,
+    message_rows,
+    stored_kinds,
+    tokens_at,
+    turn_moment,
+    turn_start,
+)
+from .lines import NEVER, PLACE, Pointer, Segment, line_cte, segments_cte
+from .links import ANSWERS
+from .raw import read, stored_calls
+from .sessions import newest_record
+from .turns import message_at, turn_of
+from .usages import last_usage
+
+__all__ = [
+    "ANSWERS",
+    "HOLDING",
+    "INSERT_FACTS",
+    "INSERT_PATHS",
+    "INSERT_RESULTS",
+    "MEASURE",
+    "NEVER",
+    "PLACE",
+    "Measure",
+    "Pointer",
+    "ResultRows",
+    "Segment",
+    "Weight",
+    "derive",
+    "erasure",
+    "heads",
+    "last_usage",
+    "line_cte",
+    "lines",
+    "measure",
+    "message_at",
+    "message_rows",
+    "newest_record",
+    "raw",
+    "read",
+    "segments_cte",
+    "sessions",
+    "stored_calls",
+    "stored_kinds",
+    "token_counts",
+    "tokens_at",
+    "turn_moment",
+    "turn_of",
+    "turn_start",
+    "usages",
+]

@@ -1,0 +1,329 @@
+"""A session's line: where its head is, and which runs of which branches hold its positions.
+
+A branch holds a run of positions, and hangs on another branch at the position before its first: a
+fork at 22 makes a branch that begins at 23. So the line of a session is the end of its own branch,
+before it a part of the parent, before that a part of the grandparent, down to the root of the tree.
+Nothing is copied, however often one forks; but nothing says either which branch holds position 17.
+
+That is found by walking up from the head's branch. Each step gives one segment: it begins where the
+branch begins, and ends where the one above it, already seen, begins; the topmost ends at the last
+position asked for. The walk stops as soon as a segment begins at or before the first position asked
+for, so the newest messages of a line are found in one step, however deep its past. Most reads ask
+for what the head's branch holds itself, and `segments` answers those without any statement.
+
+Each segment is then one scan of a range of a table's key (tree, branch, position), ancestors first.
+Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
+
+`line_cte` is the same walk for what is recorded about a line: it goes up to the root, and carries
+how far each branch counts, and the newest compaction record that each may know of. A branch knows
+the records that there were when it began, and no later ones of its ancestors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    FromClause,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.sql.selectable import CTE
+
+from ..database import BIG, Statement, branches, message_facts, messages, session_ids, sessions
+from ..errors import InvalidValue, PositionOutOfRange, SessionNotFound
+from ..messages import is_text
+
+
+class Pointer(NamedTuple):
+    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
+
+    ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None
+    where an ancestor holds the head.
+    """
+
+    tree_id: int
+    session_id: str
+    branch: int
+    head: int
+    parent_position: int
+    last_rewind: int | None
+    project_root: str | None
+    fold_case: int
+    head_turn: int | None
+    head_tokens: int | None
+
+    @property
+    def line(self) -> dict[str, int]:
+        """The names under which statements are given a line: its tree and its head branch."""
+        return {"tree_id": self.tree_id, "branch": self.branch}
+
+
+PLACE = ("tree_id", "branch", "seq")
+"""The columns that say where a message stands, first in each table of what hangs on it."""
+
+
+class Segment(NamedTuple):
+    """A run of a line: the positions first to last, held by one branch."""
+
+    branch: int
+    first: int
+    last: int
+
+    def within(self, tree_id: int) -> dict[str, int]:
+        """Return the values by which statements name the run, in the tree that holds it."""
+        branch, first, last = self
+        return {"tree_id": tree_id, "branch": branch, "first": first, "last": last}
+
+
+def at(table: FromClause) -> ColumnElement[bool]:
+    """Build the condition for one place: ``tree_id``, ``branch`` and ``seq``."""
+    return and_(_of_branch(table), table.c.seq == bindparam("seq"))
+
+
+def run_of(table: FromClause) -> ColumnElement[bool]:
+    """Build the condition for a run of a branch: ``tree_id``, ``branch``, ``first`` to ``last``."""
+    return and_(_of_branch(table), table.c.seq.between(bindparam("first"), bindparam("last")))
+
+
+def inside(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the rows of the tree ``tree_id`` that lie in any of a line's runs."""
+    positions = table.c.seq.between(segments.c.first, segments.c.last)
+    return and_(_of_tree(table), table.c.branch == segments.c.branch, positions)
+
+
+def _of_branch(table: FromClause) -> ColumnElement[bool]:
+    return and_(_of_tree(table), table.c.branch == bindparam("branch"))
+
+
+def _of_tree(table: FromClause) -> ColumnElement[bool]:
+    condition: ColumnElement[bool] = table.c.tree_id == bindparam("tree_id")
+    return condition
+
+
+NAMED = and_(sessions.c.tree_id == session_ids.c.tree_id, sessions.c.id == session_ids.c.id)
+"""Joins a session to its name in the look-up of ids."""
+POINTER = Statement(
+    select(
+        sessions.c.tree_id,
+        sessions.c.id,
+        sessions.c.head_branch,
+        sessions.c.head,
+        branches.c.parent_position,
+        sessions.c.last_rewind,
+        sessions.c.project_root,
+        sessions.c.fold_case,
+        message_facts.c.turn,
+        message_facts.c.tokens_through,
+    )
+    .select_from(session_ids)
+    .join(sessions, NAMED)
+    .join(
+        branches,
+        (branches.c.tree_id == sessions.c.tree_id) & (branches.c.branch == sessions.c.head_branch),
+    )
+    .outerjoin(
+        message_facts,
+        (message_facts.c.tree_id == sessions.c.tree_id)
+        & (message_facts.c.branch == sessions.c.head_branch)
+        & (message_facts.c.seq == sessions.c.head),
+    )
+    .where(session_ids.c.id == bindparam("session_id")),
+    row=Pointer,
+)
+SESSION_LOCK = Statement(
+    select(sessions.c.tree_id)
+    .select_from(session_ids)
+    .join(sessions, NAMED)
+    .where(session_ids.c.id == bindparam("session_id"))
+    .with_for_update(of=sessions)
+)
+
+LEFT_BRANCH = Statement(
+    select(
+        branches.c.parent_position,
+        select(func.max(messages.c.seq)).where(_of_branch(messages)).scalar_subquery(),
+    ).where(_of_branch(branches), branches.c.session_id == bindparam("session_id"))
+)
+TREE_LOCK = Statement(
+    select(branches.c.branch)
+    .where(branches.c.tree_id == bindparam("tree_id"))
+    .order_by(branches.c.branch)
+    .limit(literal_column("1"))
+    .with_for_update(key_share=True)
+)
+
+
+def segments_cte() -> CTE:
+    """Build the runs that hold the positions ``start`` to ``last``."""
+    start = bindparam("start", type_=BIG)
+    walk = _walk_up(start, bindparam("last", type_=BIG))
+    first = case((walk.c.first < start, start), else_=walk.c.first)
+    return (
+        select(walk.c.branch, first.label("first"), walk.c.last)
+        .where(first <= walk.c.last)
+        .cte("segments")
+    )
+
+
+def _walk_up(start: BindParameter[int], last: BindParameter[int]) -> CTE:
+    """Build the walk from a head's branch up to the one that holds the first position."""
+    branch, parent, first = _begun(branches)
+    at_head = select(branch, parent, first.label("first"), last.label("last"))
+    top = at_head.where(_of_branch(branches)).cte("walk", recursive=True)
+    parents = branches.alias("parents")
+    before = case((top.c.first <= last, top.c.first - literal_column("1")), else_=last)
+    above = select(*_begun(parents), before).join(top, parents.c.branch == top.c.parent_branch)
+    return top.union_all(above.where(_of_tree(parents), top.c.first > start))
+
+
+def _begun(table: FromClause) -> tuple[ColumnElement[Any], ...]:
+    """Build what the walk knows of a branch: what it hangs on, and its first position."""
+    first = table.c.parent_position + literal_column("1")
+    return table.c.branch, table.c.parent_branch, first
+
+
+_walk = segments_cte()
+SEGMENTS = Statement(
+    select(_walk.c.branch, _walk.c.first, _walk.c.last).order_by(_walk.c.first), row=Segment
+)
+
+
+def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
+    """Return where a session stands, or stood at the end of a branch of its own that it left.
+
+    Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
+    """
+    pointer = POINTER.row(connection, session_id=session_id) if is_text(session_id) else None
+    if pointer is None:
+        raise SessionNotFound(session_id)
+    if branch is None or branch == pointer.branch:
+        return pointer
+    return _at_the_end_of(connection, pointer, branch)
+
+
+def _at_the_end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
+    """Return where a session stood when it left a branch of its own."""
+    own = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
+    left = LEFT_BRANCH.row(connection, **own, branch=branch)
+    if left is None:
+        raise _not_its_own(branch, pointer.session_id)
+    parent_position, last = left
+    return pointer._replace(
+        branch=branch,
+        head=parent_position if last is None else last,
+        parent_position=parent_position,
+        head_turn=None,
+        head_tokens=None,
+    )
+
+
+def _not_its_own(branch: int, session_id: str) -> InvalidValue:
+    told = f"branch {branch!r} is not one of session {session_id!r}"
+    return InvalidValue(f"{told}; its head moves name them")
+
+
+def lock(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands; no other writer moves it until the transaction ends.
+
+    A server's lock is taken apart, since what is read with it may be older; and again where it
+    waited for a session that was erased in the end, while there is another one of that id by now.
+    """
+    if connection.dialect.name == "sqlite":
+        return find(connection, session_id)
+    locked = None
+    while True:
+        if is_text(session_id):
+            locked = SESSION_LOCK.value(connection, session_id=session_id)
+        pointer = find(connection, session_id)
+        if locked == pointer.tree_id:
+            return pointer
+
+
+def lock_tree(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands; no other writer moves it, or adds branches to its tree."""
+    if connection.dialect.name == "sqlite":
+        return find(connection, session_id)
+    locked, found = None, find(connection, session_id)
+    while locked != found.tree_id:  # once locked, a session stays in its tree
+        locked = found.tree_id
+        TREE_LOCK.row(connection, tree_id=locked)
+        found = find(connection, session_id)
+    return lock(connection, session_id)
+
+
+def segments(connection: Connection, pointer: Pointer, start: int, last: int) -> list[Segment]:
+    """Return the runs that hold the positions ``start`` to ``last`` of a line, in order."""
+    if start > last:
+        return []
+    if pointer.parent_position < start:
+        return [Segment(pointer.branch, start, last)]
+    return SEGMENTS.rows(connection, **pointer.line, start=start, last=last)
+
+
+def place(connection: Connection, pointer: Pointer, position: int) -> dict[str, int]:
+    """Return where a position of a line is stored, by the names of `PLACE`."""
+    (run,) = segments(connection, pointer, position, position)
+    return {"tree_id": pointer.tree_id, "branch": run.branch, "seq": position}
+
+
+def span(start: int, stop: int | None, last: int) -> tuple[int, int]:
+    """Return the first and last position of a range of a line of ``last`` messages.
+
+    A start of -20 is the 20th message from the end. Raises InvalidValue for what are no positions:
+    only where a range begins may be counted from the end.
+    """
+    _check_range(start, stop)
+    first = start if start >= 0 else last + 1 + start
+    return max(1, first), last if stop is None else min(stop, last)
+
+
+def _check_range(start: int, stop: int | None) -> None:
+    if type(start) is not int or (stop is not None and type(stop) is not int):
+        raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")
+    if stop is not None and stop < 0:
+        told = f"a range ends with a position, not {stop}"
+        raise InvalidValue(f"{told}; only its start counts from the end if negative")
+
+
+def position(pointer: Pointer, given: int | None) -> int:
+    """Return a position of the line (None: its head; 0: before the first).
+
+    Raises PositionOutOfRange.
+    """
+    if given is None:
+        return pointer.head
+    if type(given) is not int or not 0 <= given <= pointer.head:
+        raise PositionOutOfRange(pointer.session_id, given, pointer.head)
+    return given
+
+
+NEVER = 2**62
+"""A position beyond all lines."""
+
+
+_WALKED = ("branch", "parent_branch", "parent_position", "records_seen")
+
+
+def line_cte() -> CTE:
+    """Build the walk up a line's branches with the newest record that each part of it may know."""
+    bounds = (bindparam(name, type_=BIG).label(name) for name in ("last", "newest"))
+    at_head = select(*_walked(branches), *bounds).where(_of_branch(branches))
+    top = at_head.cte("line", recursive=True)
+    parents = branches.alias("parents")
+    ends = case((top.c.parent_position < top.c.last, top.c.parent_position), else_=top.c.last)
+    above = select(*_walked(parents), ends, top.c.records_seen)
+    joined = above.join(top, parents.c.branch == top.c.parent_branch)
+    return top.union_all(joined.where(_of_tree(parents)))
+
+
+def _walked(table: FromClause) -> Iterator[ColumnElement[Any]]:
+    return (table.c[name] for name in _WALKED)

@@ -1,0 +1,154 @@
+"""Which call each tool result answers.
+
+Providers join the two by the call's id, but in real conversations ids repeat (some programs count
+from zero in every turn), and some are missing. So an id alone says little: a result answers the
+nearest earlier call of its line that has the same id (or none, like itself) and that no other
+result has answered yet. What the batch being appended says itself is looked at in memory; only what
+it leaves open is looked up, and near the end first, because there the call nearly always is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select
+
+from ..database import Statement, message_facts, tool_calls, tool_results
+from ..messages import StoredCall, decode
+from . import lines
+from .lines import Pointer
+
+FIRST_LOOK = 8
+"""How many positions back a result's call is looked for at first."""
+FURTHER = 16
+"""How many times as far each further look goes."""
+
+
+class Call(NamedTuple):
+    """A tool call on the line, as far as its result needs it; ``arguments`` as they went in."""
+
+    seq: int
+    position: int
+    name: str | None
+    arguments: object
+
+
+class OpenCall(NamedTuple):
+    """A call as it is stored, which nothing may have answered."""
+
+    seq: int
+    position: int
+    name: str | None
+    arguments_form: str | None
+    arguments: str | None
+
+    def given(self) -> Call:
+        """Return the call as it went in."""
+        arguments = _as_given(self.arguments_form, self.arguments)
+        return Call(self.seq, self.position, self.name, arguments)
+
+
+class Answer(NamedTuple):
+    """The call that a result has answered."""
+
+    call_seq: int
+    call_position: int
+
+
+_IS_OBJECT = func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1).in_(
+    (literal_column("'{'"), literal_column("'='"))
+)
+OPEN_CALLS = Statement(
+    select(*(tool_calls.c[name] for name in OpenCall._fields))
+    .join(
+        message_facts,
+        (message_facts.c.tree_id == bindparam("tree_id"))
+        & (message_facts.c.branch == tool_calls.c.branch)
+        & (message_facts.c.seq == tool_calls.c.seq),
+    )
+    .where(
+        lines.run_of(tool_calls),
+        func.coalesce(tool_calls.c.call_id, "") == bindparam("call_id"),
+        _IS_OBJECT,
+        message_facts.c.role == literal_column("'assistant'"),
+    )
+    .order_by(tool_calls.c.seq.desc(), tool_calls.c.position),
+    row=OpenCall,
+)
+ANSWERS = Statement(
+    select(tool_results.c.call_seq, tool_results.c.call_position).where(
+        lines.run_of(tool_results), tool_results.c.call_seq.is_not(None)
+    ),
+    row=Answer,
+)
+
+
+class Links:
+    """The open calls of a line: those of a batch in memory, older ones looked up nearest first."""
+
+    def __init__(self, connection: Connection, pointer: Pointer, last: int) -> None:
+        self._connection, self._pointer, self._last = connection, pointer, last
+        self._offered: dict[str, list[Call]] = {}
+        self._taken: set[tuple[int, int]] = set()
+
+    def offer(self, seq: int, calls: tuple[StoredCall, ...]) -> None:
+        """Add the calls of a message of the batch.
+
+        Of two with one id in it, the first is answered first.
+        """
+        for position in range(len(calls) - 1, -1, -1):
+            call = calls[position]
+            if _is_object(call):  # nothing can be sent for an entry that is none
+                arguments = _as_given(call.arguments_form, call.arguments)
+                offered = Call(seq, position, call.name, arguments)
+                self._offered.setdefault(call.call_id or "", []).append(offered)
+
+    def answer(self, call_id: str) -> Call | None:
+        """Return the call that a result with this id answers, and close it."""
+        offered = self._offered.get(call_id)
+        if offered:
+            return offered.pop()
+        found = self._look_back(call_id)
+        if found:
+            self._taken.add((found.seq, found.position))
+        return found
+
+    def _look_back(self, call_id: str) -> Call | None:
+        last, reach = self._last, FIRST_LOOK
+        while last > 0:
+            first = max(1, self._last - reach + 1)
+            found = self._look(call_id, first, last)
+            if found:
+                return found
+            last, reach = first - 1, reach * FURTHER
+        return None
+
+    def _look(self, call_id: str, first: int, last: int) -> Call | None:
+        """Look for an open call among the positions first to last."""
+        for run in reversed(lines.segments(self._connection, self._pointer, first, last)):
+            place = run.within(self._pointer.tree_id)
+            found = OPEN_CALLS.rows(self._connection, **place, call_id=call_id)
+            answered = self._answered(found[-1].seq) if found else set()
+            for each in found:
+                if (each.seq, each.position) not in answered:
+                    return each.given()
+        return None
+
+    def _answered(self, since: int) -> set[tuple[int, int]]:
+        """Return the calls that results after a position have answered."""
+        answered = set(self._taken)
+        for run in lines.segments(self._connection, self._pointer, since, self._last):
+            place = run.within(self._pointer.tree_id)
+            answered.update(ANSWERS.scan(self._connection, **place))
+        return answered
+
+
+def _is_object(call: StoredCall) -> bool:
+    return call.extra is None or call.extra[0] in "{="
+
+
+def _as_given(form: str | None, arguments: str | None) -> object:
+    """Return a call's arguments as they went in: a text, or the value given in its place."""
+    if form == "json" and arguments is not None:
+        return decode(arguments)
+    return arguments

@@ -1,0 +1,308 @@
+"""Sessions: create, find, list, rename.
+
+Operations take a connection; the faces open and end the transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any, NamedTuple
+
+import sqlalchemy
+from sqlalchemy import Connection, bindparam, literal_column, select, update
+
+from ..clock import Now, given
+from ..database import (
+    BIG,
+    Insertion,
+    Statement,
+    branches,
+    compaction_records,
+    session_ids,
+    sessions,
+)
+from ..errors import InvalidValue, SessionExists, SessionNotFound
+from ..messages import decode, encode, is_text
+from ..records import Session
+from . import lines
+
+ID_LIMIT = 512
+"""Code points a session id may have."""
+
+CLAIM_ID = Statement(
+    sqlalchemy.text(
+        "INSERT INTO session_ids (id, tree_id) VALUES (:id, :tree_id) ON CONFLICT DO NOTHING"
+    )
+)
+INSERT_BRANCH = Insertion(branches)
+INSERT_SESSION = Insertion(sessions)
+NEWEST_RECORD = Statement(
+    select(compaction_records.c.compaction)
+    .where(compaction_records.c.tree_id == bindparam("tree_id"))
+    .order_by(compaction_records.c.compaction.desc())
+    .limit(literal_column("1"))
+)
+_COLUMNS = (
+    *(sessions.c[name] for name in Session._fields if name != "branch"),
+    sessions.c.head_branch.label("branch"),
+)
+SESSION = Statement(
+    select(*_COLUMNS)
+    .select_from(session_ids)
+    .join(sessions, lines.NAMED)
+    .where(session_ids.c.id == bindparam("session_id")),
+    row=Session,
+)
+_BY_ACTIVITY = (sessions.c.updated_at.desc(), sessions.c.id.desc())
+LIST_SESSIONS = Statement(
+    select(*_COLUMNS).order_by(*_BY_ACTIVITY).limit(bindparam("limit", type_=BIG)),
+    row=Session,
+)
+_seen = sqlalchemy.tuple_(
+    bindparam("updated_at", type_=BIG),
+    bindparam("id", type_=sessions.c.id.type),
+)
+LIST_SESSIONS_AFTER = Statement(
+    select(*_COLUMNS)
+    .where(sqlalchemy.tuple_(sessions.c.updated_at, sessions.c.id) < _seen)
+    .order_by(*_BY_ACTIVITY)
+    .limit(bindparam("limit", type_=BIG)),
+    row=Session,
+)
+_ONE_SESSION = update(sessions).where(
+    sessions.c.tree_id == bindparam("tree"), sessions.c.id == bindparam("session_id")
+)
+SET_TITLE = Statement(
+    _ONE_SESSION.values(title=bindparam("title"), updated_at=bindparam("updated_at"))
+)
+SET_METADATA = Statement(_ONE_SESSION.values(metadata=bindparam("metadata")))
+
+
+class Stem(NamedTuple):
+    """A branch, and the position of another one that it hangs on.
+
+    ``records_seen`` is the newest compaction record of its past that it may know.
+    """
+
+    branch: int
+    parent_branch: int | None
+    parent_position: int
+    records_seen: int
+
+
+ROOT = Stem(1, None, 0, 0)
+"""The first branch of a tree."""
+UNBORN: dict[str, Any] = {
+    "head_branch": ROOT.branch,
+    "head": 0,
+    "last_rewind": None,
+    "forked_from": None,
+    "forked_at": None,
+}
+"""What a session has that continues no other."""
+
+
+def create_session(
+    connection: Connection,
+    session_id: str | None = None,
+    *,
+    title: str | None = None,
+    project_root: str | os.PathLike[str] | None = None,
+    metadata: dict[str, Any] | None = None,
+    fold_case: bool = False,
+    exist_ok: bool = False,
+    now: Now = None,
+) -> Session:
+    """Create a session with an empty line, the root of a new tree.
+
+    Its id is the caller's or a new UUIDv7.
+
+    File paths in tool calls are told apart relative to ``project_root``, ignoring case with
+    ``fold_case``. With ``exist_ok`` a session that has the id already is returned as it is,
+    whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
+    title or metadata that cannot be stored.
+    """
+    moment = given(now)
+    tree_id = secrets.randbits(63)
+    values = {
+        **UNBORN,
+        "tree_id": tree_id,
+        "created_at": moment,
+        "updated_at": moment,
+        "fold_case": int(fold_case),
+        "title": checked_text("title", title),
+        "project_root": _folder_text(project_root),
+        "metadata": _metadata_text(metadata),
+    }
+    try:
+        claimed = claim(connection, session_id, tree_id, moment)
+    except SessionExists as taken:
+        if exist_ok:
+            return session(connection, taken.session_id)
+        raise
+    return insert_session(connection, {**values, "id": claimed}, ROOT)
+
+
+def session(connection: Connection, session_id: str) -> Session:
+    """Return one session. Raises SessionNotFound."""
+    stored = SESSION.row(connection, session_id=session_id) if is_text(session_id) else None
+    if stored is None:
+        raise SessionNotFound(session_id)
+    return _decoded(stored)
+
+
+def list_sessions(
+    connection: Connection, *, limit: int = 100, after: Session | str | None = None
+) -> list[Session]:
+    """Return at most ``limit`` sessions, the last active first: messages count, metadata do not.
+
+    ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
+    though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
+    InvalidValue, and SessionNotFound for an id.
+    """
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+    found = _listed(connection, limit, after)
+    return [_decoded(stored) for stored in found]
+
+
+def _listed(connection: Connection, limit: int, after: Session | str | None) -> list[Session]:
+    if after is None:
+        return LIST_SESSIONS.rows(connection, limit=limit)
+    last = after if isinstance(after, Session) else session(connection, after)
+    seen = {"updated_at": last.updated_at, "id": last.id}
+    return LIST_SESSIONS_AFTER.rows(connection, limit=limit, **seen)
+
+
+def rename_session(
+    connection: Connection, session_id: str, title: str | None, *, now: Now = None
+) -> Session:
+    """Give a session another title (None: none). Raises SessionNotFound, InvalidValue."""
+    moment, text = given(now), checked_text("title", title)
+    place = _locked(connection, session_id)
+    SET_TITLE.run(connection, **place, title=text, updated_at=moment)
+    return session(connection, session_id)
+
+
+def set_metadata(
+    connection: Connection, session_id: str, metadata: dict[str, Any] | None, *, merge: bool = False
+) -> Session:
+    """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
+
+    Then ``metadata`` is a merge patch (RFC 7396): a key that it gives is set, one that it gives as
+    null is removed, objects within are merged likewise, all others stay. Nothing that others set
+    meanwhile is lost. Metadata are no activity: the session keeps its place in lists. Raises
+    SessionNotFound, InvalidValue.
+    """
+    text = _metadata_text(metadata)
+    place = _locked(connection, session_id)
+    if merge:
+        text = _metadata_text(merged(session(connection, session_id).metadata, metadata))
+    SET_METADATA.run(connection, **place, metadata=text)
+    return session(connection, session_id)
+
+
+def merged(target: object, patch: object) -> Any:
+    """Return what a merge patch makes of a JSON value (RFC 7396)."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = merged(kept.get(key), value)
+    return kept
+
+
+def _locked(connection: Connection, session_id: str) -> dict[str, Any]:
+    """Lock a session for a change, and return where its row is."""
+    return {"tree": lines.lock(connection, session_id).tree_id, "session_id": session_id}
+
+
+def claim(connection: Connection, session_id: str | None, tree_id: int, moment: int) -> str:
+    """Put a session's id, the caller's or a new one, into the look-up of ids."""
+    if session_id is None:
+        session_id = uuid7(moment)
+    elif not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
+        raise InvalidValue(
+            f"a session id is a text of 1 to {ID_LIMIT} characters, not {session_id!r:.80}"
+        )
+    if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
+        raise SessionExists(session_id)
+    return session_id
+
+
+def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -> Session:
+    """Write a session and the branch that its head is on."""
+    session_id, moment = values["id"], values["created_at"]
+    insert_branch(connection, values["tree_id"], stem, session_id, moment)
+    INSERT_SESSION.run(connection, **values)
+    return session(connection, session_id)
+
+
+def insert_branch(
+    connection: Connection, tree_id: int, stem: Stem, session_id: str, moment: int
+) -> None:
+    """Write a branch of a session."""
+    owner = {"session_id": session_id, "created_at": moment}
+    INSERT_BRANCH.run(connection, tree_id=tree_id, **stem._asdict(), **owner)
+
+
+def newest_record(connection: Connection, tree_id: int) -> int:
+    """Return the number of a tree's newest compaction record, up to which a new branch knows all.
+
+    0 where there is none.
+    """
+    return NEWEST_RECORD.value(connection, tree_id=tree_id) or 0
+
+
+def checked_text(name: str, value: str | None) -> str | None:
+    """Return a text that can be stored. Raises InvalidValue naming it."""
+    if value is not None and not is_text(value):
+        raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {value!r:.80}")
+    return value
+
+
+def uuid7(moment: int) -> str:
+    """Return a new UUID that begins with its moment in ms (RFC 9562); an id, never an order."""
+    value = (
+        (moment & (2**48 - 1)) << 80
+        | 0x7 << 76
+        | secrets.randbits(12) << 64
+        | 0b10 << 62
+        | secrets.randbits(62)
+    )
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _folder_text(folder: str | os.PathLike[str] | None) -> str | None:
+    text = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+    return checked_text("project_root", text)
+
+
+def _metadata_text(metadata: dict[str, Any] | None) -> str | None:
+    if metadata is None:
+        return None
+    if not isinstance(metadata, dict):
+        raise InvalidValue(f"metadata is an object, not {type(metadata).__name__}")
+    return _json(metadata) if metadata else None
+
+
+def _json(metadata: dict[str, Any]) -> str:
+    try:
+        text = encode(metadata)
+        kept = decode(text) == metadata
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"metadata is no JSON: {error}") from error
+    if not kept:
+        raise InvalidValue("metadata is no JSON: it has keys that are no texts, or tuples")
+    return text
+
+
+def _decoded(stored: Session) -> Session:
+    """Return a session of which the metadata is still a text, as it is given out."""
+    text: Any = stored.metadata
+    return stored._replace(metadata=decode(text) if text else {})

@@ -1,0 +1,154 @@
+"""Token counts kept beside the messages.
+
+They are filled in batches, outside of transactions, never by an append or a view.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, select
+
+from ..database import BIG, Insertion, Statement, Transactions, messages, token_counts
+from ..messages import Message
+from ..records import TokenTotal
+from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
+from . import lines
+from .lines import PLACE, segments_cte
+from .raw import read
+
+BATCH = 500
+"""Messages counted between two transactions."""
+
+_segments = segments_cte()
+_counted = and_(
+    token_counts.c.tree_id == bindparam("tree_id"),
+    token_counts.c.branch == messages.c.branch,
+    token_counts.c.seq == messages.c.seq,
+    token_counts.c.encoding == bindparam("encoding"),
+)
+UNCOUNTED = Statement(
+    select(messages.c.branch, messages.c.seq)
+    .select_from(_segments)
+    .join(messages, lines.inside(messages, _segments))
+    .outerjoin(token_counts, _counted)
+    .where(token_counts.c.tokens.is_(None))
+    .order_by(messages.c.seq)
+    .limit(bindparam("limit"))
+)
+_sum = func.coalesce(func.sum(token_counts.c.tokens), literal_column("0"))
+TOTAL = Statement(
+    select(func.count(), cast(_sum, BIG))
+    .select_from(_segments)
+    .join(
+        token_counts,
+        lines.inside(token_counts, _segments) & (token_counts.c.encoding == bindparam("encoding")),
+    )
+)
+STILL_UNCOUNTED = Statement(
+    select(messages.c.seq)
+    .outerjoin(token_counts, _counted)
+    .where(lines.at(messages), token_counts.c.tokens.is_(None))
+)
+KEEP_COUNTS = Insertion(token_counts, *PLACE, "encoding", "tokens")
+
+
+class Uncounted(NamedTuple):
+    """A message without a count: where it is stored, and what to count."""
+
+    tree_id: int
+    branch: int
+    seq: int
+    message: Message
+
+
+def count_tokens(
+    transactions: Transactions, session_id: str, encoding: str | None = None
+) -> TokenTotal:
+    """Count the tokens of a session's line and store the counts.
+
+    Counts what is new, outside of any transaction. Without the vocabulary of a tokenizer at hand
+    the total is an estimate and nothing is stored; its ``encoding`` says so. Raises
+    SessionNotFound.
+    """
+    tokenizer = counter(encoding)
+    if tokenizer.name == ESTIMATE:
+        with transactions.reading() as connection:
+            return estimated(connection, session_id)
+    counted = _count(transactions, session_id, tokenizer)
+    with transactions.reading() as connection:
+        return total(connection, session_id, tokenizer.name)._replace(counted=counted)
+
+
+def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
+    """Count what has no count yet, batch by batch; return how many messages that were."""
+    counted = 0
+    while batch := _next_batch(transactions, session_id, tokenizer.name):
+        counts = [message_tokens(each.message, tokenizer.count) for each in batch]
+        with transactions.writing() as connection:
+            keep_counts(connection, session_id, tokenizer.name, batch, counts)
+        counted += len(batch)
+    return counted
+
+
+def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> list[Uncounted]:
+    with transactions.reading() as connection:
+        return uncounted(connection, session_id, encoding)
+
+
+def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Uncounted]:
+    """Return the first messages of a line that have no count by an encoding, a batch at most."""
+    pointer = lines.find(connection, session_id)
+    places = UNCOUNTED.rows(
+        connection, **pointer.line, start=1, last=pointer.head, encoding=encoding, limit=BATCH
+    )
+    if not places:
+        return []
+    (_, first), (_, last) = places[0], places[-1]
+    stored = {each.seq: each.message for each in read(connection, session_id, first, last)}
+    return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
+
+
+def keep_counts(
+    connection: Connection,
+    session_id: str,
+    encoding: str,
+    batch: list[Uncounted],
+    counts: list[int],
+) -> None:
+    """Store the counts of a batch; what was erased or counted meanwhile is left alone.
+
+    Raises SessionNotFound.
+    """
+    lines.lock_tree(connection, session_id)  # other sessions of it may count the same messages
+    rows = [
+        (*place, encoding, tokens)
+        for (*place, _), tokens in zip(batch, counts, strict=True)
+        if _is_uncounted(connection, place, encoding)
+    ]
+    KEEP_COUNTS.insert_many(connection, rows)
+
+
+def _is_uncounted(connection: Connection, place: list[Any], encoding: str) -> bool:
+    values = dict(zip(PLACE, place, strict=True))
+    return STILL_UNCOUNTED.row(connection, **values, encoding=encoding) is not None
+
+
+def total(connection: Connection, session_id: str, encoding: str) -> TokenTotal:
+    """Return the tokens of a line by the stored counts of an encoding."""
+    pointer = lines.find(connection, session_id)
+    messages, tokens = TOTAL.one(
+        connection, **pointer.line, start=1, last=pointer.head, encoding=encoding
+    )
+    return TokenTotal(encoding, messages, 0, tokens)
+
+
+def estimated(connection: Connection, session_id: str) -> TokenTotal:
+    """Return the total of a line without any tokenizer."""
+    tokens = messages = 0
+    pointer = lines.find(connection, session_id)
+    for start in range(1, pointer.head + 1, BATCH):
+        for stored in read(connection, session_id, start, start + BATCH - 1):
+            tokens += message_tokens(stored.message, estimate)
+            messages += 1
+    return TokenTotal(ESTIMATE, messages, 0, tokens)

@@ -1,0 +1,269 @@
+"""The other side of the read-only console: a program that runs one untrusted SELECT on a file.
+
+Run by its path in a child process (``python -I -S console.py``), so it knows the standard library
+and nothing else: it starts in 20 ms and in 15 MB. One JSON object comes in on stdin: ``uri`` of the
+file, ``sql``, ``parameters``, ``limit`` (rows), ``timeout`` (seconds). JSON lines go out:
+``{"columns"}``, then a list for each row, then ``{"end"}`` (were rows left out?), ``{"refused"}``
+(why) or ``{"error", "code"}`` (what SQLite said).
+
+Each guard stops what the others let through. The authorizer keeps the statement to reading the
+tables of this file; limits and a heap cap keep values and sorts small; the progress callback ends
+loops at the deadline; what never comes back from a single instruction ends at the limit of CPU
+time, or earlier by the hand of the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+if sys.platform != "win32":  # which has no such limits; the heap cap and the parent's clock remain
+    import resource
+
+MEBIBYTE = 1024 * 1024
+ADDRESS_SPACE = 512 * MEBIBYTE
+HEAP = 320 * MEBIBYTE
+"""What SQLite may use of it, sorts and temporary tables included: no file is written for them."""
+WRITTEN_FILE = 4 * MEBIBYTE
+"""Room for the index of a write-ahead log, which even a reader has to make; no bomb fits in."""
+OUTPUT_LIMIT = 16 * MEBIBYTE
+"""Bytes of all answered rows as JSON."""
+
+LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 68 * MEBIBYTE,  # a row with the largest message a store takes
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 200,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 50,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 1_000,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+_LONGEST = LIMITS[sqlite3.SQLITE_LIMIT_LENGTH] // MEBIBYTE
+TOO_MUCH = {
+    "SQLITE_NOMEM": f"more memory than {HEAP // MEBIBYTE} MiB; "
+    "select fewer rows or narrower columns",
+    "SQLITE_INTERRUPT": "longer than {timeout:g} s; narrow it down, or allow more time",
+    "SQLITE_TOOBIG": f"a value beyond {_LONGEST} MiB, or too long a query",
+}
+"""What is said where a limit was met, by SQLite's name of the error."""
+ALLOWED = "the console reads the tables and views of the store, nothing else"
+
+SETTINGS = (
+    f"PRAGMA hard_heap_limit = {HEAP}",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA query_only = ON",
+)
+
+PRAGMAS = {"table_info", "table_xinfo", "index_list", "index_info", "foreign_key_list"}
+"""They tell of the schema, and change nothing."""
+
+TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)}
+"""They are used before the authorizer watches, to which their first use looks like a write."""
+
+_FUNCTIONS = """
+-> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling changes char coalesce concat
+concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees
+dense_rank exp first_value floor glob group_concat hex highlight if ifnull iif instr json json_array
+json_array_length json_error_position json_extract json_group_array json_group_object json_insert
+json_object json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid
+julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim match max
+median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont
+percentile_disc pi pow power quote radians random rank regexp replace round row_number rtrim sign
+sin sinh snippet soundex sqlite_source_id sqlite_version sqrt strftime string_agg substr substring
+subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr unixepoch unlikely
+upper
+"""
+FUNCTIONS = frozenset(_FUNCTIONS.split())
+"""All others are refused: they make values of any size in one step, load code, or are unknown."""
+
+_ACTIONS = """
+ALTER_TABLE ANALYZE ATTACH CREATE_INDEX CREATE_TABLE CREATE_TEMP_INDEX CREATE_TEMP_TABLE
+CREATE_TEMP_TRIGGER CREATE_TEMP_VIEW CREATE_TRIGGER CREATE_VIEW CREATE_VTABLE DELETE DETACH
+DROP_INDEX DROP_TABLE DROP_TEMP_INDEX DROP_TEMP_TABLE DROP_TEMP_TRIGGER DROP_TEMP_VIEW DROP_TRIGGER
+DROP_VIEW DROP_VTABLE FUNCTION INSERT PRAGMA READ RECURSIVE REINDEX SAVEPOINT SELECT TRANSACTION
+UPDATE
+"""
+ACTIONS = {getattr(sqlite3, f"SQLITE_{name}"): name.replace("_", " ") for name in _ACTIONS.split()}
+"""What the authorizer is asked, in words."""
+FREE = {"SELECT", "RECURSIVE"}
+SCHEMAS = {"sqlite_master", "sqlite_temp_master"}
+
+
+class Refused(Exception):
+    """Say what was refused and why."""
+
+
+class Guard:
+    """Judges what a statement wants to do.
+
+    ``refusal`` is the first thing that it was not allowed, in words.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self.refusal: str | None = None
+        self.readable = {"sqlite_master", *TABLE_FUNCTIONS}
+        self._deadline = deadline
+        self._listed = {
+            "READ": (0, self.readable),
+            "PRAGMA": (0, PRAGMAS),
+            "FUNCTION": (1, FUNCTIONS),
+        }
+
+    def authorize(self, action: int, *details: str | None) -> int:
+        """Allow to select and recurse, to read, call and ask for what is listed, and no more."""
+        name = ACTIONS.get(action, f"action {action}")
+        place, listed = self._listed.get(name, (0, ()))
+        subject = (details[place] or "").lower()
+        if name in FREE or subject in listed or (name == "READ" and not details[1]):
+            return sqlite3.SQLITE_OK
+        self._refuse(name, subject)
+        return sqlite3.SQLITE_DENY
+
+    def _refuse(self, name: str, subject: str) -> None:
+        """Keep what was asked for, if it is the first thing that was not allowed."""
+        if self.refusal is not None:
+            return
+        if subject in SCHEMAS:
+            self.refusal = "another schema than the store's"
+        else:
+            self.refusal = f"{name} {subject}".strip()
+
+    def overdue(self) -> bool:
+        """Tell SQLite to stop where the deadline has passed."""
+        return time.monotonic() > self._deadline
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.loads(sys.stdin.buffer.read())
+    confine(request["timeout"])
+    for line in answer(**request):
+        sys.stdout.write(line + "\n")
+
+
+def confine(timeout: float) -> None:
+    """Give up what this process needs not: memory, CPU time, written files, core dumps."""
+    if sys.platform == "win32":
+        return
+    seconds = math.ceil(timeout) + 1
+    for kind, most in (
+        (resource.RLIMIT_AS, ADDRESS_SPACE),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, WRITTEN_FILE),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        try:
+            resource.setrlimit(kind, (most, most))
+        except (OSError, ValueError):  # a system without this limit; the others hold
+            continue
+
+
+def answer(
+    uri: str, sql: str, parameters: list[Any] | dict[str, Any], limit: int, timeout: float
+) -> Iterator[str]:
+    """Yield the lines of the answer; whatever goes wrong is its last line."""
+    guard = Guard(time.monotonic() + timeout)
+    try:
+        cursor = opened(uri, guard, timeout).execute(sql, parameters)
+        if cursor.description is None:
+            raise sqlite3.ProgrammingError("there is no statement in it")
+        yield json.dumps({"columns": [column[0] for column in cursor.description]})
+        yield from rows(cursor, limit)
+    except (sqlite3.Error, sqlite3.Warning, MemoryError, Refused) as error:
+        yield json.dumps(complaint(error, guard, timeout))
+
+
+def opened(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
+    """Open the file for reading, and put up the guards."""
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
+    for statement in (*SETTINGS, *(f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS)):  # noqa: S608
+        connection.execute(statement)
+    names = connection.execute(
+        "SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')"
+    )
+    guard.readable.update(name for (name,) in names)
+    for kind, most in LIMITS.items():
+        connection.setlimit(kind, most)
+    connection.text_factory = text
+    connection.set_progress_handler(guard.overdue, 100)
+    connection.set_authorizer(guard.authorize)
+    return connection
+
+
+def text(value: bytes) -> str:
+    """Return a text value, damaged or not.
+
+    Raises Refused for one that would not fit into the answer.
+    """
+    if len(value) > OUTPUT_LIMIT:
+        raise Refused(f"a value of {len(value):,} bytes; take a part of it with substr()")
+    return value.decode(errors="replace")
+
+
+def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
+    """Yield at most so many rows, and at most so many bytes, then tell whether there were more."""
+    size = 0
+    for number, row in enumerate(cursor):
+        if number == limit:
+            break
+        line = json.dumps([plain(value) for value in row])
+        size += len(line)
+        if size > OUTPUT_LIMIT:
+            if number == 0:
+                raise Refused(f"a row of {size:,} bytes; take parts of its values with substr()")
+            break
+        yield line
+    else:
+        yield json.dumps({"end": False})
+        return
+    yield json.dumps({"end": True})
+
+
+def plain(value: object) -> object:
+    """Return a value as JSON can hold it.
+
+    Bytes become ``{"hex": …}``, infinity and what else there is become text.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"hex": bytes(value).hex()}
+    return str(value)
+
+
+def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
+    """Return the last line of an answer that failed."""
+    if isinstance(error, Refused):
+        return {"refused": str(error)}
+    code = "SQLITE_NOMEM" if isinstance(error, MemoryError) else code_of(error)
+    if code in TOO_MUCH:
+        return {"refused": TOO_MUCH[code].format(timeout=timeout)}
+    if guard.refusal is not None:
+        return {"refused": f"{guard.refusal}; {ALLOWED}"}
+    if "one statement" in str(error):
+        return {"refused": "more than one statement; give them one by one"}
+    return {"error": str(error), "code": code}
+
+
+def code_of(error: Exception) -> str:
+    """Return SQLite's name of an error, "" where it has none."""
+    return getattr(error, "sqlite_errorname", "")
+
+
+if __name__ == "__main__":
+    main()

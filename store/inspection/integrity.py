@@ -1,0 +1,96 @@
+"""Whether everything is still as it was stored.
+
+Reads the whole store once, in one state of it, and says what is not as it was. Nothing is trusted
+that can be worked out again: each message's SHA-256 from its rows, the facts of each tool result
+from the raw rows of its line, the schema from a store made anew, positions and heads from the log
+of moves. The rows are read in the order of their keys as a few streams side by side, so any store
+fits in memory. Damage is an answer here, never an error: what cannot be read is named, and reading
+goes on with the next branch.
+
+Nothing can be told about values that nothing else in the store depends on: when a message was
+stored, titles, metadata, token counts, the texts of summaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from ..records import Finding
+from .invariants import RULES
+from .line_check import DAMAGE, check_lines, unreadable
+from .schema_check import check_schema
+
+LIMIT = 1_000
+"""Findings that are listed; a damaged index alone could give one for each row."""
+
+
+def verify(connection: Connection) -> list[Finding]:
+    """Check everything that can be checked and return what is wrong, at most 1,000 findings.
+
+    [] means that all is well. Changes nothing. Takes as long as reading every message once.
+    """
+    checks = (
+        ("integrity", structures),
+        ("schema", check_schema),
+        ("rules", _rules),
+        ("lines", check_lines),
+    )
+    findings = chain.from_iterable(_guarded(name, check(connection)) for name, check in checks)
+    if connection.dialect.name != "sqlite":
+        return _listed(findings)
+    driver: Any = connection.connection.driver_connection
+    # Damaged text is to be read, and found wrong.
+    driver.text_factory = lambda value: value.decode(errors="replace")
+    try:
+        return _listed(findings)
+    finally:
+        driver.text_factory = str
+
+
+def _listed(findings: Iterator[Finding]) -> list[Finding]:
+    listed = list(islice(findings, LIMIT))
+    if next(findings, None):
+        listed.append(
+            Finding("limit", "the store", f"there is more; only {LIMIT:,} findings are listed")
+        )
+    return listed
+
+
+def _guarded(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    try:
+        yield from findings
+    except DAMAGE as error:
+        yield Finding("integrity", f"check of {name}", unreadable(error))
+
+
+def structures(connection: Connection) -> Iterator[Finding]:
+    """Yield what SQLite finds wrong with its own structures.
+
+    A server checks them itself, and keeps its foreign keys.
+    """
+    if connection.dialect.name == "sqlite":
+        yield from _damaged_pages(connection)
+        yield from _orphans(connection)
+
+
+def _damaged_pages(connection: Connection) -> Iterator[Finding]:
+    for (problem,) in connection.execute(text("PRAGMA integrity_check")):
+        if problem != "ok":
+            yield Finding("integrity", "the file", problem)
+
+
+def _orphans(connection: Connection) -> Iterator[Finding]:
+    for table, rowid, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
+        yield Finding("orphan", f"{table}, row {rowid}", f"what it belongs to is not in {parent}")
+
+
+def _rules(connection: Connection) -> Iterator[Finding]:
+    for rule in RULES.split("\n-- ")[1:]:
+        told, _, query = rule.partition("\n")
+        where, _, problem = told.partition(": ")
+        for row in connection.execute(text(query)):
+            yield Finding("heads", where.format(*row), problem.format(*row))

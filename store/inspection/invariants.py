@@ -1,0 +1,78 @@
+"""What must hold between the rows of sessions, branches, moves and records.
+
+There is a query for each breach. A rule is a comment that says where and what, filled in from the
+row that is found, and a query that finds nothing in a sound store.
+"""
+
+from __future__ import annotations
+
+RULES = """
+-- session {0!r}: is in the look-up of ids, but not in the tree {1} that this names
+SELECT i.id, i.tree_id FROM session_ids i LEFT JOIN sessions s USING (tree_id, id) WHERE s.head IS NULL
+-- session {0!r}: cannot be found, it is not in the look-up of ids
+SELECT s.id FROM sessions s LEFT JOIN session_ids i USING (tree_id, id) WHERE i.id IS NULL
+-- session {0!r}: its head is on branch {1}, which is not its own
+SELECT s.id, s.head_branch FROM sessions s LEFT JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+WHERE b.session_id IS NULL OR b.session_id <> s.id
+-- session {0!r}: its project root or its case rule is not that of session {1!r} in the same tree
+SELECT s.id, o.id FROM sessions s
+JOIN sessions o ON o.tree_id = s.tree_id AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = s.tree_id)
+WHERE s.fold_case <> o.fold_case OR COALESCE(s.project_root, '') <> COALESCE(o.project_root, '')
+-- session {0!r}: was forked at {1}, but its first move went to {2}
+SELECT s.id, s.forked_at, m.to_position FROM sessions s
+LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = 1 AND m.kind = 'fork'
+WHERE COALESCE(s.forked_at, -1) <> COALESCE(m.to_position, -1)
+-- session {0!r}: its head is at {1} on branch {2}, its last move went to {3} on branch {4}
+SELECT s.id, s.head, s.head_branch, m.to_position, m.to_branch FROM sessions s
+JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id
+    AND m.move = (SELECT MAX(move) FROM head_moves WHERE tree_id = s.tree_id AND session_id = s.id)
+WHERE m.to_branch <> s.head_branch OR m.to_position > s.head
+    OR (m.kind = 'rewind' AND COALESCE(s.last_rewind, 0) <> m.move)
+-- session {0!r}: its last rewind is move {1}, which is none of its rewinds
+SELECT s.id, s.last_rewind FROM sessions s
+LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = s.last_rewind AND kind = 'rewind'
+WHERE s.last_rewind IS NOT NULL AND m.move IS NULL
+-- session {0!r}, move {1}: does not follow from the move before it
+SELECT session_id, move FROM (
+    SELECT m.*, LAG(move) OVER w AS earlier, LAG(to_branch) OVER w AS branch, LAG(to_position) OVER w AS position,
+        CASE LAG(kind) OVER w WHEN 'rewind' THEN move - 1 WHEN 'undo' THEN earlier_rewind END AS undoable
+    FROM head_moves m WINDOW w AS (PARTITION BY tree_id, session_id ORDER BY move)
+) AS followed WHERE move <> COALESCE(earlier, 0) + 1 OR from_branch <> branch OR from_position < position
+    OR (kind = 'rewind' AND COALESCE(earlier_rewind, 0) <> COALESCE(undoable, 0))
+-- session {0!r}, move {1}: no {2} goes from {3} to {4}
+SELECT m.session_id, m.move, m.kind, m.from_position, m.to_position FROM head_moves m
+WHERE m.kind NOT IN ('fork', 'rewind', 'undo') OR (m.kind = 'fork' AND m.move <> 1)
+    OR (m.kind = 'rewind' AND m.to_position >= m.from_position)
+    OR (m.kind = 'undo' AND NOT EXISTS (
+        SELECT 1 FROM head_moves r
+        WHERE r.tree_id = m.tree_id AND r.session_id = m.session_id AND r.kind = 'rewind' AND r.move < m.move
+            AND r.from_branch = m.to_branch AND r.from_position = m.to_position))
+-- session {0!r}, move {1}: there is no such session
+SELECT m.session_id, m.move FROM head_moves m
+LEFT JOIN sessions s ON s.tree_id = m.tree_id AND s.id = m.session_id WHERE s.id IS NULL
+-- tree {0}, branch {1}: belongs to session {2!r}, which does not exist
+SELECT b.tree_id, b.branch, b.session_id FROM branches b
+LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id WHERE b.session_id IS NOT NULL AND s.id IS NULL
+-- tree {0}, branch {1}: belongs to no session, and no line runs through it
+SELECT b.tree_id, b.branch FROM branches b WHERE b.session_id IS NULL
+    AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.tree_id = b.tree_id AND c.parent_branch = b.branch)
+-- tree {0}, branch {1}: continues branch {2} from {3}, which this does not hold
+SELECT b.tree_id, b.branch, b.parent_branch, b.parent_position FROM branches b
+WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >= b.branch
+    OR (b.parent_branch IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM branches p
+        LEFT JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = b.parent_position
+        WHERE p.tree_id = b.tree_id AND p.branch = b.parent_branch
+            AND (p.parent_position < m.seq OR (p.parent_position = b.parent_position AND EXISTS (
+                SELECT 1 FROM compaction_records c
+                WHERE c.tree_id = p.tree_id AND c.branch = p.branch AND c.head = p.parent_position)))))
+-- tree {0}, branch {1}, {2} {3}: is about position {4}, beyond the end of its branch
+SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
+    SELECT tree_id, branch, 'compaction' AS kind, compaction AS number, head AS position FROM compaction_records
+    UNION ALL SELECT tree_id, branch, 'summary', summary, last FROM summaries
+) AS c JOIN branches b USING (tree_id, branch) WHERE c.position > b.parent_position AND c.position > COALESCE(
+    (SELECT MAX(seq) FROM messages m WHERE m.tree_id = c.tree_id AND m.branch = c.branch), 0)
+-- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected
+SELECT tree_id, erasure, branch FROM erasures WHERE finished_at IS NULL
+"""
+"""What must hold between the rows: a place, what is wrong there, a query for it."""

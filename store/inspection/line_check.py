@@ -1,0 +1,366 @@
+"""Whether the lines still hold what was stored, and their facts are what follows from it.
+
+Every branch is read once, from its first position to its last. Five tables are read side by side in
+the order of their keys, so that each message, its calls and all that was derived from it come by at
+the same time, and nothing has to be kept. Messages are taken in runs, since the facts of many are
+derived at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from itertools import chain, groupby
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sqlalchemy import Connection, Select, select, text, tuple_
+from sqlalchemy.exc import DBAPIError
+
+from ..database import Insertion, Row, messages, tool_calls
+from ..history import (
+    INSERT_FACTS,
+    INSERT_PATHS,
+    INSERT_RESULTS,
+    MEASURE,
+    PLACE,
+    Measure,
+    Pointer,
+    ResultRows,
+    Weight,
+    derive,
+    lines,
+    message_rows,
+)
+from ..messages import Columns, Message, Prepared, StoredCall, assemble, digest_of, join_call
+from ..records import Finding
+from ..tokens import estimate, message_tokens
+
+RUN = 500
+"""Messages whose facts are derived at once."""
+STREAMING = {"stream_results": True, "max_row_buffer": 50}
+DAMAGE = (sqlite3.Error, DBAPIError, TypeError, ValueError)
+"""What reading a damaged store may raise.
+
+From the database, or from values of types that no column has.
+"""
+
+Key = tuple[int, ...]
+
+
+def unreadable(error: Exception) -> str:
+    """Say that something could not be read, and why."""
+    reason = " ".join(str(getattr(error, "orig", None) or error).split())
+    return f"cannot be read to its end: {reason}"
+
+
+class Branch(NamedTuple):
+    """A branch and where it ends: at a head, where a move left it, or where an erasure cut it off.
+
+    The project root and the case rule are those of any session of the tree: a fork takes over both,
+    nothing changes them, so they are known even for a branch whose own session was erased.
+    """
+
+    tree_id: int
+    branch: int
+    parent_position: int
+    session_id: str | None
+    tip: int | None
+    project_root: str | None
+    fold_case: int | None
+
+    def place(self, position: int | None = None) -> str:
+        """Return the place of a finding."""
+        owner = f"session {self.session_id!r}" if self.session_id else f"tree {self.tree_id}"
+        where = f"{owner}, branch {self.branch}"
+        return where if position is None else f"{where}, position {position}"
+
+    def pointer(self) -> Pointer:
+        """Return the branch as its session would see it from its end."""
+        return Pointer(
+            tree_id=self.tree_id,
+            session_id=self.session_id or "",
+            branch=self.branch,
+            head=self.tip or 0,
+            parent_position=self.parent_position,
+            last_rewind=None,
+            project_root=self.project_root,
+            fold_case=self.fold_case or 0,
+            head_turn=None,
+            head_tokens=None,
+        )
+
+
+BRANCHES = """
+SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
+    CASE
+        WHEN b.session_id IS NULL THEN (
+            SELECT kept FROM erasures e
+            WHERE e.tree_id = b.tree_id AND e.branch = b.branch
+            ORDER BY erasure DESC LIMIT 1
+        )
+        WHEN s.head_branch = b.branch THEN s.head
+        ELSE (
+            SELECT MAX(m.from_position) FROM head_moves m
+            WHERE m.tree_id = b.tree_id AND m.session_id = b.session_id
+                AND m.from_branch = b.branch AND m.kind <> 'fork'
+        )
+    END,
+    o.project_root, o.fold_case
+FROM branches b
+LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
+LEFT JOIN sessions o ON o.tree_id = b.tree_id
+    AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = b.tree_id)
+WHERE (b.tree_id, b.branch) > (:tree_id, :branch)
+ORDER BY b.tree_id, b.branch
+"""
+
+
+class _Stream:
+    """Rows in the order of their keys, taken a range at a time."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows: Iterator[Row] = map(tuple, rows)
+        self._waiting: Row | None = None
+
+    def between(self, first: Key, last: Key) -> Iterator[Row]:
+        """Yield the rows from one key to another; what stands before them is dropped."""
+        while row := self._waiting or next(self._rows, None):
+            self._waiting = row
+            if row[: len(last)] > last:
+                return
+            self._waiting = None
+            if row[: len(first)] >= first:
+                yield row
+
+
+T = TypeVar("T")
+
+
+class Streams(NamedTuple, Generic[T]):
+    """What is read of each table side by side."""
+
+    messages: T
+    calls: T
+    results: T
+    paths: T
+    measures: T
+
+
+READ: Streams[Select[Any]] = Streams(
+    select(*(messages.c[name] for name in (*PLACE, *Columns._fields, "digest"))),
+    select(*(tool_calls.c[name] for name in (*PLACE, "position", *StoredCall._fields))),
+    INSERT_RESULTS.inserted(),
+    INSERT_PATHS.inserted(),
+    INSERT_FACTS.inserted(),
+)
+"""The columns of each stream; those of derived rows are the ones that are written."""
+
+
+def _streams(connection: Connection, after: Key, opened: ExitStack) -> Streams[_Stream]:
+    """Begin to read what stands behind a branch."""
+    return Streams(*(_stream(connection, each, after, opened) for each in READ))
+
+
+def _stream(connection: Connection, query: Select[Any], after: Key, opened: ExitStack) -> _Stream:
+    (table,) = query.get_final_froms()
+    behind = query.where(tuple_(table.c.tree_id, table.c.branch) > tuple_(*after))
+    ordered = behind.order_by(*table.primary_key)
+    rows = connection.execute(ordered, execution_options=STREAMING)
+    return _Stream(opened.enter_context(closing(rows)))
+
+
+def check_lines(connection: Connection) -> Iterator[Finding]:
+    """Read every branch; after damage, go on with the branch behind it."""
+    place = _Place()
+    while not place.is_at_end:
+        try:
+            yield from _check_branches(connection, place)
+        except DAMAGE as error:
+            yield Finding("integrity", place.name, unreadable(error))
+            place.is_at_end = place.is_at_end or not place.moved
+
+
+class _Place:
+    """How far the reading of branches has come."""
+
+    def __init__(self) -> None:
+        self.after: Key = (-1, 0)
+        self.name = "the branches"
+        self.moved = self.is_at_end = False
+
+
+def _check_branches(connection: Connection, place: _Place) -> Iterator[Finding]:
+    """Check the branches behind a place, moving it along; all are read from where it was."""
+    start, place.name, place.moved = place.after, "the branches", False
+    streams = None
+    values = dict(zip(("tree_id", "branch"), start, strict=True))
+    with ExitStack() as opened:
+        rows = connection.execute(text(BRANCHES), values, execution_options=STREAMING)
+        for row in opened.enter_context(closing(rows)):
+            branch = Branch(*row)
+            place.after, place.name = (branch.tree_id, branch.branch), branch.place()
+            place.moved = True
+            streams = streams or _streams(connection, start, opened)
+            yield from _check_branch(connection, branch, streams)
+    place.is_at_end = True
+
+
+def _check_branch(
+    connection: Connection, branch: Branch, streams: Streams[_Stream]
+) -> Iterator[Finding]:
+    """Check that a branch's positions follow on each other to its end, and what stands at each."""
+    key, last = (branch.tree_id, branch.branch), branch.parent_position
+    for rows in _runs(streams.messages.between(key, key)):
+        run = _Run(branch, rows, streams.calls)
+        if run.first != last + 1:
+            yield Finding("positions", branch.place(run.first), f"follows on {last}")
+        yield from _check_facts(connection, branch, streams, run)
+        last = run.last
+    if last != branch.tip:
+        problem = f"ends at {last}, its sessions and moves say {branch.tip}"
+        yield Finding("positions", branch.place(), problem)
+
+
+def _runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
+    """Yield rows in runs: positions that follow on each other, at most `RUN` of them."""
+
+    def run_of(numbered: tuple[int, Row]) -> tuple[int, int]:
+        number, (_, _, seq, *_) = numbered
+        return seq - number, number // RUN
+
+    for _, run in groupby(enumerate(rows), run_of):
+        yield (row for _, row in run)
+
+
+class _Run:
+    """Neighbouring messages of a branch, each compared with its digest as it is taken."""
+
+    def __init__(self, branch: Branch, rows: Iterator[Row], calls: _Stream) -> None:
+        self._branch, self._calls = branch, calls
+        row = next(rows)
+        self._rows = chain((row,), rows)
+        _, _, self.first, *_ = row
+        self.last = self.first
+        self.findings: list[Finding] = []
+
+    def doubt(self, problem: str) -> None:
+        """Note a finding about the facts of the whole run."""
+        self.findings.append(Finding("facts", self._branch.place(self.first), problem))
+
+    def __iter__(self) -> Iterator[Prepared]:
+        for tree_id, branch, seq, *columns, digest in self._rows:
+            self.last = seq
+            place = (tree_id, branch, seq)
+            numbered = [
+                (position, StoredCall(*call))
+                for _, _, _, position, *call in self._calls.between(place, place)
+            ]
+            calls = tuple(call for _, call in numbered)
+            prepared = Prepared(Columns(*columns), calls, _message(columns, calls), digest)
+            if not (_is_counted_through(numbered) and _matches(prepared)):
+                where = self._branch.place(seq)
+                self.findings.append(Finding("digest", where, "is not what was stored"))
+            yield prepared
+
+
+def _is_counted_through(numbered: list[tuple[int, StoredCall]]) -> bool:
+    """Tell whether the positions of a message's calls are 0, 1, 2 and so on."""
+    return [position for position, _ in numbered] == [*range(len(numbered))]
+
+
+def _message(columns: list[Any], calls: tuple[StoredCall, ...]) -> Message:
+    """Return the message that went in, {} where its columns no longer make one."""
+    try:
+        return assemble(columns, [join_call(*call) for call in calls] or None)
+    except ValueError:
+        return {}
+
+
+def _matches(prepared: Prepared) -> bool:
+    """Tell whether a message's rows still have the digest that was stored with them."""
+    try:
+        return digest_of(prepared.columns, prepared.calls) == prepared.digest
+    except (TypeError, ValueError):
+        return False
+
+
+def _check_facts(
+    connection: Connection, branch: Branch, streams: Streams[_Stream], run: _Run
+) -> Iterator[Finding]:
+    """Compare what was derived from messages with what follows from the raw rows before them.
+
+    Links and sums build on the stored facts of earlier messages: the first wrong one of a line is
+    found by right ones.
+    """
+    weights: list[Weight] = []
+    pointer = branch.pointer()
+    try:
+        results, paths = _derived(connection, pointer, run, weights)
+    except DAMAGE:
+        yield from run.findings
+        raise
+    yield from run.findings
+    span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
+    yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
+    yield from _differences(branch, INSERT_PATHS, paths, streams.paths.between(*span))
+    before = _measure_before(connection, pointer, run.first)
+    measures = message_rows(pointer, run.first, weights, before)
+    yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
+
+
+def _derived(
+    connection: Connection, pointer: Pointer, run: _Run, weights: list[Weight]
+) -> ResultRows:
+    """Return what follows from a run; note the weight of each of its messages, to the last."""
+    prepared = _weighed(run, weights)
+    try:
+        return derive(connection, pointer, run.first, prepared)
+    except ValueError as error:
+        run.doubt(f"cannot be derived: {error}")
+        deque(prepared, 0)
+        return ResultRows([], [])
+
+
+def _weighed(run: Iterable[Prepared], weights: list[Weight]) -> Iterator[Prepared]:
+    """Yield the messages of a run, noting the role and the estimated tokens of each."""
+    for prepared in run:
+        tokens = message_tokens(prepared.message, estimate)
+        weights.append(Weight(prepared.columns.role, tokens))
+        yield prepared
+
+
+def _measure_before(connection: Connection, pointer: Pointer, first: int) -> Measure:
+    """Return how far a line has come before a position, as its stored facts say."""
+    before = first - 1
+    for segment in lines.segments(connection, pointer, max(1, before), before):
+        place = {"tree_id": pointer.tree_id, "branch": segment.branch, "seq": before}
+        measure = MEASURE.row(connection, **place)
+        if measure:
+            return measure
+    return Measure(0, 0)
+
+
+def _differences(
+    branch: Branch, written: Insertion, derived: Iterable[Row], stored: Iterable[Row]
+) -> Iterator[Finding]:
+    """Compare rows as they should have been written with those that are there, key by key."""
+    width = len(written.table.primary_key.columns)
+    should = {row[:width]: row for row in derived}
+    are = {row[:width]: row for row in stored}
+    for key in sorted(should.keys() | are.keys()):
+        problem = _difference(written.columns, should.get(key), are.get(key))
+        if problem:
+            yield Finding("facts", f"{branch.place(key[2])}, {written.table.name}", problem)
+
+
+def _difference(names: Iterable[str], should: Row | None, stored: Row | None) -> str | None:
+    """Say what is wrong with a row; None where nothing is."""
+    if stored is None:
+        return "is missing"
+    if should is None:
+        return "is there, but follows from nothing"
+    pairs = zip(names, should, stored, strict=True)
+    wrong = [name for name, expected, found in pairs if expected != found]
+    return f"does not follow from the messages: {', '.join(wrong)}" if wrong else None

@@ -1,0 +1,241 @@
+"""The read-only SQL console: a query that must not be trusted, of a person or of a model.
+
+On SQLite the query runs in a child process that has no more than it needs: the file opened for
+reading, an authorizer, limits of memory, time and output (`console`), no open files of the
+parent's, no environment. In one process with the host no guard is enough, since a single
+instruction of SQLite may run for minutes. PostgreSQL has its own guards: a read-only transaction
+and a statement timeout are set here, but what can be seen and called is decided by the role that
+the URL names, so give the console one that may do nothing but SELECT.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import URL, Connection, func, select
+
+from ..database import Database, resolved, translated, url_of
+from ..errors import InvalidValue, QueryRefused, StoreError
+from ..messages import is_integer, is_text
+from .console import Refused, rows
+
+CONSOLE = Path(__file__).with_name("console.py")
+GRACE = 1.0
+"""Seconds that the child may take beyond the timeout, to start and to answer; then it is killed."""
+AT_ONCE = 16
+"""Rows that a server is asked for at once: they are in memory before their size is known."""
+LONGEST = 3600.0
+"""Seconds that may be asked for."""
+
+Value = None | bool | int | float | str
+Parameters = Sequence[Value] | Mapping[str, Value]
+
+
+class QueryResult(NamedTuple):
+    """What a query found: names of columns, rows of JSON values, and whether there is more.
+
+    Bytes are ``{"hex": …}``. Rows end at the limit of rows or at 16 MiB, whichever comes first.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    truncated: bool
+
+
+def query(
+    target: str | os.PathLike[str] | URL,
+    sql: str,
+    *,
+    parameters: Parameters = (),
+    limit: int = 1000,
+    timeout: float = 2.0,
+) -> QueryResult:
+    """Run one reading statement on a store and return at most ``limit`` rows.
+
+    Nothing of the store can change. ``parameters`` fill the driver's own placeholders: ``?`` and
+    ``:name`` on SQLite, ``%s`` and ``%(name)s`` on PostgreSQL, which takes nothing but a SELECT.
+    ``timeout`` is in seconds. Raises QueryRefused for what is not allowed, too long or too large,
+    InvalidValue for what is no SQL, other StoreErrors where the store cannot be read.
+    """
+    _check(sql, parameters, limit, timeout)
+    url = url_of(target)
+    ask = _ask_file if url.get_backend_name() == "sqlite" else _ask_server
+    return ask(url, sql, parameters, limit, timeout)
+
+
+def _check(sql: str, parameters: Parameters, limit: int, timeout: float) -> None:
+    if not is_text(sql):
+        raise InvalidValue("a query is a text without NUL and lone surrogates")
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+    if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
+        raise InvalidValue(
+            f"timeout is in seconds, more than 0 and at most {LONGEST:g}, not {timeout!r}"
+        )
+    _check_parameters(parameters)
+
+
+def _check_parameters(parameters: Parameters) -> None:
+    if isinstance(parameters, str) or not isinstance(parameters, Sequence | Mapping):
+        kind = type(parameters).__name__
+        raise InvalidValue(f"parameters are a list or, for named ones, an object, not {kind}")
+    for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
+        if not _is_value(value):
+            told = "a parameter is null, a number of 64 bits or a text"
+            raise InvalidValue(f"{told}, not {value!r:.80}")
+
+
+def _is_value(value: object) -> bool:
+    """Tell whether a value can be a parameter."""
+    if value is None or isinstance(value, bool):
+        return True
+    return is_integer(value) or is_text(value) or _is_real(value)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _ask_file(
+    url: URL, sql: str, parameters: Parameters, limit: int, timeout: float
+) -> QueryResult:
+    path = Path(resolved(url))
+    if not path.exists():
+        raise InvalidValue(f"there is no file {path}; name an existing store")
+    request = {
+        "uri": f"{path.as_uri()}?mode=ro",
+        "sql": sql,
+        "parameters": dict(parameters) if isinstance(parameters, Mapping) else list(parameters),
+        "limit": limit,
+        "timeout": timeout,
+    }
+    return _read(_run_child(json.dumps(request).encode(), timeout))
+
+
+def _run_child(request: bytes, timeout: float) -> list[bytes]:
+    """Return the lines that the console answered."""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own file, run by our own interpreter
+            [sys.executable, "-I", "-S", str(CONSOLE)],
+            input=request,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout + GRACE,
+            check=False,
+            close_fds=True,
+            cwd=os.sep,
+            env={},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise QueryRefused(
+            f"the query was stopped: longer than {timeout:g} s; narrow it down"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"the console cannot be started: {error.strerror}") from error
+    return done.stdout.splitlines()
+
+
+def _read(lines: Sequence[bytes | str]) -> QueryResult:
+    """Return what the console answered. Raises what it complained of."""
+    try:
+        *answered, last = [json.loads(line) for line in lines]
+        (kind, value), *_ = last.items()
+        if kind == "end":
+            return QueryResult(
+                tuple(answered[0]["columns"]), [tuple(row) for row in answered[1:]], value
+            )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise QueryRefused(
+            "the query ended its process: too much memory or time; narrow it down"
+        ) from error
+    if kind == "refused":
+        raise QueryRefused(f"the query was refused: {value}")
+    if last["code"] in ("", "SQLITE_ERROR", "SQLITE_RANGE", "SQLITE_MISMATCH"):
+        raise InvalidValue(f"the query cannot be run: {value}")
+    with translated():
+        raise _as_raised(value, last["code"])
+
+
+def _as_raised(text: str, code: str) -> sqlite3.DatabaseError:
+    """Return the error as SQLite raised it in the child."""
+    error = sqlite3.DatabaseError(text)
+    error.sqlite_errorname = code
+    return error
+
+
+REFUSALS = {
+    "25": "PostgreSQL only reads here",  # a write in a read-only transaction
+    "0A": "PostgreSQL only reads here",  # a write inside a SELECT
+    "42501": "the role is not allowed to",
+    "57014": "longer than the timeout",
+}
+"""What PostgreSQL refuses, by the beginning of its SQLSTATE."""
+
+
+def _ask_server(
+    url: URL, sql: str, parameters: Parameters, limit: int, timeout: float
+) -> QueryResult:
+    database = Database(url)
+    try:
+        with database.reading() as connection:
+            dbapi: Any = connection.dialect.loaded_dbapi
+            try:
+                return _read(
+                    list(_answered(connection, sql, parameters, limit, time.monotonic() + timeout))
+                )
+            except dbapi.Error as error:
+                raise _server_error(error) from error
+            except Refused as refused:
+                raise QueryRefused(f"the query was refused: {refused}") from refused
+    finally:
+        database.close()
+
+
+def _answered(
+    connection: Connection, sql: str, parameters: Parameters, limit: int, deadline: float
+) -> Iterator[str]:
+    """Yield the lines of an answer, from a cursor on the server.
+
+    It takes no statement but a SELECT.
+    """
+    _limit_time(connection, deadline)
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor(name="console") as cursor:
+        cursor.execute(sql, parameters or None)
+        yield json.dumps({"columns": [column.name for column in cursor.description]})
+        yield from rows(_fetched(connection, cursor, min(limit + 1, AT_ONCE), deadline), limit)
+
+
+def _fetched(
+    connection: Connection, cursor: Any, count: int, deadline: float
+) -> Iterator[Sequence[Any]]:
+    """Yield rows as they are asked for.
+
+    Whatever time a row allows to those that follow, they get what is left.
+    """
+    while some := cursor.fetchmany(count):
+        yield from some
+        _limit_time(connection, deadline)
+
+
+def _limit_time(connection: Connection, deadline: float) -> None:
+    left = max(1, math.ceil((deadline - time.monotonic()) * 1000))
+    connection.execute(select(func.set_config("statement_timeout", f"{left}ms", True)))
+
+
+def _server_error(error: Exception) -> StoreError:
+    state = getattr(error, "sqlstate", None) or ""
+    text = " ".join(str(error).split())
+    for beginning, reason in REFUSALS.items():
+        if state.startswith(beginning):
+            return QueryRefused(f"the query was refused: {reason} ({text})")
+    return InvalidValue(f"the query cannot be run: {text}")

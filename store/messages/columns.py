@@ -1,0 +1,168 @@
+"""What the rows of a message hold, and the way back from them to the message that went in.
+
+Columns take a value only where they can hold it exactly; whatever they cannot hold stays in the
+*rest*, a JSON text beside them. So the way back is always the same: decode the rest, put the
+columns' values in.
+
+The rest is an object. Where columns and rest would not come out in the order in which the keys were
+given, it is a list of two: all keys in their order, and that object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from .json_text import decode
+
+Message = dict[str, Any]
+
+PLAIN_FORMS = frozenset({"text", "null"})
+"""Forms whose column is the value itself; the third, ``json``, holds the value's JSON text."""
+
+
+class StoredCall(NamedTuple):
+    """One tool call of a message as columns.
+
+    ``extra`` None means the usual shape with nothing left over.
+    """
+
+    call_id: str | None
+    name: str | None
+    arguments_form: str | None
+    arguments: str | None
+    extra: str | None
+
+
+class Columns(NamedTuple):
+    """What the columns of a message's row say of it, named as they are.
+
+    ``extra`` None means that nothing was left over.
+    """
+
+    role: str
+    name: str | None
+    status: str | None
+    tool_call_id: str | None
+    created_at: int | None
+    message_id: str | None
+    extra: str | None
+    content_form: str | None
+    content: str | None
+
+
+def content_text(content: object) -> str:
+    """Return the text of a content: a string as it is, the texts of a part list joined, else ""."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(map(_text_of_part, content))
+
+
+def _text_of_part(part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) else part
+    return text if isinstance(text, str) else ""
+
+
+def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
+    """Return the message that went in, from its columns and its joined calls (None: it has none).
+
+    ``columns`` are the values of a row of `Columns`.
+    """
+    role, name, status, tool_call_id, created_at, message_id, extra, content_form, content = columns
+    message: Message = {"role": role}
+    if content_form is not None:
+        message["content"] = _value(content_form, content)
+    if calls is not None:
+        message["tool_calls"] = calls
+    if tool_call_id is not None:
+        message["tool_call_id"] = tool_call_id
+    if name is not None:
+        message["name"] = name
+    if created_at is not None:
+        message["timestamp"] = created_at
+    if status is not None:
+        message["messageStatus"] = status
+    if message_id is not None:
+        message["id"] = message_id
+    return message if extra is None else _with_rest(message, extra)
+
+
+def _with_rest(held: Message, text: str) -> Message:
+    """Return a message of what its columns hold and of the rest, which may know the order."""
+    if text.endswith(_ORDER_ALONE):
+        return _ordered(held, _order(text))
+    rest = decode(text)
+    if isinstance(rest, dict):
+        return {**held, **rest}
+    keys, others = rest
+    return _ordered({**held, **others}, keys)
+
+
+def _ordered(whole: Message, keys: Iterable[str]) -> Message:
+    """Return a message with its keys in their order.
+
+    What the order leaves out was read from other keys and is not given out. A damaged row may lack
+    a key of the order, which shows in its digest.
+    """
+    return {key: whole[key] for key in keys if key in whole}
+
+
+_ORDER_ALONE = "],{}]"
+"""How a rest ends that holds the order of keys and nothing else: few texts, in many messages."""
+
+
+@lru_cache(maxsize=256)
+def _order(text: str) -> tuple[str, ...]:
+    keys, _ = decode(text)
+    return tuple(keys)
+
+
+def join_call(
+    call_id: str | None,
+    name: str | None,
+    arguments_form: str | None,
+    arguments: str | None,
+    extra: str | None,
+) -> Any:
+    """Return one entry of ``tool_calls`` as it went in."""
+    if extra is None:
+        function = {"name": name, "arguments": arguments}
+        return {"id": call_id, "type": "function", "function": function}
+    call = decode(extra)
+    if not isinstance(call, dict):
+        return call
+    if call_id is not None:
+        call["id"] = call_id
+    function = function_of(call)
+    if name is not None:
+        function["name"] = name
+    if arguments_form is not None:
+        function["arguments"] = _value(arguments_form, arguments)
+    return call
+
+
+def function_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Return what holds a call's name and arguments: its function, or the call itself."""
+    function = call.get("function")
+    return function if isinstance(function, dict) else call
+
+
+def _value(form: str, text: str | None) -> Any:
+    return text if form in PLAIN_FORMS else decode(text or "null")
+
+
+def digest_of(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
+    """Return the SHA-256 over everything that a message's rows hold."""
+    return sha256(b"".join(bytes_of(columns, calls))).digest()
+
+
+def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:
+    """Return in UTF-8 what a message's rows hold: all but the content as JSON, then the content."""
+    *narrow, content = columns
+    wide = b"" if content is None else str(content).encode()
+    return json.dumps((*narrow, *calls)).encode(), wide

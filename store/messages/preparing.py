@@ -1,0 +1,248 @@
+"""A message as the caller gave it, taken apart into what its rows hold, before any transaction."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+from itertools import chain
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from ..clock import told
+from ..errors import InvalidMessage
+from .columns import Columns, Message, StoredCall, assemble, bytes_of, function_of
+from .json_text import encode, is_text, problem_of
+
+SIZE_LIMIT = 64 * 1024 * 1024
+"""Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
+
+ID_LIMIT = 512
+"""Code points a caller's message id may have to count; a longer one is kept like any other key."""
+
+TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
+"""Where a message may tell when it was said; the first that tells a moment counts."""
+
+
+class Prepared(NamedTuple):
+    """A message taken apart before any transaction begins, and its SHA-256."""
+
+    columns: Columns
+    calls: tuple[StoredCall, ...]
+    message: Message
+    digest: bytes
+    text_size: int | None = None
+    """Bytes of a content that is text, in UTF-8, where they were counted."""
+
+
+def prepare(message: object, index: int = 0) -> Prepared:
+    """Return a message as columns, with its digest.
+
+    Raises InvalidMessage, naming ``index`` and the key, for what cannot be stored: not an object, a
+    role that is not text, NaN or infinite numbers, nesting over 200 levels, more than 64 MiB,
+    values that JSON does not have. A pydantic object is taken as what is set in it, and a datetime
+    that tells when the message was said as its ISO text.
+    """
+    given = _object(message, index)
+    rest = dict(given)
+    held, calls = _split(rest, index)
+    extra = _rest_text(given, rest, assemble(held, [*calls] or None))
+    columns = held._replace(extra=extra)
+    narrow, wide = bytes_of(columns, calls)
+    if len(narrow) + len(wide) > SIZE_LIMIT:
+        _check_size(given, index, (*columns, *chain.from_iterable(calls)))
+    text_size = len(wide) if columns.content_form == "text" else None
+    return Prepared(columns, calls, given, sha256(narrow + wide).digest(), text_size)
+
+
+def _object(message: object, index: int) -> Message:
+    """Return a message as an object of JSON, which it is or can be dumped to."""
+    if isinstance(message, BaseModel):
+        message = _dumped(message, index)
+    if not isinstance(message, dict):
+        given = type(message).__name__
+        raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+    return _with_iso_times(message)
+
+
+def _dumped(message: BaseModel, index: int) -> object:
+    try:
+        return message.model_dump(mode="json", exclude_unset=True)
+    except Exception as error:  # what a foreign class raises is not ours to know
+        raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
+
+
+def _with_iso_times(message: Message) -> Message:
+    times = {key: message.get(key) for key in TIME_KEYS}
+    told_so = {key: at.isoformat() for key, at in times.items() if isinstance(at, datetime)}
+    return {**message, **told_so} if told_so else message
+
+
+def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
+    """Take all that columns hold out of the rest, and refuse what JSON does not have.
+
+    What is known to be text needs no look for that, so it is taken first.
+    """
+    role = _split_text(rest, "role")
+    if not role:
+        raise InvalidMessage(index, "role", "a role is a non-empty text")
+    usual_calls = _split_usual_calls(rest)
+    name = _split_text(rest, "name")
+    status = _split_text(rest, "messageStatus")
+    tool_call_id = _split_text(rest, "tool_call_id")
+    moment = _split_time(rest)
+    _check(rest, index)
+    message_id = _split_id(rest)
+    form, content = _split_value(rest, "content")
+    columns = Columns(role, name, status, tool_call_id, moment, message_id, None, form, content)
+    return columns, usual_calls or _split_calls(rest)
+
+
+def _rest_text(given: Message, rest: Message, held: Message) -> str | None:
+    """Return what the columns do not hold, None for nothing; ``held`` is what they give back."""
+    given_order = [*given]
+    if [*{**held, **rest}] != given_order:
+        return encode([given_order, rest])
+    return encode(rest) if rest else None
+
+
+def _split_text(rest: Message, key: str) -> str | None:
+    """Take a text that a column can hold out of the rest."""
+    return rest.pop(key) if key in rest and is_text(rest[key]) else None
+
+
+def moment_of(message: Message) -> int | None:
+    """Return when a message was said (ms), None where it does not tell."""
+    for key in TIME_KEYS:
+        given = message.get(key)
+        moment = None if given is None else told(given)
+        if moment is not None:
+            return moment
+    return None
+
+
+def _split_time(rest: Message) -> int | None:
+    """Return when a message was said, and take it out of the rest if it is given just so."""
+    moment = moment_of(rest)
+    given = rest.get("timestamp")
+    if type(given) is int and given == moment:
+        del rest["timestamp"]
+    return moment
+
+
+def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
+    """Take a value out of the rest as its form and its text; both None where it has no such key."""
+    if key not in rest:
+        return None, None
+    value = rest.pop(key)
+    if value is None:
+        return "null", None
+    if is_text(value):
+        return "text", str.__str__(value)  # not what a subclass says
+    return "json", encode(value)
+
+
+def _split_id(rest: Message) -> str | None:
+    """Return the key under which the message is idempotent; a whole number counts by its digits."""
+    given = rest.get("id")
+    if type(given) is int:
+        return str(given)
+    return rest.pop("id") if given and is_text(given) and len(given) <= ID_LIMIT else None
+
+
+_CALL_KEYS = ["id", "type", "function"]
+_FUNCTION_KEYS = ["name", "arguments"]
+
+
+def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
+    """Take the calls out of the rest where each has the usual shape, as most have: it is quick."""
+    given = rest.get("tool_calls")
+    if not given or type(given) is not list:
+        return ()
+    calls = []
+    for call in given:
+        usual = _usual_call(call)
+        if usual is None:
+            return ()
+        calls.append(usual)
+    del rest["tool_calls"]
+    return tuple(calls)
+
+
+def _usual_call(call: Any) -> StoredCall | None:
+    if type(call) is not dict or [*call] != _CALL_KEYS or call["type"] != "function":
+        return None
+    function = call["function"]
+    if type(function) is not dict or [*function] != _FUNCTION_KEYS:
+        return None
+    call_id, name, arguments = call["id"], function["name"], function["arguments"]
+    if is_text(call_id) and is_text(name) and is_text(arguments):
+        return StoredCall(call_id, name, "text", arguments, None)
+    return None
+
+
+def _split_calls(rest: Message) -> tuple[StoredCall, ...]:
+    """Take a non-empty list of tool calls out of the rest; anything else stays there."""
+    given = rest.get("tool_calls")
+    if not isinstance(given, list) or not given:
+        return ()
+    del rest["tool_calls"]
+    return tuple(_usual_call(call) or _split_call(call) for call in given)
+
+
+def _split_call(call: object) -> StoredCall:
+    if not isinstance(call, dict):
+        return StoredCall(None, None, None, None, encode(call))
+    rest = _copied(call)
+    function = function_of(rest)
+    call_id = _split_text(rest, "id")
+    name = _split_text(function, "name")
+    form, arguments = _split_value(function, "arguments")
+    return StoredCall(call_id, name, form, arguments, encode(_with_places(call, rest)))
+
+
+def _with_places(given: Message, rest: Message) -> Message:
+    """Return the rest of a call with null in the place of what was taken out of it.
+
+    So what is put back comes to stand where it stood.
+    """
+    places = {key: rest.get(key) for key in given}
+    if isinstance(rest.get("function"), dict):
+        places["function"] = {key: rest["function"].get(key) for key in given["function"]}
+    return places
+
+
+def _copied(call: Message) -> Message:
+    """Return a call, and its function, as copies from which can be taken."""
+    rest = dict(call)
+    if isinstance(rest.get("function"), dict):
+        rest["function"] = dict(rest["function"])
+    return rest
+
+
+def _check(message: Message, index: int) -> None:
+    """Refuse what JSON does not have, naming the top-level key it is under."""
+    for key, value in message.items():
+        if not isinstance(key, str):
+            raise InvalidMessage(index, str(key), "keys are text")
+        if value is None or isinstance(value, str):
+            continue
+        problem = problem_of(value)
+        if problem:
+            raise InvalidMessage(index, key, problem)
+
+
+def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
+    """Refuse a message whose columns hold too much, naming the key that holds most of it."""
+    size = _size_of(columns)
+    if size > SIZE_LIMIT:
+        problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"
+        raise InvalidMessage(index, _largest_key(message), problem)
+
+
+def _size_of(columns: tuple[object, ...]) -> int:
+    return sum(len(column.encode()) for column in columns if isinstance(column, str))
+
+
+def _largest_key(message: Message) -> str:
+    return max(message, key=lambda key: len(encode(message[key])))

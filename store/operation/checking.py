@@ -1,0 +1,48 @@
+"""Is a store whole, as it lies there? An older one is checked without being brought up to date."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import URL
+
+from ..database import HEAD, Database, upgrade, version, write_copy
+from ..errors import StoreError
+from ..inspection import integrity
+from ..records import Finding
+
+
+def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
+    """Return what is wrong with a store, as `Store.verify` does; the store is not upgraded.
+
+    Of a file of an older release its own structures are checked where they lie, and all else on a
+    copy for the moment, which is brought to the newest schema. Raises StoreError where it is no
+    store, or cannot be read at all.
+    """
+    with closing(Database(target)) as database:
+        with database.reading() as connection:
+            found = version(connection)
+            if found == HEAD:
+                return integrity.verify(connection)
+            findings = list(integrity.structures(connection))
+        if found is None or database.path is None:
+            problem = (
+                f"the schema is {found}, it should be {HEAD}; `convostore migrate` makes it so"
+            )
+            return [*findings, Finding("schema", "alembic_version", problem)]
+        return findings or _checked_copy(database)
+
+
+def _checked_copy(database: Database) -> list[Finding]:
+    with TemporaryDirectory(prefix="convostore-") as folder:
+        try:
+            part = write_copy(database, Path(folder, "chat.db"))
+            with closing(Database(part)) as copied:
+                upgrade(copied, copy=False)
+                with copied.reading() as connection:
+                    return integrity.verify(connection)
+        except StoreError as error:
+            return [Finding("schema", "the store", f"cannot be upgraded: {error}")]

@@ -1,0 +1,250 @@
+"""Copies of a store: made while it is at work, checked, remembered, put back, removed.
+
+The store lists the copies made of it, because an erasure has to name those that still hold what it
+erased. How a copy is written, and in what order the list is kept, stands in ``database.copying``.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..clock import Now, milliseconds
+from ..database import (
+    COPIES,
+    FORGET_COPY,
+    HEAD,
+    UNFINISHED,
+    CopyRow,
+    Database,
+    beside,
+    discard,
+    finish_copy,
+    list_copy,
+    put_in_place,
+    resolved,
+    take_over,
+    url_of,
+    version,
+    write_copy,
+)
+from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull
+from ..history import HOLDING, erasure, sessions
+from ..records import Copy, Removal, Restored
+from .checking import check
+
+LISTED_FROM = "0003"
+"""The first schema with a list of copies."""
+
+
+def backup(
+    database: Database, path: str | os.PathLike[str], *, replace: bool = False, now: Now = None
+) -> Copy:
+    """Copy a store to a new file, while others read and write; check the copy and list it.
+
+    The copy is one state of the store, with everything that was acknowledged before the call. It is
+    readable by its owner alone, and whole as soon as it has its name. ``replace`` allows to put it
+    in the place of an earlier copy; never of a file that is in use. Raises StoreError where it
+    cannot be made or does not pass its check, StoreFull without room, StoreBusy where the file to
+    replace is in use; then nothing is left of it.
+    """
+    place = _place(database, path, replace=replace)
+    moment = milliseconds(now)
+    number = _announced(database, place, moment)
+    try:
+        part = write_copy(database, place)
+        try:
+            _check(part)
+            if place.exists():
+                take_over(place)
+            put_in_place(part, place, replace=replace)
+        finally:
+            discard(part)
+    except BaseException:
+        _forget(database, number)
+        raise
+    if number is not None:
+        with database.writing() as connection:
+            finish_copy(connection, number, place)
+    return Copy(number, str(place), "backup", moment, place.stat().st_size)
+
+
+def listed(connection: Connection) -> list[Copy]:
+    """Return the copies that were made of a store and are listed in it, oldest first."""
+    rows = COPIES.rows(connection)
+    return [Copy(row.copy, row.path, row.kind, row.made_at, row.size) for row in rows]
+
+
+def remove_copies(database: Database) -> Removal:
+    """Remove the copies that may still hold what was erased; return which, and which are left.
+
+    Left are files that changed since they were made, so that they may be in use as stores of their
+    own, and those in a folder that is not there now. What is gone already is forgotten.
+    """
+    with database.reading() as connection:
+        holding = HOLDING.rows(connection)
+    removed = [row for row in holding if _removed(row)]
+    with database.writing() as connection:
+        for row in removed:
+            FORGET_COPY.run(connection, number=row.copy)
+    left = tuple(row.path for row in holding if row not in removed)
+    return Removal(tuple(row.path for row in removed), left)
+
+
+def restore(
+    copy: str | os.PathLike[str], target: str | os.PathLike[str], *, replace: bool = False
+) -> Restored:
+    """Put a copy in the place of a store: checked first, then as a whole.
+
+    ``replace`` allows to put it in the place of a file that is there, which is lost then; one that
+    is in use is never replaced. The copy itself stays. What the store knew of its copies goes on.
+    Raises NotAStore and SchemaTooNew for what is no copy, StoreBusy for a store in use, StoreError
+    where the copy is damaged; then the store is as it was.
+    """
+    source, place = _file(copy), _file(target)
+    if not source.exists():
+        raise StoreError(f"there is no file {source}; name a copy of a store")
+    _allow(place, replace=replace, apart_from=source)
+    with closing(Database(source)) as database:
+        with database.reading() as connection:
+            schema = version(connection)
+        if schema is None:
+            raise NotAStore(f"{source} is empty; name a copy of a store")
+        part = write_copy(database, place)
+    try:
+        _check(part)
+        back = _carry_over(source, part, place)
+        if place.exists():
+            take_over(place)
+        put_in_place(part, place, replace=replace)
+    finally:
+        discard(part)
+    return Restored(str(place), schema, back)
+
+
+def _place(database: Database, path: str | os.PathLike[str], *, replace: bool) -> Path:
+    if database.path is None:
+        raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
+    place = _file(path)
+    _allow(place, replace=replace, apart_from=Path(database.path))
+    return place
+
+
+def _file(name: str | os.PathLike[str]) -> Path:
+    return Path(resolved(url_of(name)))
+
+
+def _allow(place: Path, *, replace: bool, apart_from: Path) -> None:
+    """Refuse a place that is the store itself, or is taken."""
+    if place == apart_from or (place.exists() and place.samefile(apart_from)):
+        raise InvalidValue(f"{place} is the store itself; name another file")
+    if place.exists() and not replace:
+        raise StoreError(f"{place} exists already; name another file, or say that it is to go")
+
+
+def _announced(database: Database, place: Path, now: int) -> int | None:
+    """Begin a line of the list; None where the store is too old, or its disk too full, for one."""
+    with database.reading() as connection:
+        if (version(connection) or "") < LISTED_FROM:
+            return None
+    with suppress(StoreFull), database.writing() as connection:
+        return list_copy(connection, place, "backup", now)
+    return None
+
+
+def _forget(database: Database, number: int | None) -> None:
+    """Take back a line of a copy that was not made; if that fails, the line names nothing."""
+    if number is None:
+        return
+    with suppress(StoreError), database.writing() as connection:
+        FORGET_COPY.run(connection, number=number)
+
+
+def _check(part: Path) -> None:
+    findings = check(part)
+    if findings:
+        first = f"{findings[0].where} {findings[0].problem}"
+        raise StoreError(
+            f"the copy does not pass its check ({len(findings)} findings, the first: {first});"
+            " nothing was kept; `convostore verify` says whether the store itself is damaged"
+        )
+
+
+def _removed(row: CopyRow) -> bool:
+    """Remove a copy's file unless it is another by now; tell whether nothing is left of it."""
+    path = Path(row.path)
+    if not path.parent.is_dir():
+        return False
+    beside(path, UNFINISHED).unlink(missing_ok=True)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return True
+    if (status.st_size, status.st_mtime_ns) != (row.size, row.modified):
+        return False
+    path.unlink()
+    return True
+
+
+class _Known(NamedTuple):
+    """What a store knows that its copy may not: its list of copies, and who was erased."""
+
+    copies: list[CopyRow]
+    erased: set[str]
+
+
+def _known(path: Path) -> _Known:
+    """Return what a file knows; of a damaged or foreign one, nothing."""
+    if not path.exists():
+        return _Known([], set())
+    try:
+        with closing(Database(path)) as database, database.reading() as connection:
+            if version(connection) != HEAD:
+                return _Known([], set())
+            erased = {each.session_id for each in erasure.erasures(connection)}
+            return _Known(COPIES.rows(connection), erased)
+    except StoreError:
+        return _Known([], set())
+
+
+def _carry_over(source: Path, part: Path, place: Path) -> tuple[str, ...]:
+    """Let a restored store know the copies there are; return the sessions that come back erased."""
+    before = _known(place)
+    with closing(Database(part)) as database:
+        with database.reading() as connection:
+            if version(connection) != HEAD:
+                return ()
+            gone = before.erased - {each.session_id for each in erasure.erasures(connection)}
+            back = tuple(sorted(each for each in gone if _is_there(connection, each)))
+        with database.writing() as connection:
+            _list_anew(connection, [source, *(Path(row.path) for row in before.copies)])
+    return back
+
+
+def _list_anew(connection: Connection, paths: list[Path]) -> None:
+    """List the files there are, in place of lines that were begun and never finished.
+
+    Their numbers are higher than those of all erasures that the restored store knows: they were
+    made later, or are what it was restored from, so they hold none of those bytes.
+    """
+    rows = COPIES.rows(connection)
+    for row in rows:
+        if row.size is None:
+            FORGET_COPY.run(connection, number=row.copy)
+    known = {Path(row.path) for row in rows if row.size is not None}
+    for path in dict.fromkeys(paths):
+        if path not in known and path.exists():
+            number = list_copy(connection, path, "backup", milliseconds(None))
+            finish_copy(connection, number, path)
+
+
+def _is_there(connection: Connection, session_id: str) -> bool:
+    try:
+        sessions.session(connection, session_id)
+    except SessionNotFound:
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""The brief transcript: who said what in short, calls by the names of their tools alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ..messages import Message
+from .fitting import RESULT, Fitted, Ladder, Piece, Pieces, Style, ends_of_groups, fitted, written
+from .labels import CHINESE, Labels
+from .texts import ELLIPSIS, RESULT_ROLES, SYSTEM_ROLES, calls_of, message_content, shortened
+
+
+class TranscriptLimits(NamedTuple):
+    """Code points shown of a chat message, and of a tool result."""
+
+    text: int = 500
+    result: int = 200
+
+
+LIMITS = TranscriptLimits()
+
+FLOOR = 100
+"""Code points of a chat message below which it is rather left for the next summary."""
+
+_TEXT = RESULT + 1
+
+
+def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -> str:
+    """Return messages as a summarizer reads them, with labels and without system messages.
+
+    The limit of a chat message holds as well for the text beside tool calls and for the calls'
+    names: without it no transcript could be made to fit.
+    """
+    pieces = (_pieces(message, CHINESE) for message in messages)
+    return written(pieces, _style(limits), _caps(limits, limits.text))
+
+
+def fit(
+    messages: Iterable[Message],
+    limits: TranscriptLimits = LIMITS,
+    max_chars: int = 12_000,
+    *,
+    ends: Sequence[int] | None = None,
+    labels: Labels = CHINESE,
+) -> Fitted:
+    """Return a transcript of at most ``max_chars`` that leaves out none of the messages it shows.
+
+    Messages are shortened alike, as little as possible, down to `FLOOR`; then only the first ones
+    are shown, as many as fit, up to one of ``ends``, as `fitted` has it.
+    """
+    pieces = (_pieces(message, labels) for message in messages)
+    return fitted(pieces, _style(limits), max_chars, ends)
+
+
+def group_ends(messages: Sequence[Message]) -> list[int]:
+    """Return after how many messages a cut parts no tool result from what stands before it."""
+    return ends_of_groups([message.get("role") in RESULT_ROLES for message in messages])
+
+
+def _style(limits: TranscriptLimits) -> Style:
+    floor = min(FLOOR, limits.text)
+    lowest = min(len(ELLIPSIS), floor)
+    ladder = Ladder(partial(_caps, limits), lowest, floor, limits.text)
+    return Style(ladder, lambda piece, cap: shortened(piece.text, cap))
+
+
+def _caps(limits: TranscriptLimits, text: int) -> tuple[int, int]:
+    """Return both limits made smaller alike, that of results first, as their rank is."""
+    result = limits.result * text // max(limits.text, 1)
+    return max(result, min(limits.result, len(ELLIPSIS))), text
+
+
+def _pieces(message: Message, labels: Labels) -> Pieces:
+    role = message.get("role")
+    if role in SYSTEM_ROLES:
+        return []
+    text = message_content(message)
+    if role in RESULT_ROLES:
+        return [Piece(f"[{labels.result}]: ", text, "\n\n", RESULT)]
+    names = ", ".join(call.name for call in calls_of(message))
+    if not names:
+        return [Piece(f"[{labels.speaker(role)}]: ", text, "\n\n", _TEXT)]
+    calls = Piece(f"[{labels.call}]: ", names, "\n\n", _TEXT)
+    said = Piece(f"[{labels.assistant}]: ", text, "\n", _TEXT)
+    return [said, calls] if text else [calls]

@@ -1,0 +1,274 @@
+"""What tools were used for, what came of it, and which files they changed: read off the messages.
+
+A *use* is a call with its result, as a policy judges them; a *deed* is what a summary tells of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..messages import Message
+from ..policy import Policy
+from ..tools import (
+    call_paths,
+    error_told,
+    is_command,
+    kind_name,
+    normalise_path,
+    patches,
+    result_facts,
+)
+from ..tools import failed as has_failed
+from .texts import (
+    UNKNOWN_TOOL,
+    GivenCall,
+    command_of,
+    json_value,
+    message_content,
+    one_line,
+    scrubbed,
+)
+from .values import FileChange, KeyAction
+
+VERBS: Mapping[str, str] = {
+    "terminal": "run",
+    "file_read": "read",
+    "search": "search for",
+    "list": "list",
+}
+"""What a tool of a kind is used for; an edit is used to do what it did."""
+
+TARGETS = (
+    "pattern",
+    "query",
+    "regex",
+    "search",
+    "url",
+    "description",
+    "prompt",
+    "question",
+    "task",
+    "name",
+)
+"""Arguments that say what a tool was used on, where it is neither a command nor a file."""
+
+CHANGES: tuple[tuple[str, str], ...] = (
+    ("delete", "deleted"),
+    ("remove", "deleted"),
+    ("create", "created"),
+    ("write", "written"),
+    ("save", "written"),
+)
+"""What a word in the name of an edit, or in its ``command`` argument, makes of a file.
+
+A file ``written`` is created if the result says so, else modified. Any other edit modifies it.
+"""
+
+FATES = ("read", "created", "modified", "deleted")
+"""What is counted of files, in the order in which it is told."""
+
+INFINITIVES: Mapping[str, str] = {"created": "create", "modified": "modify", "deleted": "delete"}
+
+WORTH: Mapping[str | None, int] = {
+    "todo": 0,
+    "list": 1,
+    "search": 2,
+    "file_read": 3,
+}
+"""What the success of a kind of tool is worth where there is no room for all.
+
+Failures and other kinds are worth more.
+"""
+
+_WORTH_MOST = len(WORTH)
+_SHOWS_FILES = ("file_read", "file_edit", "list")
+_SAYS_CREATED = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
+_NAME_LIMIT, _TARGET_LIMIT, _OUTCOME_LIMIT = 80, 120, 80
+
+
+class Deed(NamedTuple):
+    """What one answered call did, and what that is worth to know."""
+
+    action: KeyAction
+    changes: tuple[FileChange, ...]
+    worth: int
+    files_read: tuple[str, ...] = ()
+
+
+class _Use(NamedTuple):
+    """A call with its result; the exit code is a command's alone."""
+
+    name: str
+    kind: str | None
+    arguments: Any
+    result: Message
+    exit_code: int | None
+    failed: bool
+
+
+class Judge(NamedTuple):
+    """What uses of tools are judged by: a policy, and the kinds of tools that a store knows."""
+
+    policy: Policy
+    tool_kinds: Mapping[str, str]
+
+    def kind(self, name: str) -> str | None:
+        """Return the kind of a tool, None where nobody knows it."""
+        return self.policy.tool_kinds.get(name) or self.tool_kinds.get(name)
+
+
+def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
+    """Return what a call and its result tell."""
+    use = _use(call, result, judge)
+    changes = () if use.failed else last_changes(_changes(use))
+    parts = (_purpose(use, changes), _outcome(use))
+    told = ": ".join(filter(None, parts))
+    name = one_line(scrubbed(use.name), _NAME_LIMIT).replace("`", "'")
+    worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
+    return Deed(KeyAction(name, scrubbed(told)), changes, worth, _files_read(use))
+
+
+def unknown_call(result: Message) -> GivenCall:
+    """Return what stands for the call of a result that answers none."""
+    name = result.get("name")
+    return GivenCall(None, name if isinstance(name, str) and name else UNKNOWN_TOOL, None)
+
+
+def last_changes(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    """Return what became of each file in the end, the one last changed last.
+
+    A new file stays new when it is modified.
+    """
+    last: dict[str, str] = {}
+    for path, action in changes:
+        before = last.pop(path, None)
+        is_new = (before, action) == ("created", "modified")
+        last[path] = "created" if is_new else action
+    return tuple(FileChange(path, action) for path, action in last.items())
+
+
+def counted(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> str:
+    """Return one sentence with how many files were read and changed; "" where none was."""
+    files_read = {path for deed in deeds for path in deed.files_read}
+    counts = Counter({"read": len(files_read)})
+    counts.update(change.action for change in changes)
+    said = [_files(counts[what], what) for what in FATES if counts[what]]
+    listed = ", ".join(said[:-1])
+    return f"{' and '.join(filter(None, (listed, *said[-1:])))}." if said else ""
+
+
+def _files(count: int, what: str) -> str:
+    return f"{count} file {what}" if count == 1 else f"{count} files {what}"
+
+
+def worth_by_action(deeds: Iterable[Deed]) -> dict[KeyAction, int]:
+    """Return the distinct actions, each where it was met last, with what it is worth to know."""
+    worth: dict[KeyAction, int] = {}
+    for deed in deeds:
+        worth.pop(deed.action, None)
+        worth[deed.action] = deed.worth
+    return worth
+
+
+def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
+    arguments = json_value(call.arguments)
+    name = ""
+    if call.name != UNKNOWN_TOOL:
+        name = kind_name(call.name, arguments) or ""
+    kind, policy = judge.kind(name), judge.policy
+    facts = result_facts(result)
+    command = is_command(name, kind, facts.looks_terminal, policy)
+    if not command:
+        facts = facts._replace(exit_code=None)
+    failed = has_failed(facts, policy, command=command)
+    return _Use(call.name, kind, arguments, result, facts.exit_code, failed)
+
+
+def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
+    """Return what a tool was used for, "" where nothing tells."""
+    target = one_line(_target(use, changes), _TARGET_LIMIT)
+    verb = _verb(changes) if changes else VERBS.get(use.kind or "", "use it on")
+    return f"to {verb} {target}" if target else ""
+
+
+def _verb(changes: Sequence[FileChange]) -> str:
+    """Return the verb for what a call did to files; for several things, one for them all."""
+    actions = {change.action for change in changes}
+    return INFINITIVES[actions.pop()] if len(actions) == 1 else "change"
+
+
+def _target(use: _Use, changes: Sequence[FileChange]) -> str:
+    """Return what a tool was used on.
+
+    The files it changed, its command, what it looked for, or the files it names.
+    """
+    if changes:
+        return ", ".join(change.path for change in changes)
+    if use.kind == "terminal":
+        return command_of(use.arguments) or ""
+    given = use.arguments if isinstance(use.arguments, dict) else {}
+    words = [word for word in map(given.get, TARGETS) if isinstance(word, str)]
+    files = ", ".join(each.path for each in call_paths(given).paths)
+    targets = [files, *words] if use.kind in _SHOWS_FILES else [*words, files]
+    return next(filter(None, targets), "")
+
+
+def _outcome(use: _Use) -> str:
+    """Return what came of a call.
+
+    Of a success of a known kind only a command's exit code is worth telling.
+    """
+    code = "" if use.exit_code is None else f"exit {use.exit_code}"
+    if use.failed:
+        return _with_first_line(code or "failed", error_told(message_content(use.result)))
+    if use.kind in VERBS:
+        return code
+    if use.kind is not None and use.kind != "other":
+        return ""
+    return _with_first_line(code, message_content(use.result))
+
+
+def _files_read(use: _Use) -> tuple[str, ...]:
+    if use.failed or use.kind != "file_read":
+        return ()
+    return tuple(each.path for each in call_paths(use.arguments).paths)
+
+
+def _with_first_line(outcome: str, text: str) -> str:
+    lines = text[:4000].splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    return ", ".join(filter(None, (outcome, one_line(first, _OUTCOME_LIMIT))))
+
+
+def _changes(use: _Use) -> Iterator[FileChange]:
+    """Yield the files that a successful call changed: by its patch, else by its name.
+
+    Only edits change files, and commands that hold a patch.
+    """
+    patched = list(_patched(use.arguments)) if use.kind in ("file_edit", "terminal") else []
+    yield from patched
+    if use.kind == "file_edit" and not patched and isinstance(use.arguments, dict):
+        action = _edit_action(use)
+        for each in call_paths(use.arguments).paths:
+            yield FileChange(scrubbed(each.path), action)
+
+
+def _edit_action(use: _Use) -> str:
+    """Return what an edit without a patch made of its files, by the words of its call."""
+    words = f"{use.name} {use.arguments.get('command', '')}".lower()
+    action = next((action for word, action in CHANGES if word in words), "modified")
+    if action != "written":
+        return action
+    says_created = _SAYS_CREATED.search(message_content(use.result)[:200])
+    return "created" if says_created else "modified"
+
+
+def _patched(arguments: Any) -> Iterator[FileChange]:
+    """Yield what the patches in arguments change, whichever argument they stand in."""
+    for value in arguments.values() if isinstance(arguments, dict) else (arguments,):
+        for path, action in patches.changes(value):
+            if key := normalise_path(scrubbed(path)):
+                yield FileChange(key, action)

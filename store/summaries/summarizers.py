@@ -1,0 +1,364 @@
+"""Summarizers turn a request into a summary; `call` runs any of them, and no failure gets past it.
+
+A summarizer is a stranger: a model behind a network, or a host's own function. `call` gives it a
+thread and a deadline, and whatever it does then, the caller has a clean `Summary` or a
+`SummaryGenerationError`. Nothing here knows databases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
+from ..messages import content_text
+from .extracts import completed, extractive
+from .returned import EMPTY, normalised
+from .texts import cut, scrubbed
+from .values import Summarizer, Summary, SummaryRequest
+
+TIMEOUT = 120.0
+"""Seconds a summary may take."""
+TEMPERATURE = 0.3
+"""The temperature at which a model is asked for a summary."""
+RETRIES = 2
+"""How often a request that failed on the way is sent again, within the same time."""
+
+GRACE = 0.5
+"""Seconds an overdue connection has to be closed properly before its thread is left behind."""
+
+ANSWER_LIMIT = 8 * 1024 * 1024
+"""Bytes of an answer after which it is no longer read: no summary is that long."""
+
+ERROR_LIMIT = 16 * 1024
+"""Bytes that are read of what an endpoint says of an error, packed as they come."""
+
+_CAUSE_LIMIT = 500
+
+
+def call(
+    summarizer: Summarizer, request: SummaryRequest, timeout: float | None = TIMEOUT
+) -> Summary:
+    """Return the summary that a summarizer makes, checked, cleaned and cut to the request's limit.
+
+    It runs in a thread of its own, which is left behind if it takes longer than ``timeout`` seconds
+    (None: no limit). Raises SummaryTimedOut then, and SummaryGenerationError for whatever else goes
+    wrong, with the cause's text. KeyboardInterrupt and SystemExit pass through, from either thread,
+    and so does Cancelled.
+    """
+    try:
+        return _within(timeout, lambda: _made(summarizer, request))
+    except (SummaryGenerationError, KeyboardInterrupt, SystemExit, Cancelled):
+        raise
+    except BaseException as error:
+        raise SummaryGenerationError(_cause(error)) from error
+
+
+def _made(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+    summary = normalised(summarizer(request), request)
+    return summary if summarizer is extractive else completed(summary, request)
+
+
+def chat_model(
+    model: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    temperature: float | None = TEMPERATURE,
+    timeout: float = TIMEOUT,
+    max_retries: int = RETRIES,
+) -> Summarizer:
+    """Return a summarizer that asks a model behind any OpenAI-compatible endpoint.
+
+    It sends one user message and no tools. ``base_url`` and ``api_key`` default to OPENAI_BASE_URL
+    and OPENAI_API_KEY; ``temperature`` None leaves it to the model, as some demand. ``timeout`` is
+    seconds for everything, retries included, however slowly bytes come in.
+
+    An answer cut short by the model's own limit counts only where nothing is lost by it: it fills
+    the request's limit anyway, or it ends with a sentence. Raises StoreError where the library is
+    not installed.
+    """
+    openai = _library()
+    client = {
+        "api_key": api_key,
+        "base_url": base_url,
+        "timeout": timeout,
+        "max_retries": max_retries,
+    }
+    options: dict[str, Any] = {"model": model}
+    if temperature is not None:
+        options["temperature"] = temperature
+
+    def summarize(request: SummaryRequest) -> Summary:
+        prompt = {"role": "user", "content": scrubbed(request.prompt)}
+        asked = {**options, "messages": [prompt]}
+        work = partial(_answer, openai, client, asked)
+        body = _within(timeout + GRACE, lambda: asyncio.run(work()))
+        return Summary(_text(body, request.max_chars), model=model)
+
+    return summarize
+
+
+class NamedSummarizer(NamedTuple):
+    """A summarizer that has a name: how that is written, what it needs, and what makes it."""
+
+    spelled: str
+    needs: str
+    make: Callable[..., Summarizer]
+
+
+def _by_rules(_: str, **__: object) -> Summarizer:
+    return extractive
+
+
+NAMED = {
+    "extractive": NamedSummarizer("extractive", "no model", _by_rules),
+    "openai:": NamedSummarizer("openai:MODEL", "any OpenAI-compatible endpoint", chat_model),
+}
+"""What a name begins with → the summarizer; after a colon comes the name of a model."""
+
+
+def named(name: str, *, base_url: str | None = None, timeout: float = TIMEOUT) -> Summarizer:
+    """Return a summarizer by name: ``extractive``, or ``openai:MODEL``.
+
+    A model's key comes from the environment, and so does its address without ``base_url``;
+    ``timeout`` is the seconds it has. Raises InvalidValue for any other name and for an address
+    without a model, StoreError where the library that talks to models is not installed.
+    """
+    kind, colon, model = name.partition(":")
+    found = NAMED.get(kind + colon)
+    model = model.strip()
+    if found is None or bool(colon) != bool(model):
+        known = " and ".join(each.spelled for each in NAMED.values())
+        raise InvalidValue(f"no summarizer is named {name!r}; there are {known}")
+    if base_url is not None and not model:
+        raise InvalidValue(f"a base URL is for a model, such as openai:MODEL, not for {name}")
+    return found.make(model, base_url=base_url, timeout=timeout)
+
+
+# Running a stranger.
+
+
+class Cancelled(BaseException):
+    """Nobody waits for the summary any more; no failure of a summarizer."""
+
+
+class Patience:
+    """Whether somebody still waits for what `call` makes.
+
+    Once ended, all who wait on their behalf give up.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended = False
+        self._woken: list[threading.Event] = []
+
+    def wake(self, event: threading.Event) -> None:
+        """Set an event when nobody waits any more, at once if that is so already."""
+        with self._lock:
+            self._woken.append(event)
+            if self._ended:
+                event.set()
+
+    def end(self) -> None:
+        """Let nobody wait any longer."""
+        with self._lock:
+            self._ended = True
+            for event in self._woken:
+                event.set()
+
+
+PATIENCE: contextvars.ContextVar[Patience | None] = contextvars.ContextVar(
+    "convostore_patience", default=None
+)
+"""Whose patience those who wait in a context depend on; None: nobody's."""
+
+Made = TypeVar("Made")
+
+
+class _Work(Generic[Made]):
+    """Work in a thread of its own, in the context of whoever began it.
+
+    A thread that hangs cannot be ended, only left: it is a daemon, so that it does not keep the
+    process either.
+    """
+
+    def __init__(self, work: Callable[[], Made]) -> None:
+        self.done = threading.Event()
+        self._work = work
+        self._made: list[Made] = []
+        self._errors: list[BaseException] = []
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=lambda: context.run(self._run), name="convostore-summarizer", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def result(self) -> Made:
+        """Return what the work returned, or raise what it raised.
+
+        Raises Cancelled where it is not done.
+        """
+        if self._errors:
+            raise self._errors[0]
+        if not self._made:
+            raise Cancelled
+        return self._made[0]
+
+    def _run(self) -> None:
+        try:
+            self._made.append(self._work())
+        except BaseException as error:  # noqa: BLE001 - it is raised again, in the caller's thread
+            self._errors.append(error)
+        self.done.set()
+
+
+def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
+    """Return what work returns, or raise what it raises.
+
+    Raises SummaryTimedOut where it is not done in time, and Cancelled where the context's
+    `PATIENCE` ends before.
+    """
+    running = _Work(work)
+    patience = PATIENCE.get()
+    if patience:
+        patience.wake(running.done)
+    running.start()
+    seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+    if not running.done.wait(seconds):
+        raise SummaryTimedOut(f"no summary within {timeout:g} s")
+    return running.result()
+
+
+def _cause(error: BaseException) -> str:
+    """Return an error's text with that of its own cause.
+
+    What `normalised` objects to is said in its own words.
+    """
+    text = _said(error)
+    if type(error) is not ValueError or not text:
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if error.__cause__ is not None and _said(error.__cause__):
+        text += f" ({_said(error.__cause__)})"
+    return cut(text, _CAUSE_LIMIT)
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return scrubbed(str(error)).strip()
+    except Exception:  # noqa: BLE001 - an error whose text cannot be had is still an error
+        return ""
+
+
+# Asking a model.
+
+Options = dict[str, Any]
+
+
+def _library() -> ModuleType:
+    try:
+        import openai
+    except ImportError as error:
+        raise StoreError(
+            "the library that talks to models is not installed; pip install convostore[openai], "
+            "or use the extractive summarizer"
+        ) from error
+    return openai
+
+
+async def _answer(openai: Any, client: Options, options: Options) -> bytes:
+    """Return the body of an answer.
+
+    The library's own time limit is for each read, which a trickle of bytes never exceeds.
+    Cancelling closes the connection in the midst of one, so the time for everything is kept here.
+    """
+    try:
+        async with asyncio.timeout(client["timeout"]):
+            return await _body(openai, client, options)
+    except (TimeoutError, openai.APITimeoutError) as error:
+        raise SummaryTimedOut(f"no answer within {client['timeout']:g} s") from error
+
+
+async def _body(openai: Any, client: Options, options: Options) -> bytes:
+    body = bytearray()
+    bounded = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]})
+    async with (
+        openai.AsyncOpenAI(**client, http_client=bounded) as opened,
+        opened.chat.completions.with_streaming_response.create(**options) as response,
+    ):
+        async for piece in response.iter_bytes():
+            body += piece
+            if len(body) > ANSWER_LIMIT:
+                raise SummaryGenerationError(f"the answer is longer than {ANSWER_LIMIT:,} bytes")
+    return bytes(body)
+
+
+async def _bound(response: Any) -> None:
+    """Keep only the beginning of what an endpoint says of an error or a redirection.
+
+    The library would read all of it. Little is kept, since it may be packed.
+    """
+    if response.is_success:
+        return
+    kept = bytearray()
+    async for piece in response.stream:
+        kept += piece
+        if len(kept) >= ERROR_LIMIT:
+            break
+    await response.stream.aclose()
+    # the HTTP library is another one by the version of the model's library
+    http = sys.modules[type(response).__module__.partition(".")[0]]
+    response.stream = http.ByteStream(bytes(kept[:ERROR_LIMIT]))
+
+
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_SENTENCE_ENDS = (*".!?。！？…", *"\"'”’」』)）】`*")
+
+
+def _text(body: bytes, max_chars: int) -> str:
+    """Return the text of an answer, without the thoughts that some models begin it with."""
+    choice = _choice(body)
+    message = choice["message"]
+    reason = choice.get("finish_reason")
+    text = _THOUGHT.sub("", content_text(message.get("content"))).strip()
+    if reason == "content_filter":
+        raise SummaryGenerationError("the answer was withheld by the endpoint's content filter")
+    if not text:
+        raise SummaryGenerationError(_refusal(message))
+    is_whole = len(text) >= max_chars or text.endswith(_SENTENCE_ENDS)
+    if reason == "length" and not is_whole:
+        raise SummaryGenerationError(
+            "the answer breaks off in a sentence: the model's limit on its output is too low"
+        )
+    return text
+
+
+def _refusal(message: dict[str, Any]) -> str:
+    """Return why an answer holds no text."""
+    refusal = message.get("refusal")
+    if not isinstance(refusal, str):
+        return EMPTY
+    return f"the model refused: {cut(scrubbed(refusal), _CAUSE_LIMIT)}"
+
+
+def _choice(body: bytes) -> dict[str, Any]:
+    try:
+        choice = json.loads(body)["choices"][0]
+        if isinstance(choice["message"], dict):
+            return dict(choice)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass
+    start = cut(scrubbed(body[:200].decode("utf-8", "replace")), 100)
+    raise SummaryGenerationError(f"the answer is no chat completion: {start!r}")

@@ -1,0 +1,163 @@
+"""Texts made shorter, and JSON in texts.
+
+There are four ways to shorten a text, by what has to be told of the rest: nothing (`shortened`,
+`one_line`), how much it is (`clipped`), or how it ends (`outside`). Lengths are code points. Cut
+again to the same limits, what was shortened stays as it is. All functions are pure, and linear in
+the length of what comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+ELLIPSIS = "…"
+"""What stands for the rest of a text, unless the caller has another sign for it."""
+
+MARKER = re.compile(r"… \([0-9]+ more (?:lines|characters|items|keys)\)")
+"""The one way of saying how much was left out."""
+
+MARKER_ROOM = 50
+"""Code points that a line with the marker may take."""
+
+Fields = dict[str, Any]
+"""The fields of a JSON object."""
+
+READ = 4
+"""So many times its limit is read of a text that is put into one line."""
+
+
+def shortened(
+    text: str,
+    limit: int,
+    *,
+    ellipsis: str = ELLIPSIS,
+    at_line_end: bool = False,
+) -> str:
+    """Return the beginning of a text in at most ``limit`` code points, the ellipsis included.
+
+    ``at_line_end``: it ends with a line where there is one that ends in the last half of it.
+    """
+    if len(text) <= limit:
+        return text
+    room = max(limit - len(ellipsis), 0)
+    if at_line_end:
+        room = _end_of_line(text, room)
+    return (text[:room] + ellipsis)[:limit]
+
+
+def _end_of_line(text: str, room: int) -> int:
+    """Return where the last line ends that fills at least half of the room; else the room."""
+    line_end = text.rfind("\n", 0, room + 1)
+    return line_end + 1 if room // 2 <= line_end < room else room
+
+
+def one_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:
+    """Return the beginning of a text as one line of at most ``limit`` code points.
+
+    Of a very long text only the beginning is looked at.
+    """
+    beginning = text[: READ * limit]
+    line = " ".join(beginning.split())
+    if len(beginning) < len(text):
+        line += ellipsis
+    return shortened(line, limit, ellipsis=ellipsis)
+
+
+def clipped(text: str, points: int, before_marker: str = "") -> str:
+    """Return the first code points and the marker; the text itself where that is no longer."""
+    if len(text) <= points or MARKER.fullmatch(text, points + len(before_marker)):
+        return text
+    cut = f"{text[:points]}{before_marker}{marker(len(text) - points, 'characters')}"
+    return cut if len(cut) < len(text) else text
+
+
+def outside(
+    text: str,
+    limit: int,
+    *,
+    tail: int,
+    gap: str | None = None,
+) -> str:
+    """Return both ends of a text in at most ``limit`` code points, ``tail`` of them its last.
+
+    ``gap`` stands on a line of its own between them; None: the marker.
+    """
+    if len(text) <= limit:
+        return text
+    room = MARKER_ROOM if gap is None else len(gap) + 2
+    head = limit - tail - room
+    if gap is None:
+        gap = marker(len(text) - head - tail, "characters")
+    return f"{text[:head]}\n{gap}\n{text[-tail:]}"
+
+
+def marker(count: int, what: str) -> str:
+    """Return the marker: how many things were left out."""
+    return f"… ({count} more {what})"
+
+
+def is_marker(value: object) -> bool:
+    """Tell whether a value stands for what was left out."""
+    return isinstance(value, str) and MARKER.fullmatch(value) is not None
+
+
+# Below: JSON.
+
+
+def json_object(value: object) -> Fields:
+    """Return the JSON object that a value is, or that it is the text of; {} where it is neither."""
+    if isinstance(value, str):
+        value = _object_in(value.strip())
+    return value if isinstance(value, dict) else {}
+
+
+def value_at(path: tuple[str, ...], value: Any) -> Any:
+    """Return what stands in a JSON value under one key after the other; None where nothing does."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def items_of(value: object) -> list[Any]:
+    """Return the items of a list; anything else is the only item."""
+    return value if isinstance(value, list) else [value]
+
+
+def _object_in(bare: str) -> object:
+    if bare[:1] != "{" or bare[-1:] != "}":
+        return None
+    try:
+        return json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(constant)
+
+
+decoded = json.JSONDecoder(parse_constant=_refused).decode
+"""Return the value of JSON text.
+
+Raises ``ValueError`` for all else, NaN included, and ``RecursionError`` if it is too deep.
+"""
+
+_plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def size(value: Any) -> int:
+    """Return how many code points a value has as JSON text."""
+    return len(_plainly(value))
+
+
+def encoded(value: Any) -> str:
+    """Return JSON text that UTF-8 can hold: halves of a character are joined, lone ones escaped.
+
+    Raises ``ValueError`` for a number that JSON has not.
+    """
+    halves = _plainly(value).encode("utf-16-le", "surrogatepass")
+    joined = halves.decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", joined)

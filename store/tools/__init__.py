@@ -1,0 +1,40 @@
+"""What tool calls and their results are, read off once when they are stored: facts, not verdicts.
+
+Tables of names and signs, and pure functions that read them: which files a call names, what kind of
+tool it was, whether it failed, what its result comes to in a few lines. It reads no database; any
+room above it may call it.
+"""
+
+from __future__ import annotations
+
+from . import failure, patches
+from .calls import ToolPath, call_paths
+from .error_texts import error_told
+from .failure import failed, is_command, signs_sql, switches
+from .kinds import TOOL_KINDS, bare_word
+from .paths import normalise_path
+from .results import Facts, answered_call_id, kind_name, result_facts
+from .short_forms import compress
+from .todos import ALL_DONE, recap
+
+__all__ = [
+    "ALL_DONE",
+    "TOOL_KINDS",
+    "Facts",
+    "ToolPath",
+    "answered_call_id",
+    "bare_word",
+    "call_paths",
+    "compress",
+    "error_told",
+    "failed",
+    "failure",
+    "is_command",
+    "kind_name",
+    "normalise_path",
+    "patches",
+    "recap",
+    "result_facts",
+    "signs_sql",
+    "switches",
+]

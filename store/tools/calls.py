@@ -1,0 +1,128 @@
+"""Which files a tool call names, and which of their lines.
+
+Read off its arguments, whatever the tool calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from ..text import Fields, json_object
+from . import patches
+from .kinds import FILE_WORDS, FOLDER_WORDS, bare_word
+from .line_ranges import UNKNOWN, WHOLE, Given, Lines, hull, lines_asked
+from .paths import normalise_path
+
+
+class ToolPath(NamedTuple):
+    """A file a call named, with the lines asked for, counted from 1.
+
+    Both lines None: the whole file; only ``end_line`` None: to its end. ``contiguous`` 0: not all
+    lines between were asked for, or which ones is unknown. Such a read covers no other for sure,
+    and is covered only by all of its hull.
+    """
+
+    path: str
+    start_line: int | None
+    end_line: int | None
+    contiguous: int
+    mentions: int
+
+
+class Paths(NamedTuple):
+    """The distinct files a call named, and whether that is all it named."""
+
+    paths: tuple[ToolPath, ...]
+    complete: bool
+
+
+LEVELS = 3
+"""Levels of objects that are looked into: ``files: [{path: {...}}]`` is as deep as programs go."""
+
+Mention = tuple[str | None, Lines]
+"""A path with its lines; None for one that could not be recognised."""
+Named = Iterator[Mention]
+
+
+def call_paths(
+    arguments: object, project_root: str | None = None, *, fold_case: bool = False
+) -> Paths:
+    """Return the files that a call's arguments name, one entry for each normalised path.
+
+    Arguments are an object or its JSON text, or a patch as ``apply_patch`` takes it. Keys count in
+    any spelling (``filePath``, ``file_path``, ``FilePath``); folders only where no file is named.
+    Empty and null paths are nothing; an element of a list that is no path makes the result
+    incomplete, as does a path of over 2,000 bytes. Lines that make no sense are unknown, never
+    "all". Offsets count lines from 1, as most programs do; for one that counts from 0 the range is
+    a line early.
+    """
+    found: dict[str, list[Lines]] = {}
+    complete = True
+    for path, lines in _named(_fields(arguments), WHOLE, LEVELS):
+        key = normalise_path(path, project_root, fold_case=fold_case) if path else ""
+        if key:
+            found.setdefault(key, []).append(lines)
+        else:
+            complete = False
+    return Paths(tuple(starmap(_tool_path, found.items())), complete)
+
+
+def _tool_path(key: str, asked: list[Lines]) -> ToolPath:
+    """Return a file with the range around all its mentions."""
+    return ToolPath(key, *hull(asked), len(asked))
+
+
+def _fields(arguments: object) -> Fields:
+    """Return the fields of arguments; a text that is no object may be a patch."""
+    fields = json_object(arguments)
+    if not fields and isinstance(arguments, str):
+        return {"patch": arguments}
+    return fields
+
+
+def _named(fields: Fields, lines: Lines, levels: int) -> Named:
+    """Yield each path that an object names, with its lines.
+
+    Folders count where no file is named, patches where no folder is.
+    """
+    given = _given(fields)
+    lines = lines_asked(given, lines)
+    values = _values_under(FILE_WORDS, given) or _values_under(FOLDER_WORDS, given)
+    for value in values:
+        yield from _elements(value, lines, levels)
+    if not values:
+        yield from _in_patches(given)
+
+
+def _given(fields: Fields) -> Given:
+    """Return what an object says; null and the empty text say nothing."""
+    return [
+        (bare_word(key), value)
+        for key, value in fields.items()
+        if value is not None and value != ""
+    ]
+
+
+def _values_under(words: frozenset[str], given: Given) -> list[Any]:
+    return [value for word, value in given if word in words]
+
+
+def _in_patches(given: Given) -> Named:
+    for _, value in given:
+        for heading in patches.headings(value):
+            yield heading.path, UNKNOWN
+
+
+def _elements(value: object, lines: Lines, levels: int) -> Named:
+    for element in value if isinstance(value, list) else (value,):
+        if isinstance(element, dict) and levels:
+            yield from _inside(element, lines, levels - 1)
+        else:
+            yield element if isinstance(element, str) else None, lines
+
+
+def _inside(fields: Fields, lines: Lines, levels: int) -> list[Mention]:
+    """Return the paths that an object in a list names; one without any was not recognised."""
+    return list(_named(fields, lines, levels)) or [(None, lines)]

@@ -1,0 +1,139 @@
+"""What a failed tool result says of why it failed, in a few code points.
+
+Summaries and the facts told with them say it. The beginning of a result is seldom its error:
+programs say first what they ran, how long it took and what went well.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from ..text import Fields, json_object, value_at
+from .excerpts import ERROR_WORDS, lines_with
+
+POINTS = 200
+"""Code points of an error that are told."""
+READ = 40_000
+"""Of a text longer than this only both ends are looked through."""
+
+
+class Said(NamedTuple):
+    """What a result says where it tells its error.
+
+    ``from_end``: its end says more than its beginning.
+    """
+
+    text: str
+    from_end: bool = False
+
+    def end(self) -> str:
+        """Return the end that says more."""
+        end = self.text[-POINTS:] if self.from_end else self.text[:POINTS]
+        return end.strip()
+
+
+class ErrorField(NamedTuple):
+    """A field in which a JSON result says an error; ``from_end`` as for `Said`."""
+
+    path: tuple[str, ...]
+    from_end: bool = False
+
+
+FIELDS = (
+    ErrorField(("error",)),
+    ErrorField(("data", "stderr"), from_end=True),
+    ErrorField(("stderr",), from_end=True),
+    ErrorField(("message",)),
+    ErrorField(("text",)),
+    ErrorField(("data", "stdout"), from_end=True),
+    ErrorField(("stdout",), from_end=True),
+)
+"""Where a JSON result says an error, the surest place first."""
+
+_CODEX = r"""
+    (?:Command:\ (?s:.{0,4000}?)\n)?
+    (?:Chunk\ ID|Exit\ code|Wall\ time):\ .*\n
+    (?:.+\n){0,6}?
+    Output:\n"""
+_CLAUDE_CODE = r"(?:Error:\s)?Exit\ code:?\ -?[0-9]+\n"
+_MINI_SWE_AGENT = r"<returncode>-?[0-9]+</returncode>\n(?:<output>\n)?"
+PREAMBLE = re.compile(
+    rf"\A(?:{_CODEX}|{_CLAUDE_CODE}|{_MINI_SWE_AGENT})(?=\s*\S)",
+    re.VERBOSE,
+)
+"""What a program says of a command before the output."""
+
+_HEADING = re.compile(r"Traceback \(most recent call last\):?")
+
+
+def error_told(text: str) -> str:
+    """Return what a failed result says of its error, without the words before an output.
+
+    A short text is told as it is; of JSON its code and message, else stderr. Of a longer text the
+    first line that says an error and the newest ones are told; where none does, the end of what a
+    command said, or the beginning of anything else.
+    """
+    said = _said(text.strip())
+    if len(said.text) <= POINTS:
+        return said.text
+    return _telling(said.text) or said.end()
+
+
+def _said(text: str) -> Said:
+    in_field = _said_in_field(json_object(text))
+    return in_field or Said(PREAMBLE.sub("", text, count=1).strip())
+
+
+def _said_in_field(fields: Fields) -> Said | None:
+    for path, from_end in FIELDS:
+        said = _coded(value_at(path, fields))
+        if said:
+            return Said(said, from_end)
+    return None
+
+
+def _coded(field: Any) -> str:
+    """Return the text of a field; of an object its code and its message."""
+    if isinstance(field, dict):
+        return _code_and_message(field)
+    return str(field).strip() if type(field) in (str, int) else ""
+
+
+def _code_and_message(error: Fields) -> str:
+    said = [_coded(error.get(key)) for key in ("code", "message")]
+    return ": ".join(filter(None, said))
+
+
+def _telling(text: str) -> str:
+    """Return the first line that says an error, and as many of the last ones as there is room for.
+
+    "" where none says one.
+    """
+    first, *others = _error_lines(text) or [""]
+    if not others:
+        return first[:POINTS]
+    return _with_newest(first[: POINTS // 2], others)
+
+
+def _with_newest(first: str, others: list[str]) -> str:
+    told = [first]
+    for line in reversed(others):
+        if len("\n".join([*told, line])) > POINTS:
+            break
+        told.insert(1, line)
+    return "\n".join(told)
+
+
+def _error_lines(text: str) -> list[str]:
+    """Return the lines that say an error, each once, but not the heading of a traceback."""
+    found = lines_with(ERROR_WORDS, _ends(text), 0, READ)
+    distinct = dict.fromkeys(line.strip() for _, line in found)
+    return [line for line in distinct if not _HEADING.fullmatch(line)]
+
+
+def _ends(text: str) -> str:
+    """Return both ends of a long text; a short one is whole."""
+    if len(text) <= READ:
+        return text
+    return f"{text[: READ // 2]}\n{text[-READ // 2 :]}"

@@ -1,0 +1,214 @@
+"""What is kept of a longer text by its lines, and of a longer JSON value by its items.
+
+Each form says how much it leaves out and is stable: cut again to the same limits, it stays as it
+is. Lengths are code points, lines end at a line feed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ..text import ELLIPSIS, MARKER, Fields, clipped, is_marker, marker
+
+ERROR_WORDS = re.compile(
+    "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found", re.IGNORECASE
+)
+"""What a line says that tells why a command failed."""
+
+DEPTH = 8
+"""Levels of a JSON value that are kept."""
+
+
+class Limits(NamedTuple):
+    """What stays of each text, each list and each object in a JSON value."""
+
+    points: int
+    items: int
+    keys: int = 20
+
+
+STEPS = (
+    Limits(10_000, 100, 100),
+    Limits(1000, 20, 50),
+    Limits(500, 20, 50),
+    Limits(200, 10, 20),
+    Limits(100, 5, 20),
+    Limits(50, 3, 20),
+    Limits(50, 2, 10),
+    Limits(20, 1, 10),
+    Limits(20, 1, 2),
+)
+"""Limits that are tried in turn until a JSON value is small enough."""
+
+
+PlacedLine = tuple[int, str]
+"""A line of a text after the place where it starts."""
+
+
+class Excerpt(NamedTuple):
+    """Lines of a text, none too wide, and what stands behind or before them ("" if nothing)."""
+
+    shown: str
+    rest: str
+
+
+def narrowed(text: str, width: int) -> str:
+    """Return a text with its longer lines clipped."""
+    if not _has_longer(text, width):
+        return text
+    return "\n".join([clipped(line, width) for line in text.split("\n")])
+
+
+def _has_longer(text: str, width: int) -> bool:
+    place = 0
+    while len(text) - place > width:
+        place = text.rfind("\n", place, place + width + 1) + 1
+        if not place:
+            return True
+    return False
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines a text has; the last may lack its end."""
+    return text.count("\n") + (text[-1:] not in ("", "\n"))
+
+
+def lines_at_start(text: str, lines: int, width: int) -> Excerpt:
+    """Return the first lines, none wider than ``width``, and the rest of the text."""
+    end = _end_of(lines, text)
+    if end >= len(text) - 1:
+        return Excerpt(narrowed(text, width), "")
+    return Excerpt(narrowed(text[:end], width), text[end + 1 :])
+
+
+def _end_of(lines: int, text: str) -> int:
+    """Return where the first lines end; with the text where it has no more."""
+    end = -1
+    for _ in range(lines):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            return len(text)
+    return end
+
+
+def lines_at_end(text: str, lines: int, width: int) -> Excerpt:
+    """Return the last lines, none wider than ``width``, and what stands before them."""
+    end = _before_last(lines, text)
+    return Excerpt(narrowed(text[end + 1 :], width), text[: max(end, 0)])
+
+
+def _before_last(lines: int, text: str) -> int:
+    """Return where the line before the last ones ends; -1 where there is none."""
+    end = len(text) - text.endswith("\n")
+    for _ in range(lines):
+        end = text.rfind("\n", 0, end)
+        if end < 0:
+            break
+    return end
+
+
+def beginning(text: str, *, lines: int, width: int) -> str:
+    """Return the first lines and a line with the marker."""
+    shown, rest = lines_at_start(text, lines, width)
+    if not rest:
+        return shown
+    return f"{shown}\n{_marker_for(rest)}"
+
+
+def _marker_for(rest: str) -> str:
+    """Return the marker of the lines that are left out; what is one stands for itself."""
+    if is_marker(rest):
+        return rest
+    return marker(count_lines(rest), "lines")
+
+
+def is_cut(text: str) -> bool:
+    """Tell a text in which one line is the marker."""
+    return " more lines)" in text and any(MARKER.fullmatch(line) for line in text.split("\n"))
+
+
+def lines_with(pattern: re.Pattern[str], text: str, place: int, most: int) -> Iterator[PlacedLine]:
+    """Yield the next lines after a place in which a pattern is found."""
+    for _ in range(most):
+        found = pattern.search(text, place)
+        if not found:
+            return
+        start, line = line_around(text, *found.span())
+        yield start, line
+        place = start + len(line) + 1
+
+
+def line_around(text: str, start: int, end: int) -> PlacedLine:
+    """Return the line in which a range of a text stands."""
+    line_start = text.rfind("\n", 0, start) + 1
+    return line_start, text[line_start : _line_end(text, end)]
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
+
+
+def end_of_start(text: str, points: int) -> int:
+    """Return where the first code points end: with a line where that is possible."""
+    return max(text.rfind("\n", 0, points + 1), 0) or points
+
+
+def both_ends(
+    text: str, points: int, lines: int, width: int, telling: Iterable[PlacedLine] = ()
+) -> str:
+    """Return the first code points, the marker, the telling lines of the rest, the last lines."""
+    tail, before = lines_at_end(text, lines, width)
+    end = end_of_start(text, points)
+    if end >= len(before):
+        return narrowed(text, width)
+    kept = [clipped(line, width) for start, line in telling if end <= start < len(before)]
+    gap = _gap(before[end:], len(kept))
+    return "\n".join([before[:end], *gap, *kept, tail])
+
+
+def _gap(between: str, kept: int) -> list[str]:
+    """Return the marker of the lines between both ends that are not kept, if there are any."""
+    left_out = count_lines(between.removeprefix("\n")) - kept
+    return [marker(left_out, "lines")] if left_out else []
+
+
+def trimmed(value: Any, limits: Limits, depth: int = DEPTH) -> Any:
+    """Return a JSON value, its texts clipped, its lists and objects cut short, nothing too deep."""
+    if isinstance(value, str):
+        return clipped(value, limits.points)
+    if not value:
+        return value
+    if isinstance(value, list):
+        return _first_items(value, limits, depth) if depth else marker(len(value), "items")
+    if isinstance(value, dict):
+        return _first_fields(value, limits, depth) if depth else marker(len(value), "keys")
+    return value
+
+
+def _first_items(value: list[Any], limits: Limits, depth: int) -> list[Any]:
+    more = len(value) - limits.items
+    if _stays_whole(more, value[-1]):
+        return _each_trimmed(value, limits, depth - 1)
+    shown = _each_trimmed(value[: limits.items], limits, depth - 1)
+    return [*shown, marker(more, "items")]
+
+
+def _each_trimmed(items: list[Any], limits: Limits, depth: int) -> list[Any]:
+    return [trimmed(each, limits, depth) for each in items]
+
+
+def _stays_whole(more: int, last: object) -> bool:
+    """Tell what has no more than its limit; a marker at its end is not one more."""
+    return more <= 0 or (more == 1 and is_marker(last))
+
+
+def _first_fields(value: Fields, limits: Limits, depth: int) -> Fields:
+    more = len(value) - limits.keys
+    whole = _stays_whole(more, value.get(ELLIPSIS))
+    kept = value if whole else islice(value, limits.keys)
+    shown = {key: trimmed(value[key], limits, depth - 1) for key in kept}
+    return shown if whole else {**shown, ELLIPSIS: marker(more, "keys")}

@@ -1,0 +1,173 @@
+"""When a tool result tells of a failure: one table of signs, read by Python and filled into SQL.
+
+A view, the facts told with a summary, summaries by rules, short forms and statistics ask the same
+question: did it fail? The facts of a result never change, what they mean is a policy's: a warning
+on stderr may be an error or not. So each row of `SIGNS` names facts, says whether they mean
+something in the output of a command only (a file that was read may well hold ``"exitCode": 3``),
+and which choice of a policy makes the sign count. `failed` reads the table for one result;
+`signs_sql` writes it as a condition for the results of a statement, with `switches` as its values.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, Protocol
+
+from ..policy import Policy
+
+
+class Outcome(Protocol):
+    """The facts of a tool result that say how it ended, as `tools.Facts` has them."""
+
+    @property
+    def error_prefix(self) -> int:
+        """1 where the text begins with ``Error:``."""
+
+    @property
+    def status(self) -> str | None:
+        """What the message, or its content, says of itself."""
+
+    @property
+    def has_stderr(self) -> int:
+        """1 where something was said on stderr."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, if one is said."""
+
+
+Comparison = Literal["is", "is known and not", "is not"]
+
+
+class Test(NamedTuple):
+    """What is asked of one fact; a fact that is unknown is None, and NULL in a database."""
+
+    fact: Literal["error_prefix", "status", "has_stderr", "exit_code"]
+    comparison: Comparison
+    value: int | str
+
+
+class Choice(NamedTuple):
+    """A field of a policy and the value of it under which a sign counts.
+
+    ``switch`` is the name it is bound by.
+    """
+
+    switch: str
+    field: str
+    value: object
+
+
+class Sign(NamedTuple):
+    """Facts that together tell of a failure."""
+
+    tests: tuple[Test, ...]
+    commands_only: bool = False
+    choice: Choice | None = None
+    """When it counts; None: always."""
+
+
+STDERR = Test("has_stderr", "is", 1)
+SIGNS = (
+    Sign((Test("error_prefix", "is", 1),)),
+    Sign((Test("status", "is", "error"),)),
+    Sign((STDERR,), True, Choice("stderr_always", "stderr_is_error", "always")),
+    Sign(
+        (STDERR, Test("exit_code", "is not", 0)),
+        True,
+        Choice("stderr_nonzero", "stderr_is_error", "nonzero_exit"),
+    ),
+    Sign(
+        (Test("exit_code", "is known and not", 0),),
+        True,
+        Choice("exit_code_is_error", "exit_code_is_error", True),
+    ),
+)
+"""The signs of failure: a result failed if it has any of them."""
+
+
+def _known_and_not(found: object, value: object) -> bool:
+    return found is not None and found != value
+
+
+_IN_PYTHON: Mapping[Comparison, Callable[[object, object], bool]] = {
+    "is": operator.eq,
+    "is known and not": _known_and_not,
+    "is not": operator.ne,
+}
+_IN_SQL: Mapping[Comparison, str] = {
+    "is": "{fact} = {value}",
+    "is known and not": "{fact} <> {value}",
+    "is not": "({fact} IS NULL OR {fact} <> {value})",
+}
+
+
+def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
+    """Tell whether a result failed; ``command``: it is the output of one, as `is_command` tells."""
+    counted = (sign for sign in SIGNS if _counts(sign, policy, command=command))
+    return any(_is_there(sign, facts) for sign in counted)
+
+
+def is_command(
+    tool_name: str | None, kind: str | None, looks_terminal: int, policy: Policy
+) -> bool:
+    """Tell whether a result is the output of a command.
+
+    The kind of its tool says so; where the tool has no name, the look of the result.
+    """
+    if policy.identity == "sniff" or not tool_name:
+        return bool(looks_terminal)
+    return kind == "terminal"
+
+
+def switches(policy: Policy) -> dict[str, int]:
+    """Return the values, 0 or 1, of the names that `signs_sql` binds."""
+    choices = [sign.choice for sign in SIGNS if sign.choice]
+    return {choice.switch: int(_chosen(choice, policy)) for choice in choices}
+
+
+def signs_sql(table: str, *, commands_only: bool) -> str:
+    """Return SQL that is true of the rows of a table that have a sign of failure.
+
+    It is false or NULL of all others. There are two such conditions: for the signs that say
+    something of every result, and for those of the output of a command. Names such as
+    ``:stderr_always`` are to be bound as `switches` says.
+    """
+    signs = [sign for sign in SIGNS if sign.commands_only is commands_only]
+    any_of_them = " OR ".join(f"({_sign_sql(sign, table)})" for sign in signs)
+    return f"({any_of_them})"
+
+
+def _counts(sign: Sign, policy: Policy, *, command: bool) -> bool:
+    chosen = sign.choice is None or _chosen(sign.choice, policy)
+    return chosen and (command or not sign.commands_only)
+
+
+def _chosen(choice: Choice, policy: Policy) -> bool:
+    return bool(getattr(policy, choice.field) == choice.value)
+
+
+def _is_there(sign: Sign, facts: Outcome) -> bool:
+    return all(_holds(test, facts) for test in sign.tests)
+
+
+def _holds(test: Test, facts: Outcome) -> bool:
+    found = getattr(facts, test.fact)
+    return _IN_PYTHON[test.comparison](found, test.value)
+
+
+def _sign_sql(sign: Sign, table: str) -> str:
+    conditions = [_test_sql(test, table) for test in sign.tests]
+    if sign.choice:
+        conditions.insert(0, f":{sign.choice.switch} = 1")
+    return " AND ".join(conditions)
+
+
+def _literal(value: int | str) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _test_sql(test: Test, table: str) -> str:
+    value = _literal(test.value)
+    return _IN_SQL[test.comparison].format(fact=f"{table}.{test.fact}", value=value)

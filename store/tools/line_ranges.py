@@ -1,0 +1,161 @@
+"""Which lines of a file a call asks for, read off its arguments.
+
+Lines are counted from 1. Lines that make no sense are unknown, never "all".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..messages import INTEGER_LIMIT, is_integer
+from ..text import Fields
+from .kinds import LINE_WORDS, bare_word
+
+Lines = tuple[tuple[int, int | None], ...]
+"""Ranges of lines, each with its first and its last (None: to the end of the file)."""
+
+WHOLE: Lines = ((1, None),)
+UNKNOWN: Lines = ()
+
+Range = tuple[int, int]
+"""The first and the last line of a range that has an end."""
+Ends = Sequence[Any]
+"""The two ends of a range as they were given; anything else holds none."""
+Given = Sequence[tuple[str, Any]]
+"""What an object says: its keys without the accidents of their spelling, and its values."""
+
+_SPANS = frozenset(
+    map(frozenset, (["start"], ["end"], ["count"], ["start", "end"], ["start", "count"]))
+)
+"""What may be said of one range; an end and a count contradict each other."""
+
+LAST_LINE = INTEGER_LIMIT - 1
+SPAN_LIMIT = 2**62
+"""Numbers from here on are none, so that the sum of two can be stored."""
+
+_DIGITS = re.compile(r"-?[0-9]{1,18}")
+_PAIR_TEXT = re.compile(r"[\s\[(]*([0-9]{1,18})\s*[-,:]\s*(-?[0-9]{1,18})[\s\])]*")
+
+
+class Hull(NamedTuple):
+    """One range around several; ``contiguous`` 0: it has lines that none of them has."""
+
+    start: int | None
+    end: int | None
+    contiguous: int
+
+
+def lines_asked(given: Given, inherited: Lines) -> Lines:
+    """Return the lines that an object asks for, those of the object around it where it says none.
+
+    What is said twice is unknown.
+    """
+    words = [(LINE_WORDS[word], value) for word, value in given if word in LINE_WORDS]
+    if not words:
+        return inherited
+    meant = dict(words)
+    return _lines_of(meant) if len(meant) == len(words) else UNKNOWN
+
+
+def _lines_of(meant: Fields) -> Lines:
+    if meant.pop("whole", None) is True:
+        return WHOLE
+    if meant.keys() == {"pair"}:
+        return _pairs(meant["pair"])
+    return _span(**meant) if frozenset(meant) in _SPANS else UNKNOWN
+
+
+def hull(mentions: Iterable[Lines]) -> Hull:
+    """Return the range around all lines that were asked for, both ends None for the whole file."""
+    asked = list(mentions)
+    if WHOLE in asked:
+        return Hull(None, None, 1)
+    if UNKNOWN in asked:
+        return Hull(None, None, 0)
+    ranges = (
+        (first, LAST_LINE if last is None else last) for lines in asked for first, last in lines
+    )
+    return _around(sorted(ranges))
+
+
+def _around(ranges: list[Range]) -> Hull:
+    start, reached = ranges[0]
+    contiguous = 1
+    for first, last in ranges:
+        if first > reached + 1:
+            contiguous = 0
+        reached = max(reached, last)
+    if reached < LAST_LINE:
+        return Hull(start, reached, contiguous)
+    return Hull(None if start == 1 else start, None, contiguous)
+
+
+def _pairs(value: object) -> Lines:
+    """Return the lines of [1, 50], "1-50" or a list of such; unknown if any of them is."""
+    pair = _pair(value)
+    if pair or not isinstance(value, list):
+        return pair
+    pairs = [*map(_pair, value)]
+    return tuple(chain(*pairs)) if all(pairs) else UNKNOWN
+
+
+def _pair(value: object) -> Lines:
+    ends = _ends(value)
+    if len(ends) != 2 or ends[0] is None:
+        return UNKNOWN
+    return _span(*ends)
+
+
+def _ends(value: object) -> Ends:
+    if isinstance(value, str):
+        return _ends_in_text(value)
+    if isinstance(value, dict):
+        return _ends_in_object(value)
+    return value if isinstance(value, list) else ()
+
+
+def _ends_in_text(text: str) -> Ends:
+    found = _PAIR_TEXT.fullmatch(text)
+    return found.groups() if found else ()
+
+
+def _ends_in_object(fields: Fields) -> Ends:
+    named = {LINE_WORDS.get(bare_word(key)): each for key, each in fields.items()}
+    return named.get("start"), named.get("end")
+
+
+def _span(start: object = None, end: object = None, count: object = None) -> Lines:
+    """Return one range.
+
+    -1 ends at the end of the file, 0 starts at line 1, other nonsense is unknown.
+    """
+    first = 1 if start is None else _number(start)
+    if first is None or first < 0:
+        return UNKNOWN
+    first = max(first, 1)
+    last = _number(end) if count is None else _end_after(first, count)
+    if last == -1 or (count is None and end is None):
+        return ((first, None),)
+    return ((first, last),) if last is not None and last >= first else UNKNOWN
+
+
+def _end_after(first: int, count: object) -> int | None:
+    lines = _number(count)
+    return first + lines - 1 if lines and lines > 0 else None
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else None
+    number = integer(value)
+    return None if number is None or abs(number) >= SPAN_LIMIT else number
+
+
+def integer(value: object) -> int | None:
+    """Return a number as an integer that a database holds; None for what is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if is_integer(value) else None

@@ -1,0 +1,117 @@
+"""One key for a file, however it was spelled.
+
+Pure: knows the paths of all platforms, and no file system.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import unquote
+
+from ..messages import utf8_size
+
+PATH_LIMIT = 2000
+"""Bytes of a path that can be a key: PostgreSQL refuses an index entry of more than 2,704."""
+
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""What no text column holds."""
+_FILE_URI = re.compile(r"file:(?://(?:localhost(?=/))?([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
+_DRIVE = re.compile(r"([A-Za-z]):(?:/|\Z)")
+_TAKEN_AS_ABSOLUTE = re.compile(r"[A-Za-z]:(?:/|\Z)|file:/", re.IGNORECASE)
+
+
+Split = tuple[str, list[str]]
+"""What a path hangs on (``/``, ``//``, ``C:/``, or "" if it is relative), and its parts."""
+
+
+def normalise_path(path: str, project_root: str | None = None, *, fold_case: bool = False) -> str:
+    """Return the one key of a file, however it was spelled; "" where it can be none.
+
+    Both separators, drive letters, network shares and ``file:`` URIs are understood on every
+    platform. An absolute path under the project root is made relative to it, the root itself is
+    ``.``; a path elsewhere stays absolute; a relative one is taken as relative to the root. Case is
+    folded only if asked. What no column holds becomes U+FFFD.
+    """
+    if not isinstance(path, str) or not path:
+        return ""
+    split = _split(path, fold_case)
+    if split[0] and isinstance(project_root, str):
+        split = _below(_split_root(project_root, fold_case), split)
+    key = _key(*split)
+    return key if utf8_size(key) <= PATH_LIMIT else ""
+
+
+def _below(root: Split, path: Split) -> Split:
+    """Return a path as relative to the root where it is under it."""
+    anchor, parts = path
+    root_anchor, root_parts = root
+    if anchor == root_anchor and parts[: len(root_parts)] == root_parts:
+        return "", parts[len(root_parts) :]
+    return path
+
+
+def _key(anchor: str, parts: list[str]) -> str:
+    key = anchor + "/".join(parts) or "."
+    if not anchor and _TAKEN_AS_ABSOLUTE.match(key):
+        key = "./" + key  # so that a key is its own key
+    return key
+
+
+def _split(path: str, fold_case: bool) -> Split:
+    anchor, rest = _anchored(_plain(path, fold_case))
+    parts: list[str] = []
+    for part in rest.split("/"):
+        if part == "..":
+            _go_up(anchor, parts)
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if anchor == "//" and not parts else anchor), parts
+
+
+def _go_up(anchor: str, parts: list[str]) -> None:
+    """Take off the last part; a share's server and name have no parent."""
+    fixed = 2 if anchor == "//" else 0
+    if len(parts) > fixed and parts[-1] != "..":
+        parts.pop()
+    elif not anchor:
+        parts.append("..")
+
+
+_split_root = lru_cache(maxsize=256)(_split)
+
+
+def _plain(path: str, fold_case: bool) -> str:
+    """Return a path as storable text with one kind of separator, its ``file:`` taken off."""
+    if ":" in path:
+        path = _without_scheme(path)
+    path = path.replace("\\", "/")
+    if not path.isascii() or "\0" in path:
+        path = UNSTORABLE.sub("\ufffd", path)
+    return path.casefold() if fold_case else path
+
+
+def _without_scheme(path: str) -> str:
+    uri = _FILE_URI.fullmatch(path)
+    if uri is None:
+        return path
+    return _of_uri(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
+
+
+def _of_uri(host: str, path: str) -> str:
+    if _DRIVE.match(host):  # file://C:/x, which is wrong and common
+        return host + path
+    if host:
+        return f"//{host}{path}"
+    return path[1:] if _DRIVE.match(path, 1) else path
+
+
+def _anchored(path: str) -> tuple[str, str]:
+    if path.startswith("//") and path[2:3] not in ("", "/"):
+        return "//", path[2:]
+    if path.startswith("/"):
+        return "/", path
+    drive = _DRIVE.match(path)
+    if drive:
+        return f"{drive[1].upper()}:/", path[2:]
+    return "", path

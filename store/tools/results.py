@@ -1,0 +1,187 @@
+"""What a tool result is, read off once when it is stored: facts, not verdicts.
+
+Facts never change, so they are computed at append and stored in narrow rows. Whether a fact makes a
+result stale, or an error, is judged by a policy when a view is built. Everything here is pure and
+total: any JSON value may come in, nothing is raised. Nothing here knows databases, sessions,
+policies or clocks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from ..messages import Message, content_text, is_text, utf8_size
+from ..text import Fields, json_object
+from .kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, TOOL_KINDS
+from .line_ranges import integer
+
+
+class Facts(NamedTuple):
+    """The facts of one tool result; flags are 0 or 1, as columns hold them."""
+
+    at: int | None
+    """The message's own time in ms, None where unknown."""
+    status: str | None
+    exit_code: int | None
+    has_stderr: int
+    error_prefix: int
+    looks_terminal: int
+    length: int
+    """Code points of the content's text; JSON text where it is neither text nor parts."""
+    size: int
+    """Bytes of the same in UTF-8."""
+
+
+class ExitSaid(NamedTuple):
+    """The exit code that a text says, and where; None and 0 where it says none."""
+
+    code: int | None = None
+    place: int = 0
+
+
+_NOTHING_SAID = ExitSaid()
+_TERMINAL_MARK = re.compile('"(?:stdout|stderr|exitCode)":')
+"""How the content looks that a tool returns for a command."""
+
+NEAR = 300
+"""Characters from either end of a text in which programs say the exit code."""
+
+
+def result_facts(message: Message, text_size: int | None = None, *, at: int | None = None) -> Facts:
+    """Read the facts off a tool result that was said ``at`` a moment (ms).
+
+    The exit code comes from the fields of
+    JSON content or of its ``data``, else from the words of the programs in use, near either end of
+    the text. A ``status`` of ``error`` in it counts where the message has none of its own. Broken
+    JSON is text like any other. ``text_size`` is how many bytes a content that is text has, where
+    they were counted already.
+    """
+    content = message.get("content")
+    text = _text(content)
+    bare = text.strip()
+    fields = json_object(content if isinstance(content, dict) else bare)
+    return Facts(
+        at=at,
+        status=_status(message, fields),
+        exit_code=exit_code_field(fields) if fields else exit_said(bare).code,
+        has_stderr=int(_has_stderr(fields)),
+        error_prefix=int(bare.startswith("Error:")),
+        looks_terminal=int(_TERMINAL_MARK.search(text) is not None),
+        length=len(text),
+        size=utf8_size(text) if text_size is None else text_size,
+    )
+
+
+def answered_call_id(message: Message) -> str | None:
+    """Return the id of the call that a result answers, or None where it names none.
+
+    It is ``tool_call_id``, else the only element of ``tool_call_ids``, as SWE-agent writes it.
+    """
+    call_id = message.get("tool_call_id") or _only_item(message.get("tool_call_ids"))
+    return call_id if call_id and is_text(call_id) else None
+
+
+def _only_item(value: object) -> Any:
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
+    return None
+
+
+def kind_name(tool_name: str | None, arguments: object) -> str | None:
+    """Return the name under which a call's kind is looked up; None where none can be stored.
+
+    It is the tool's own, but ``name:argument`` where an argument makes it another kind of tool:
+    `DECIDED_BY` says which argument, `TOOL_KINDS` holds the names.
+    """
+    if not is_text(tool_name):
+        return None
+    if tool_name not in DECIDED_BY:
+        return tool_name
+    return _decided_name(tool_name, arguments)
+
+
+def _decided_name(tool_name: str, arguments: object) -> str:
+    said = json_object(arguments).get(DECIDED_BY[tool_name])
+    decided = f"{tool_name}:{said}"
+    if isinstance(said, str) and decided in TOOL_KINDS:
+        return decided
+    return tool_name
+
+
+def exit_code_field(fields: Fields) -> int | None:
+    """Return the exit code that a JSON result has in a field of its own."""
+    for source in _sources(fields):
+        for key in EXIT_KEYS:
+            code = integer(source.get(key))
+            if code is not None:
+                return code
+    return None
+
+
+def exit_said(bare: str) -> ExitSaid:
+    """Return the exit code that a text says in the words of the programs in use, and where."""
+    match = _said_first(bare) or _said_last(bare)
+    if match is None:
+        return _NOTHING_SAID
+    group = match.lastindex or 0
+    return ExitSaid(int(match[group]), match.start(group))
+
+
+# Every wording but one has "exit" in it, in some spelling: most results say nothing and are done
+# here, before any expression is tried.
+
+
+def _said_first(bare: str) -> re.Match[str] | None:
+    head = bare[:NEAR]
+    return EXIT_SAID_FIRST.search(head) if "xit" in head or head[:1] == "<" else None
+
+
+def _said_last(bare: str) -> re.Match[str] | None:
+    last = max(0, len(bare) - NEAR)
+    if bare.find("xit", last) < 0:
+        return None
+    *_, match = None, *EXIT_SAID_LAST.finditer(bare, last)
+    return match
+
+
+def _status(message: Message, fields: Fields) -> str | None:
+    """Return the message's own status, else ``error`` where its content says so."""
+    status = message.get("messageStatus")
+    if status is None and fields.get("status") == "error":
+        return "error"
+    return status if is_text(status) else None
+
+
+def _has_stderr(fields: Fields) -> bool:
+    said = (source.get("stderr") for source in _sources(fields))
+    return isinstance(next(filter(None, said), None), str | list)
+
+
+def _sources(fields: Fields) -> list[Fields]:
+    """Return where in a JSON result a command's outcome may stand."""
+    inner = (fields.get("metadata"), fields.get("data"))
+    return [fields, *(source for source in inner if isinstance(source, dict))]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if content is None or (isinstance(content, list) and _are_parts(content)):
+        return content_text(content)
+    return _as_json(content)
+
+
+def _as_json(content: object) -> str:
+    try:
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _are_parts(content: list[Any]) -> bool:
+    """Tell a part list, which may be all pictures, from a list that is itself the result."""
+    return not content or any(
+        isinstance(part, dict) and ("type" in part or "text" in part) for part in content
+    )

@@ -1,0 +1,240 @@
+"""What is kept of a tool's data, and of its text, by the kind of result.
+
+The rules of short forms name these. A shape makes new ``data`` of a result's data and of the facts
+found in it. It may get its own output again, and leaves that as it is. Limits are of code points
+unless they are called lines or items.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..text import Fields, size
+from .excerpts import (
+    ERROR_WORDS,
+    STEPS,
+    Limits,
+    PlacedLine,
+    both_ends,
+    end_of_start,
+    is_cut,
+    line_around,
+    lines_at_end,
+    lines_at_start,
+    lines_with,
+    trimmed,
+)
+from .results import exit_said
+from .todos import recap
+
+Names = tuple[str, ...]
+Shape = Callable[[Fields, Fields], Fields]
+
+POINTS, TAIL = 2000, 600
+"""What stays of a result that no rule is about."""
+WIDTH = 300
+"""What stays of one line, one item, one fact."""
+READ_WIDTH = 2000
+"""What stays of one line of a file that was read."""
+OUTPUT_POINTS = 400
+"""Output of a command up to this stays as it is."""
+STDOUT_POINTS = 200
+STDERR_LINES = 20
+LAST_LINES = 3
+"""Lines kept of the end of what a successful command said: there it sums up."""
+TELLING_LINES = 50
+"""Lines kept of the middle of what a failed command said, because they say an error."""
+OUTPUT_MOST = STDOUT_POINTS + 100 + (TELLING_LINES + STDERR_LINES + 1) * (WIDTH + 40)
+"""No output of a command is longer than this."""
+
+ERROR = re.compile(r"\s*(?:<tool_use_error>|Error\b|Traceback \(most)")
+"""How a text begins that is an error as a whole."""
+
+_HUNK = re.compile(r"^@@ -\S+ \+([0-9]+)(?:,([0-9]+))? @@", re.MULTILINE)
+_DOTS = "..."
+
+CHANGES = {
+    "diff_preview": "diff",
+    "diff": "diff",
+    "diff_summary": "diff",
+    "content": "content",
+    "content_summary": "content",
+}
+"""Where the result of a change says what was changed, the best place first, and which it is: the
+difference, or the new content.
+"""
+
+
+def listed(data: Fields, facts: Fields, *, lists: Names, items: int, total: str) -> Fields:
+    """Keep the first items, whether that is all, and how many there are."""
+    name = _first_list(data, lists)
+    if name is None:
+        return facts
+    found = data[name]
+    counted = facts.pop(total, None)
+    return {
+        **facts,
+        name: [trimmed(item, Limits(WIDTH, 10)) for item in found[:items]],
+        "truncated": bool(data.get("truncated")) or len(found) > items,
+        total: counted if type(counted) is int else len(found),
+    }
+
+
+def _first_list(data: Fields, names: Names) -> str | None:
+    found = (name for name in names if isinstance(data.get(name), list))
+    return next(found, None)
+
+
+def fragment(data: Fields, facts: Fields, *, lines: int) -> Fields:
+    """Keep the first lines of what was read.
+
+    Where the reading ended is only true of all of it.
+    """
+    content = data.get("content")
+    if content is None:
+        return facts
+    if not isinstance(content, str):
+        return {**facts, "content": squeezed(content, POINTS)}
+    shown, rest = lines_at_start(content, lines, READ_WIDTH)
+    if rest:
+        facts.pop("end_line", None)
+    return {**facts, "content": shown, "truncated": bool(data.get("truncated") or rest)}
+
+
+def changed(data: Fields, facts: Fields, *, lines: int) -> Fields:
+    """Keep what was changed and the first lines of the difference, or of the new text."""
+    name = next((name for name in CHANGES if data.get(name)), None)
+    text = data[name] if name else None
+    if name is None or not isinstance(text, str):
+        return facts
+    what = CHANGES[name]
+    shown, rest = lines_at_start(text, lines, WIDTH)
+    short = {**facts, f"{what}_summary": shown}
+    if rest or data.get(f"{what}_truncated"):
+        short[f"{what}_truncated"] = True
+    if rest and what == "diff":
+        short["changed_ranges"] = _ranges(text)
+    return short
+
+
+def _ranges(diff: str) -> Any:
+    """Return the lines that a unified difference changes, as they are counted after it."""
+    ranges = [_range(hunk) for hunk in _HUNK.finditer(diff)]
+    return trimmed(ranges, Limits(WIDTH, 20))
+
+
+def _range(hunk: re.Match[str]) -> str:
+    start, count = hunk.groups("1")
+    return f"{start}-{_last_line(start, count)}"
+
+
+def _last_line(start: str, count: str) -> int | str:
+    if len(start) + len(count) >= 40:
+        return "?"
+    return int(start) + int(count) - 1
+
+
+def ran(data: Fields, facts: Fields, *, failed: bool = False) -> Fields:
+    """Keep how a command ended, the beginning of what it said and the end of its errors.
+
+    Of a command that failed without a word on stderr the end of stdout is kept too.
+    """
+    stdout, stderr = _said(data, "stdout", "stdout_summary"), _said(data, "stderr", "stderr_tail")
+    ending = _said(data, "stdout_tail")
+    if failed and not stderr and len(stdout) > STDOUT_POINTS + len(_DOTS):
+        ending = stdout
+    tail, before = lines_at_end(stderr, STDERR_LINES, WIDTH)
+    short = {
+        "stdout_summary": _digest(stdout),
+        "stdout_tail": lines_at_end(ending, STDERR_LINES, WIDTH).shown,
+        "stderr_tail": tail,
+        "stderr_truncated": bool(before or data.get("stderr_truncated")),
+    }
+    return facts | {name: value for name, value in short.items() if value}
+
+
+def _digest(stdout: str) -> str:
+    """Return the first code points of stdout and three dots, as the protocol says it.
+
+    What is a digest already stays as it is.
+    """
+    is_digest = len(stdout) == STDOUT_POINTS + len(_DOTS) and stdout.endswith(_DOTS)
+    if len(stdout) <= STDOUT_POINTS or is_digest:
+        return stdout
+    return stdout[:STDOUT_POINTS] + _DOTS
+
+
+def _said(data: Fields, *names: str) -> str:
+    found = next((data[name] for name in names if data.get(name)), "")
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def recapped(data: Fields, facts: Fields) -> Fields:
+    """Keep the recap; where there is none, make one of the list."""
+    said = facts.get("recap") or recap(data)
+    return {"recap": said or ""} if said or data else {}
+
+
+def whole(data: Fields, _facts: Fields) -> Fields:
+    """Keep all: instructions and decisions hold beyond their turn."""
+    return data
+
+
+def digested(data: Fields, _facts: Fields) -> Fields:
+    """Keep the data of an unknown tool, cut where it is long."""
+    short = squeezed(data, POINTS - 60)
+    return short if short is data else {**short, "truncated": True}
+
+
+def squeezed(value: Any, points: int) -> Any:
+    """Return a JSON value cut to at most so many code points, or its size if no cut is enough."""
+    whole_size = size(value)
+    if whole_size <= points:
+        return value
+    for limits in STEPS:
+        cut = trimmed(value, limits)
+        if size(cut) <= points:
+            return cut
+    return {"original_size": whole_size}
+
+
+def output_text(text: str, *, failed: bool = False) -> str:
+    """Keep the beginning, the line that says the exit code, and the end.
+
+    Of a command that failed, and of a text that begins as an error, more of the end stays, and
+    lines that say an error.
+    """
+    if _is_short(text):
+        return text
+    bare = text.strip()
+    failed = failed or bool(ERROR.match(bare))
+    lines = STDERR_LINES if failed else LAST_LINES
+    return both_ends(text, STDOUT_POINTS, lines, WIDTH, _telling(text, bare, failed=failed))
+
+
+def _is_short(text: str) -> bool:
+    """Tell an output that stays as it is: it is short, or was cut before."""
+    return len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and is_cut(text))
+
+
+def _telling(text: str, bare: str, *, failed: bool) -> list[PlacedLine]:
+    """Return the lines that say an error, if it failed, and the one that says the exit code."""
+    telling = dict(_exit_line(text, bare))
+    if failed:
+        telling.update(_error_lines(text))
+    return sorted(telling.items())
+
+
+def _error_lines(text: str) -> Iterator[PlacedLine]:
+    start = end_of_start(text, STDOUT_POINTS)
+    return lines_with(ERROR_WORDS, text, start, TELLING_LINES)
+
+
+def _exit_line(text: str, bare: str) -> Iterator[PlacedLine]:
+    said = exit_said(bare)
+    if said.code is not None:
+        place = text.find(bare) + said.place
+        yield line_around(text, place, place)

@@ -1,0 +1,169 @@
+"""The short form in which a finished turn shows what a tool returned.
+
+A result of the protocol ``{"status", "data", "text", "stats", "context", "error"}`` keeps its
+status, its error, and the facts and first items of its data; other JSON and plain text are cut to
+the same measure. `SHORT_RULES` says what is kept of each tool's results. Everything here is pure
+and total: any text may come in, nothing is raised, what comes out is never longer, and taken again
+it stays as it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from ..policy import DEFAULT
+from ..text import Fields, decoded, encoded, value_at
+from . import failure
+from .excerpts import Limits, trimmed
+from .kinds import Kind
+from .results import result_facts
+from .shapes import ERROR, POINTS, WIDTH, digested, recapped, squeezed
+from .short_rules import STATE_MARKS, Cut, Places, ShortRule, cut_error, rule_of
+from .todos import recap
+
+ENVELOPE = frozenset(("status", "data", "text", "error", "stats", "context"))
+"""The fields of the protocol; text, stats and context are dropped."""
+
+STATUSES = ("success", "partial", "error")
+
+TEXT_LEVELS = 4
+"""Levels of a JSON value whose texts are cut, each as a result's text is."""
+
+_BEFORE_JSON = frozenset("{[ \n\r\t")
+
+
+def compress(
+    tool_name: str, content: str, *, kind: Kind | None = None, failed: bool | None = None
+) -> str:
+    """Return the short form of what a tool returned, the content itself where that is no longer.
+
+    The rule is the name's; where the name has none, the kind's, which is looked up by the name
+    unless it is given. Of the output of a command that ``failed`` more stays; None: the default
+    policy tells, by the content alone.
+    """
+    rule = rule_of(tool_name, kind, lambda: _failed(content) if failed is None else failed)
+    while len(shorter := _shorter(rule, content)) < len(content):
+        content = shorter
+    return content
+
+
+def is_protocol(value: Fields) -> bool:
+    """Tell a result of the protocol from any other JSON object."""
+    return value.get("status") in STATUSES and not ENVELOPE.isdisjoint(value.keys() - {"status"})
+
+
+def _failed(content: str) -> bool:
+    return failure.failed(result_facts({"content": content}), DEFAULT, command=True)
+
+
+def _shorter(rule: ShortRule, content: str) -> str:
+    bare = _likely_json(content)
+    if bare:
+        with suppress(ValueError, RecursionError):
+            return _of_json(rule, content, decoded(bare))
+    return _of_text(rule, content)
+
+
+def _likely_json(content: str) -> str:
+    """Return what looks like a JSON object or list, without the blanks around it; else ""."""
+    bare = content.strip() if content[:1] in _BEFORE_JSON else ""
+    return bare if bare[:1] + bare[-1:] in ("{}", "[]") else ""
+
+
+def _of_text(rule: ShortRule, text: str) -> str:
+    if ERROR.match(text) and not rule.keeps_errors:
+        return cut_error(text)
+    return rule.text(text)
+
+
+def _of_json(rule: ShortRule, content: str, value: Any) -> str:
+    if isinstance(value, dict) and is_protocol(value):
+        return encoded(_enveloped(rule, value))
+    if rule.plain(content, value):
+        return _of_text(rule, content)
+    said = _recap_of(value) if rule.shape is recapped else None
+    if said:
+        return encoded({"recap": said})
+    return _of_other_json(rule, content, value)
+
+
+def _of_other_json(rule: ShortRule, content: str, value: Any) -> str:
+    if len(content) <= rule.points:
+        return content
+    return encoded(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
+
+
+def _recap_of(value: Any) -> str | None:
+    return recap({"todos": value} if isinstance(value, list) else value)
+
+
+def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
+    """Return a JSON value with each of its texts cut."""
+    if isinstance(value, str):
+        return cut(value)
+    inner = partial(_with_texts_cut, cut, levels=levels - 1)
+    if levels and isinstance(value, list):
+        return [inner(each) for each in value]
+    if levels and isinstance(value, dict):
+        return {key: inner(each) for key, each in value.items()}
+    return value
+
+
+def _enveloped(rule: ShortRule, result: Fields) -> Fields:
+    """Return a result of the protocol in short; an error stays whole, whatever the status."""
+    data = {} if result.get("data") is None else result["data"]
+    short = {"status": result["status"], "data": _data(rule, data, result)}
+    if result.get("error") is not None:
+        short["error"] = result["error"]
+    return short | _others(result)
+
+
+def _others(result: Fields) -> Fields:
+    """Return what a program added to the protocol."""
+    others = {key: value for key, value in result.items() if key not in ENVELOPE}
+    return {**trimmed(others, Limits(WIDTH, 10))}
+
+
+def _data(rule: ShortRule, data: Any, result: Fields) -> Any:
+    if not isinstance(data, dict):
+        return squeezed(data, POINTS)
+    if data and not _is_read(data, rule):
+        return digested(data, {})
+    short = rule.shape(data, _facts(rule, data, result))
+    return {**short, **_marks(rule, data, short)}
+
+
+def _is_read(data: Fields, rule: ShortRule) -> bool:
+    """Tell data that the shape of a rule can read."""
+    return not rule.reads or any(name in data for name in rule.reads)
+
+
+def _facts(rule: ShortRule, data: Fields, result: Fields) -> Fields:
+    """Return the facts that stay, the subject of a successful result even where it is unknown."""
+    found = {name: _found(result, places) for name, places in rule.facts.items()}
+    facts = {name: value for name, value in found.items() if value is not None}
+    if rule.subject and data and result["status"] != "error":
+        return {rule.subject: "", **facts}
+    return facts
+
+
+def _found(result: Fields, places: Places) -> Any:
+    """Return the first value in some places of a result, None where there is none."""
+    for place in places:
+        value = value_at(place, result)
+        if value is not None:
+            return trimmed(value, Limits(WIDTH, 20))
+    return None
+
+
+def _marks(rule: ShortRule, data: Fields, short: Fields) -> Fields:
+    """Return what says in which state a result is, where the shape did not keep it."""
+    kept = {
+        name: value
+        for name, value in data.items()
+        if name in rule.marks and name not in short and value is not None
+    }
+    marks: Fields = trimmed(kept, Limits(WIDTH, len(STATE_MARKS)))
+    return marks

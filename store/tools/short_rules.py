@@ -1,0 +1,310 @@
+"""What is kept of each tool's results in their short form: a table of rules, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..text import clipped, outside
+from .excerpts import beginning
+from .kinds import EXIT_KEYS, TOOL_KINDS, Kind, names_in
+from .shapes import (
+    OUTPUT_MOST,
+    OUTPUT_POINTS,
+    POINTS,
+    READ_WIDTH,
+    TAIL,
+    WIDTH,
+    Names,
+    Shape,
+    changed,
+    digested,
+    fragment,
+    listed,
+    output_text,
+    ran,
+    recapped,
+    whole,
+)
+from .todos import LISTS
+
+Cut = Callable[[str], str]
+Place = tuple[str, ...]
+Places = tuple[Place, ...]
+
+STATE_MARKS = names_in("""
+    truncated truncation_reasons applied dry_run timed_out signal aborted_reason fallback
+    fallback_used fallback_reason fallback_encoding note mtime file_mtime_ms modified_externally
+    failed_index failed_edits failed_items""")
+"""Fields of ``data`` that say in which state a result is; kept beside what a rule keeps."""
+
+ERROR_POINTS = 4000
+"""What stays of a text that is an error as a whole."""
+
+
+def _never(_content: str, _value: Any) -> bool:
+    return False
+
+
+def _always(_content: str, _value: Any) -> bool:
+    return True
+
+
+class ShortRule(NamedTuple):
+    """What is kept of one tool's results."""
+
+    keeps: str
+    """The same in words."""
+    shape: Shape
+    """Makes the new ``data`` of the old and of the facts."""
+    text: Cut
+    """Cuts plain text, and each text in JSON that is not of the protocol."""
+    reads: tuple[str, ...] = ()
+    """Fields of ``data`` that the shape reads; data without any is cut as an unknown tool's."""
+    facts: Mapping[str, Places] = MappingProxyType({})
+    """Facts that stay, each with the places where it is looked for, in turn."""
+    subject: str = ""
+    """The fact that every successful result has, "" where it is unknown."""
+    marks: frozenset[str] = STATE_MARKS
+    points: int = POINTS
+    """JSON that is not of the protocol stays as it is up to so many code points."""
+    most: int = POINTS
+    """Such JSON is cut further until it has no more code points than this."""
+    plain: Callable[[str, Any], bool] = _never
+    """Tells JSON that was read from a file, or said by a command: it is cut as text is."""
+    keeps_errors: bool = False
+    """Whether the cut of a text keeps what says an error; else a whole error has its own cut."""
+
+
+def rule_of(
+    tool_name: str,
+    kind: Kind | None,
+    failed: Callable[[], bool],
+) -> ShortRule:
+    """Return the rule of a tool by its name, else by its kind (None: the kind of the name).
+
+    ``failed`` is asked where commands that failed have a rule of their own.
+    """
+    rule = SHORT_RULES[_rule_name(tool_name, kind)]
+    return FAILED_OUTPUT if rule is _OUTPUT and failed() else rule
+
+
+def _rule_name(tool_name: str, kind: Kind | None) -> str:
+    named = RULE_OF_TOOL.get(tool_name)
+    return named or RULE_OF_KIND[kind or TOOL_KINDS.get(tool_name, "other")]
+
+
+_STREAMS = frozenset(("stdout", "stderr", "output", "content"))
+
+
+def _no_streams(_content: str, value: Any) -> bool:
+    return not isinstance(value, dict) or _STREAMS.isdisjoint(value)
+
+
+def _several_lines(content: str, _value: Any) -> bool:
+    return "\n" in content.strip()
+
+
+def _first_lines(lines: int, width: int = WIDTH) -> Cut:
+    return partial(beginning, lines=lines, width=width)
+
+
+def _clipped_to(points: int) -> Cut:
+    return partial(clipped, points=points, before_marker="\n")
+
+
+cut_error = _clipped_to(ERROR_POINTS)
+"""Cuts a text that is an error as a whole."""
+
+
+def _facts(**places: str) -> Mapping[str, Places]:
+    return MappingProxyType({name: _places(words) for name, words in places.items()})
+
+
+def _places(words: str) -> Places:
+    return tuple(tuple(place.split(".")) for place in words.split())
+
+
+def _list_rule(keeps: str, lists: Names, *, items: int, subject: str, **facts: str) -> ShortRule:
+    *_, total = facts
+    return ShortRule(
+        keeps,
+        shape=partial(listed, lists=lists, items=items, total=total),
+        text=_first_lines(items),
+        reads=lists,
+        facts=_facts(**facts),
+        subject=subject,
+    )
+
+
+_PATH = "data.path context.path_resolved context.params_input.path"
+_PATTERN = "data.pattern context.params_input.pattern"
+_CHANGE_FACTS = _facts(
+    path=_PATH,
+    operation="data.operation",
+    replacements="data.replacements stats.replacements",
+    lines_added="data.lines_added stats.lines_added",
+    lines_removed="data.lines_removed stats.lines_removed",
+    changed_ranges="data.changed_ranges",
+)
+_CHANGE_FIELDS = (
+    "diff_preview",
+    "diff",
+    "diff_summary",
+    "content",
+    "content_summary",
+    "applied",
+    "operation",
+    "replacements",
+)
+
+
+def _change_rule(keeps: str, *, lines: int) -> ShortRule:
+    return ShortRule(
+        keeps,
+        shape=partial(changed, lines=lines),
+        text=_first_lines(lines),
+        reads=_CHANGE_FIELDS,
+        facts=_CHANGE_FACTS,
+        subject="path",
+    )
+
+
+SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
+    {
+        "LS": _list_rule(
+            "the path, the first 10 entries, how many there are",
+            ("entries", "files", "items"),
+            items=10,
+            subject="path",
+            path=_PATH,
+            total_count="data.total_count stats.total_entries stats.total",
+        ),
+        "Glob": _list_rule(
+            "the pattern, the first 10 paths, how many there are",
+            ("paths", "matches", "files"),
+            items=10,
+            subject="pattern",
+            pattern=_PATTERN,
+            total_matched="data.total_matched stats.matched stats.total_matches",
+        ),
+        "Grep": _list_rule(
+            "the pattern, the first 5 matches, how many there are",
+            ("matches", "results", "files", "paths"),
+            items=5,
+            subject="pattern",
+            pattern=_PATTERN,
+            total_matches="data.total_matches stats.matched_lines stats.total_matches",
+        ),
+        "Read": ShortRule(
+            "the path, the first 500 of the lines that were read, which lines these are, "
+            "when the file was changed",
+            shape=partial(fragment, lines=500),
+            text=_first_lines(500, READ_WIDTH),
+            reads=("content",),
+            facts=_facts(
+                path=_PATH,
+                start_line="data.start_line stats.start_line context.params_input.start_line",
+                end_line="data.end_line stats.end_line context.params_input.end_line",
+                total_lines="data.total_lines stats.total_lines context.total_lines",
+                mtime="data.mtime stats.mtime",
+                file_mtime_ms="data.file_mtime_ms stats.file_mtime_ms",
+            ),
+            subject="path",
+            points=0,
+            most=100_000,
+            plain=_several_lines,
+        ),
+        "Edit": _change_rule(
+            "the path, how much was changed, the first 20 lines of the difference; "
+            "if it is longer, also which lines",
+            lines=20,
+        ),
+        "Write": _change_rule(
+            "the path, whether the file is new, "
+            "the first 50 lines of the difference or of the file",
+            lines=50,
+        ),
+        "Bash": ShortRule(
+            "the exit code, the command, the first 200 code points of stdout, the last 20 lines of "
+            "stderr; where both are one text, its last 3 lines too; if the command failed, the "
+            "last 20 and 50 more that say an error",
+            shape=ran,
+            text=output_text,
+            reads=(*EXIT_KEYS, "stdout", "stderr", "stdout_summary", "stderr_tail"),
+            facts=_facts(
+                exit_code=" ".join(f"data.{key}" for key in EXIT_KEYS),
+                command="data.command context.params_input.command",
+            ),
+            points=OUTPUT_POINTS,
+            most=2 * OUTPUT_MOST,
+            plain=_no_streams,
+            keeps_errors=True,
+        ),
+        "TodoWrite": ShortRule(
+            "the recap",
+            shape=recapped,
+            text=_clipped_to(OUTPUT_POINTS),
+            reads=("recap", *LISTS),
+            facts=_facts(recap="data.recap"),
+            marks=frozenset(),
+        ),
+        "Skill": ShortRule(
+            "everything: instructions, plans and answers hold on",
+            shape=whole,
+            text=str,
+            plain=_always,
+        ),
+        "default": ShortRule(
+            "of 2,000 code points the last 600, where reports conclude, and the first; "
+            "of JSON the first of each list",
+            shape=digested,
+            text=partial(outside, limit=POINTS, tail=TAIL),
+        ),
+    }
+)
+"""What is kept of each tool's results, by the name of the rule."""
+
+_OUTPUT = SHORT_RULES["Bash"]
+FAILED_OUTPUT = _OUTPUT._replace(
+    shape=partial(ran, failed=True), text=partial(output_text, failed=True)
+)
+"""What is kept of the output of a command that failed."""
+
+_TOOLS = {
+    "LS": "LS",
+    "Glob": """
+        Glob glob find_file find_path find find_by_name file_search glob_file_search
+        file_glob_search fileSearch list_files""",
+    "Grep": "Grep",
+    "Read": "Read",
+    "Edit": "Edit MultiEdit",
+    "Write": """
+        Write write write_file write_to_file create create_file create_new_file save_file Create
+        WriteFile CreateFile filesystem-create filesystem-write fs_write fsWrite""",
+    "Bash": "Bash",
+    "TodoWrite": "TodoWrite",
+    "Skill": """
+        Skill skill skill-execute activate_skill ExitPlanMode exit_plan_mode AskUserQuestion
+        ask_user""",
+}
+
+RULE_OF_TOOL: Mapping[str, str] = MappingProxyType(
+    {name: rule for rule, names in _TOOLS.items() for name in names.split()}
+)
+"""The rule of tools that have one by name."""
+
+RULE_OF_KIND: Mapping[Kind, str] = MappingProxyType(
+    {
+        "terminal": "Bash",
+        "file_read": "Read",
+        "file_edit": "Edit",
+        "search": "Grep",
+        "list": "LS",
+        "todo": "TodoWrite",
+        "other": "default",
+    }
+)
+"""The rule of all other tools, by their kind."""

@@ -1,0 +1,42 @@
+"""What is sent to the model: which messages a line shows, what rules replace, what a view costs.
+
+First the rules judge narrow rows, then what is visible is read, paired and written for an API. It
+changes no row. Compaction, context and inspection may call it; nothing in it knows when to compact.
+"""
+
+from __future__ import annotations
+
+from . import build, hiding, rules
+from .build import Composed, composed
+from .conditions import any_sign, as_terminal, failure, of_kind, overrides
+from .cost import summary_tokens, view_tokens
+from .hiding import Standing, Visible, active, as_message, history, records, visible, visible_after
+from .judging import savings, verdicts
+from .look import Look, look_at
+
+__all__ = [
+    "Composed",
+    "Look",
+    "Standing",
+    "Visible",
+    "active",
+    "any_sign",
+    "as_message",
+    "as_terminal",
+    "build",
+    "composed",
+    "failure",
+    "hiding",
+    "history",
+    "look_at",
+    "of_kind",
+    "overrides",
+    "records",
+    "rules",
+    "savings",
+    "summary_tokens",
+    "verdicts",
+    "view_tokens",
+    "visible",
+    "visible_after",
+]

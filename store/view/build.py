@@ -1,0 +1,236 @@
+"""The view: what is sent to the model, computed from a line by the rules of a policy.
+
+First the rules judge the narrow tables, then one scan of each run reads the messages, leaving the
+contents that will be replaced unread; last, calls and results are paired and everything is written
+for the API. No stored byte changes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy import Connection, case, null, select
+
+from ..clock import Now, given
+from ..database import Statement, json_sql, messages, paused, tool_results
+from ..formats import Placed, format_named
+from ..history import Segment, lines, stored_calls
+from ..messages import Message, assemble
+from ..policy import DEFAULT, Policy, checked
+from ..records import Entry, View, ViewStats
+from .entries import counted, entries_of, stats_of
+from .hiding import Standing
+from .judging import Verdict, Verdicts, verdicts
+from .look import Look, look_at
+from .prefix import unchanged_tokens
+from .repair import Item, arrange, merged
+from .rules import WHOLE, log_lines, placeholder
+from .short_results import short_form
+
+log = logging.getLogger(__name__)
+
+_m = messages
+_is_replaced = _m.c.seq.in_(json_sql.positions("replaced"))
+VISIBLE = Statement(
+    select(
+        _m.c.seq,
+        _m.c.role,
+        _m.c.name,
+        _m.c.status,
+        _m.c.tool_call_id,
+        _m.c.created_at,
+        _m.c.message_id,
+        _m.c.extra,
+        _m.c.content_form,
+        case((_is_replaced, null()), else_=_m.c.content),
+    )
+    .where(lines.run_of(_m))
+    .order_by(_m.c.seq)
+)
+
+_r = tool_results
+CALL_OF = Statement(select(_r.c.call_seq, _r.c.call_position, _r.c.tool_name).where(lines.at(_r)))
+
+
+def view(
+    connection: Connection,
+    session_id: str,
+    policy: Policy = DEFAULT,
+    *,
+    at: int | None = None,
+    now: Now = None,
+    format: str = "openai",  # noqa: A002 - the public name
+    branch: int | None = None,
+) -> View:
+    """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
+
+    Without ``at`` it is the whole line, without ``now`` the moment is the present. The same
+    line, policy and moment give the same messages for ever; ``branch`` names a line that
+    the session left by a rewind, so that its requests can be replayed too. Raises SessionNotFound,
+    PositionOutOfRange, and InvalidValue for an unknown format.
+    """
+    format_named(format)
+    pointer = lines.find(connection, session_id, branch)
+    last = lines.position(pointer, at)
+    look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
+    return composed(look).written(format)
+
+
+class Composed(NamedTuple):
+    """A view that is not written for a provider yet."""
+
+    placed: list[Placed]
+    entries: list[Entry]
+    stats: ViewStats
+    session_id: str
+    branch: int
+    at: int
+
+    def written(self, format: str) -> View:  # noqa: A002 - the public name
+        """Return the view in a format."""
+        with paused(len(self.placed)):
+            messages = format_named(format).write(self.placed)
+        return View(messages, self.entries, self.stats, self.session_id, self.branch, self.at)
+
+
+def composed(look: Look) -> Composed:
+    """Return the view of what a look sees, before it is written in a format."""
+    with paused(look.last - look.visible.first_kept):
+        view = _composed(look)
+    _log(view.session_id, view.stats)
+    return view
+
+
+def _composed(look: Look) -> Composed:
+    runs = _runs(look)
+    items, judged = _read(look, verdicts(look), runs)
+    placed = _placed(look, items)
+    tokens = counted(look, runs)
+    entries = entries_of(look, placed, judged, tokens)
+    unchanged = unchanged_tokens(look, placed, entries)
+    left_out = _left_out(items, entries)
+    stats = stats_of(look, entries, tokens, left_out=left_out, unchanged_tokens=unchanged)
+    pointer = look.pointer
+    return Composed(placed, entries, stats, pointer.session_id, pointer.branch, look.last)
+
+
+def _runs(look: Look) -> list[Segment]:
+    """Return the runs that are visible: the pinned positions, then all from the first kept one."""
+    kept = look.runs(look.visible.first_kept, look.last)
+    return [*_pinned(look), *kept]
+
+
+def _pinned(look: Look) -> Iterator[Segment]:
+    for position in look.visible.pinned:
+        yield from look.runs(position, min(position, look.last))
+
+
+def _read(look: Look, judged: Verdicts, runs: list[Segment]) -> tuple[list[Item], Verdicts]:
+    """Return the visible messages as the rules leave them, and the verdicts in the end.
+
+    Only when a result is read is it known that its short form would not be shorter.
+    """
+    items: list[Item] = []
+    short: Verdicts = {}
+    for seq, message in _stored(look, runs, _replaced(judged)):
+        verdict = judged.get(seq)
+        if verdict is None:
+            items.append(_unjudged(look, Item(seq, message)))
+            continue
+        if verdict.rule and not _replace(message, verdict, look.policy):
+            short[seq] = verdict._replace(rule=None, why="short")
+        items.append(Item(seq, message, verdict.call, verdict.tool_name))
+    return items, judged | short
+
+
+def _replaced(judged: Verdicts) -> str:
+    """Return the positions of the results that are replaced as a whole, as JSON."""
+    whole = (verdict.seq for verdict in judged.values() if verdict.rule in WHOLE)
+    return json.dumps([*whole])
+
+
+def _stored(look: Look, runs: list[Segment], replaced: str) -> Iterator[tuple[int, Message]]:
+    """Yield the messages of runs by position, without the contents that are ``replaced``."""
+    connection, tree_id = look.connection, look.pointer.tree_id
+    for run in runs:
+        calls = stored_calls(connection, tree_id, run)
+        for row in VISIBLE.rows(connection, **run.within(tree_id), replaced=replaced):
+            seq = row[0]
+            yield seq, assemble(row[1:], calls.get(seq))
+
+
+def _replace(message: Message, verdict: Verdict, policy: Policy) -> bool:
+    """Put what stands for a result into its place; tell whether anything shorter does."""
+    content = _content(message, verdict, policy)
+    if content is not None:
+        message["content"] = content
+    return content is not None
+
+
+def _unjudged(look: Look, item: Item) -> Item:
+    """Return a message that no rule judges; a result that is pinned is one, beside its call."""
+    if item.message.get("role") != "tool":
+        return item
+    place = lines.place(look.connection, look.pointer, item.seq)
+    call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
+    call = None if call_seq is None else (call_seq, position)
+    return item._replace(call=call, tool_name=tool_name)
+
+
+def _content(message: Message, verdict: Verdict, policy: Policy) -> str | None:
+    """Return what stands for a result that a rule replaces; None where nothing shorter does."""
+    if verdict.rule in WHOLE:
+        return placeholder(str(verdict.rule), policy)
+    return short_form(
+        message.get("content"),
+        verdict.tool_name,
+        verdict.kind,
+        failed=verdict.failed,
+        min_saving=policy.min_saving,
+    )
+
+
+def _placed(look: Look, items: list[Item]) -> list[Placed]:
+    """Return the messages in order: results behind their calls, summaries behind what is pinned."""
+    placed = list(arrange(items, look.policy, turn_over=look.turn_over))
+    behind = _behind(placed, look.visible.pinned)
+    placed[behind:behind] = _summaries(look)
+    if look.policy.summary_role == "merge":
+        return merged(placed)
+    return placed
+
+
+def _summaries(look: Look) -> list[Placed]:
+    return [_summary(each, look.policy) for each in look.visible.summaries]
+
+
+def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
+    """Return the place behind what is pinned, and behind the results of pinned calls."""
+    if not pinned:
+        return 0
+    places = [index for index, each in enumerate(placed) if each.seq in pinned]
+    behind = max(places, default=-1) + 1
+    while behind and behind < len(placed) and placed[behind].call_id is not None:
+        behind += 1
+    return behind
+
+
+def _summary(standing: Standing, policy: Policy) -> Placed:
+    """Return a summary as the message that it is sent as."""
+    message = standing.message(policy)
+    return Placed(None, message, standing.why, (), None, "summary", standing.compaction)
+
+
+def _left_out(items: list[Item], entries: list[Entry]) -> tuple[int, ...]:
+    """Return the positions that were visible and are in no entry."""
+    shown = {entry.seq for entry in entries}
+    return tuple(item.seq for item in items if item.seq not in shown)
+
+
+def _log(session_id: str, stats: ViewStats) -> None:
+    for rule, text in log_lines().items():
+        if times := stats.replaced.get(rule):
+            log.info(text, times, extra={"session_id": session_id, "rule": rule})

@@ -1,0 +1,72 @@
+"""What statements of other rooms ask of tool results, in Core.
+
+Of what kind the tool is, whether the result is a command's output, whether it failed. The judging
+asks the same in its own words (``rules.sql``); the signs of a failure are one table for both.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    ColumnElement,
+    TextClause,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+)
+
+from ..database import BIG, Pairs, tool_kinds, tool_results
+from ..tools import signs_sql
+
+_zero: ColumnElement[int] = literal_column("0")
+_one: ColumnElement[int] = literal_column("1")
+_r = tool_results
+_pairs = Pairs(bindparam("kinds")).table_valued("key", "value", name="pairs")
+
+
+def of_kind(kind: str) -> ColumnElement[bool]:
+    """Tell of a result whether its tool is of a kind, by a list of names: less than a join.
+
+    The kinds of the bound JSON object ``kinds`` stand over those of the table.
+    """
+    name = tool_kinds.c.name
+    known: ColumnElement[str] = literal_column(f"'{kind}'")
+    own = select(_pairs.c.key)
+    stored = select(name).where(tool_kinds.c.kind == known, name.not_in(own))
+    return _r.c.tool_name.in_(stored.union_all(own.where(_pairs.c.value == known)))
+
+
+overrides = (  # once and not for each result: parsing JSON costs more than looking up a name
+    select(_pairs.c.key.label("name"), _pairs.c.value.label("kind"))
+    .cte("overrides")
+    .prefix_with("MATERIALIZED")
+)
+_nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
+
+
+def as_terminal(of_that_kind: ColumnElement[bool]) -> ColumnElement[int]:
+    """Tell of a result whether it is a command's output: by its tool, else by how it looks."""
+    sniffed = bindparam("sniff", type_=BIG) == _one
+    by_looks = or_(sniffed, _nameless)
+    return case((by_looks, _r.c.looks_terminal), (of_that_kind, _one), else_=_zero)
+
+
+def _signs(*, commands_only: bool) -> TextClause:
+    """Build the condition that a result has one of the signs of failure."""
+    found = text(signs_sql(_r.name, commands_only=commands_only))
+    bound = [bindparam(name, type_=BIG) for name in found.compile().params]
+    return found.bindparams(*bound)
+
+
+any_sign = _signs(commands_only=False)
+"""Tells of a result that it failed, by a sign that holds for every tool and every policy."""
+
+
+def failure(command: ColumnElement[bool]) -> ColumnElement[int]:
+    """Tell of a result whether it failed, given what tells that it is a command's output."""
+    of_command = and_(command, _signs(commands_only=True))
+    return case((any_sign, _one), (of_command, _one), else_=_zero)

@@ -1,0 +1,148 @@
+"""What a view says of itself: of each message why it is as it is, of all what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from ..database import Row, Statement, message_facts, token_counts
+from ..formats import Placed
+from ..history import Segment, lines, measure
+from ..records import Entry, ViewStats
+from ..tokens import ESTIMATE, estimate, message_tokens
+from .judging import Verdicts
+from .look import Look
+from .rules import explanations
+
+ESTIMATES = Statement(
+    select(message_facts.c.seq, message_facts.c.tokens).where(lines.run_of(message_facts))
+)
+_counts = token_counts
+COUNTS = Statement(
+    select(_counts.c.seq, _counts.c.tokens, _counts.c.encoding).where(lines.run_of(_counts))
+)
+
+
+class Counted(NamedTuple):
+    """The tokens of stored messages by position.
+
+    There are ``estimates`` of all of them, and ``counts`` by the tokenizer that counted most.
+    """
+
+    estimates: dict[int, int]
+    encoding: str
+    counts: dict[int, int]
+
+    @property
+    def corrections(self) -> int:
+        """How many tokens more than the estimates the counts are, together."""
+        return sum(tokens - self.estimates[seq] for seq, tokens in self.counts.items())
+
+    def of(self, seq: int) -> int:
+        """Return the tokens of the message at a position: counted, else estimated."""
+        return self.counts.get(seq) or self.estimates[seq]
+
+
+def counted(look: Look, runs: list[Segment]) -> Counted:
+    """Return the tokens of the messages in runs of a line."""
+    estimates = dict(_rows(ESTIMATES, look, runs))
+    counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
+    for seq, tokens, encoding in _rows(COUNTS, look, runs):
+        counts.setdefault(encoding, {})[seq] = tokens
+    encoding = max(counts, key=lambda name: len(counts[name]))
+    return Counted(estimates, encoding, counts[encoding])
+
+
+def _rows(statement: Statement[Row], look: Look, runs: list[Segment]) -> Iterator[Any]:
+    """Return the rows of a statement in each run of a line."""
+    places = (run.within(look.pointer.tree_id) for run in runs)
+    return chain.from_iterable(statement.rows(look.connection, **place) for place in places)
+
+
+def entries_of(look: Look, placed: list[Placed], judged: Verdicts, tokens: Counted) -> list[Entry]:
+    """Return the entry of each message in its place."""
+    explain = _Explained(judged, explanations(look.policy), tokens)
+    return [explain.entry(each) for each in placed]
+
+
+class _Explained(NamedTuple):
+    """What it takes to say of a message why it is as it is, and what it costs."""
+
+    judged: Verdicts
+    reasons: dict[str, str]
+    tokens: Counted
+
+    def entry(self, placed: Placed) -> Entry:
+        """Return the entry of a message."""
+        seq = placed.seq
+        if seq is None or placed.rule:
+            return _entry_of_made(placed)
+        whole = self.tokens.of(seq)
+        verdict = self.judged.get(seq)
+        reason = "" if verdict is None else self.reasons[verdict.why]
+        if verdict is None or verdict.rule is None:
+            rule = "repair" if placed.repair else None
+            return Entry(seq, placed.message, rule, placed.repair or reason, whole, 0)
+        tokens = message_tokens(placed.message, estimate)
+        return Entry(seq, placed.message, verdict.rule, reason, tokens, whole - tokens)
+
+
+def _entry_of_made(placed: Placed) -> Entry:
+    """Return the entry of a message that a repair made, or that a summary is in."""
+    tokens = message_tokens(placed.message, estimate)
+    rule = placed.rule or "repair"
+    return Entry(placed.seq, placed.message, rule, placed.repair or "", tokens, 0)
+
+
+def stats_of(
+    look: Look,
+    entries: list[Entry],
+    tokens: Counted,
+    *,
+    left_out: tuple[int, ...],
+    unchanged_tokens: int | None,
+) -> ViewStats:
+    """Return the totals of a view; ``left_out`` are visible positions that are in no entry."""
+    saved = _saved_by_rule(entries)
+    stored = measure(look.connection, look.pointer, look.last).tokens
+    return ViewStats(
+        messages=len(entries),
+        raw_messages=look.last,
+        raw_tokens=stored + tokens.corrections,
+        replaced=dict(Counter(entry.rule for entry in entries if entry.rule)),
+        tokens=sum(entry.tokens for entry in entries),
+        tokens_saved=sum(saved.values()),
+        saved_by_rule=saved,
+        first_changed=_first_changed(entries, left_out),
+        counted_by=_counted_by(entries, tokens),
+        unchanged_tokens=unchanged_tokens,
+        left_out=left_out,
+    )
+
+
+def _counted_by(entries: list[Entry], tokens: Counted) -> str:
+    """Return what counted all of a view's messages: a tokenizer, else the estimate."""
+    all_counted = all(entry.seq in tokens.counts for entry in entries if entry.seq)
+    return tokens.encoding if all_counted else ESTIMATE
+
+
+def _saved_by_rule(entries: list[Entry]) -> dict[str, int]:
+    saved: Counter[str] = Counter()
+    for entry in entries:
+        if entry.tokens_saved:
+            saved[str(entry.rule)] += entry.tokens_saved
+    return dict(saved)
+
+
+def _first_changed(entries: list[Entry], left_out: tuple[int, ...]) -> int | None:
+    """Return the first position that is not as in the raw line.
+
+    What stands there was replaced, moved or left out, or stands behind something made.
+    """
+    places = enumerate(entries, 1)
+    changed = (seq for seq, entry in places if entry.rule is not None or entry.seq != seq)
+    return min((*islice(changed, 1), *left_out[:1]), default=None)

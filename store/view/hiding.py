@@ -1,0 +1,313 @@
+"""Which compactions count on a line, and what they leave visible.
+
+**What makes a record count.** A compaction writes no mark on any message. It writes a record that
+says where it was made: on which branch, and with the head at which position. Whether it counts is
+asked anew for each line, of these two and of nothing else:
+
+- It was made on the line, at or before its head. A line is made of parts, each a branch up to a
+  position; the record must lie on one of these branches, with a head not behind that part. So a
+  rewind to before the record brings the messages back, undoing the rewind hides them again, and a
+  fork keeps what its past had hidden. Nothing is written at any of these moments.
+- It was there when the line left the branch. Head and branch alone cannot tell that: a fork at
+  position 10 is made, then the parent compacts with its head at 10 still. The position is in the
+  past of both, the compaction in that of the parent only. So a branch keeps in ``records_seen``
+  the newest record there was when it was made, and a line counts no later one of its ancestors.
+
+Of the records that count, those are in force that were applied and not undone. An undo is a record
+too, and counts by the same two rules: what was undone on one branch is still hidden on another.
+
+What is visible follows: the last place from which everything is kept, the messages before it that
+are pinned, and the summaries that stand for the others. A summary that carries an earlier one in it
+covers its positions, and takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, bindparam, literal_column, select
+
+from ..database import Row, Statement, compaction_records, positions, summaries
+from ..history import NEVER, Pointer, line_cte, lines
+from ..messages import Message
+from ..policy import Policy
+from ..records import Compaction, Hidden
+
+
+class Texts(NamedTuple):
+    """What is written of a summary, and the facts that are sent with it.
+
+    ``notice`` is the end of a body that says why there is no summary.
+    """
+
+    title: str | None
+    body: str
+    facts: str | None
+    notice: str | None
+
+
+class Standing(NamedTuple):
+    """A summary that stands in a view for ``first`` to ``last``, with the facts sent with it."""
+
+    number: int
+    compaction: int | None
+    first: int
+    last: int
+    body: str
+    facts: str | None
+    notice: str | None = None
+
+    def message(self, policy: Policy) -> Message:
+        """Return the message that a view sends."""
+        return as_message(self.body, self.facts, policy)
+
+    @property
+    def why(self) -> str:
+        """What a view says of it."""
+        return f"stands for positions {self.first} to {self.last}, compaction {self.compaction}"
+
+
+class Visible(NamedTuple):
+    """What a line shows: pinned positions, summaries, then everything from ``first_kept`` on.
+
+    ``cleared`` names the rule of each result that a recorded clearing replaces, by its position.
+    """
+
+    first_kept: int
+    pinned: tuple[int, ...]
+    summaries: tuple[Standing, ...]
+    cleared: dict[int, str]
+
+    def without(
+        self, first_kept: int, pinned: Iterable[int], released: Iterable[int] = ()
+    ) -> Visible:
+        """Return what stays when all before a position is hidden too, but the pinned ones.
+
+        Of those that were pinned until now the released ones go with it.
+        """
+        places = {*self.pinned, *pinned} - {*released}
+        return self._replace(first_kept=first_kept, pinned=tuple(sorted(places)))
+
+
+_line = line_cte()
+_tree: BindParameter[int] = bindparam("tree_id")
+_c, _s = compaction_records, summaries
+_STORED = (
+    _c.c.compaction.label("id"),
+    _c.c.kind,
+    _c.c.outcome,
+    _c.c.reason,
+    _c.c.policy,
+    _c.c.session_id,
+    _c.c.head,
+    _c.c.hidden_first,
+    _c.c.hidden_last,
+    _c.c.first_kept,
+    _c.c.pinned,
+    _c.c.cleared,
+    _c.c.undoes,
+    _c.c.messages_before,
+    _c.c.messages_after,
+    _c.c.tokens_before,
+    _c.c.tokens_after,
+    _c.c.created_at,
+    _c.c.error,
+    _c.c.error_kind,
+    _c.c.summary.label("summary_number"),
+    _s.c.first.label("stands_from"),
+)
+_NAMES = [column.name for column in _STORED]
+RECORDS = Statement(
+    select(*_STORED)
+    .select_from(_line)
+    .join(
+        _c,
+        (_c.c.tree_id == _tree)
+        & (_c.c.branch == _line.c.branch)
+        & (_c.c.head <= _line.c.last)
+        & (_c.c.compaction <= _line.c.newest),
+    )
+    .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
+    .order_by(_c.c.compaction)
+)
+TEXTS = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in Texts._fields)).where(
+        _s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers"))
+    )
+)
+"""Apart from the records: a line has many, and few of their summaries stand."""
+ANY_RECORD = Statement(
+    select(_c.c.compaction).where(_c.c.tree_id == _tree).limit(literal_column("1"))
+)
+
+
+def records(connection: Connection, pointer: Pointer, last: int) -> list[Compaction]:
+    """Return the records that count on a line up to a position, oldest first, undoings included.
+
+    As they were recorded: one that was undone says ``applied``, and no texts are read.
+    """
+    if ANY_RECORD.row(connection, tree_id=pointer.tree_id) is None:
+        return []
+    rows = RECORDS.rows(connection, **pointer.line, last=last, newest=NEVER)
+    return [_record(row) for row in rows]
+
+
+def active(known: list[Compaction]) -> list[Compaction]:
+    """Return the records in force: applied, and not undone."""
+    undone = _undone(known)
+    return [
+        record
+        for record in known
+        if record.kind != "undo" and record.outcome == "applied" and record.id not in undone
+    ]
+
+
+def visible(connection: Connection, pointer: Pointer, last: int) -> Visible:
+    """Return what a line shows up to a position."""
+    return visible_after(connection, pointer, active(records(connection, pointer, last)))
+
+
+def visible_after(connection: Connection, pointer: Pointer, in_force: list[Compaction]) -> Visible:
+    """Return what the records in force leave visible of a line."""
+    hiding = [record for record in in_force if record.kind == "summary"]
+    first_kept = max((record.first_kept or 1 for record in hiding), default=1)
+    pinned = tuple(sorted(place for place in _pinned(hiding) if place < first_kept))
+    cleared = dict(chain.from_iterable(record.cleared for record in in_force))
+    standing = _standing(connection, pointer, hiding)
+    return Visible(first_kept, pinned, standing, cleared)
+
+
+def _pinned(hiding: list[Compaction]) -> set[int]:
+    """Return what stays visible in the ranges of records, oldest first.
+
+    What one pinned a later one may hide: its range begins there.
+    """
+    pinned: set[int] = set()
+    for record in hiding:
+        if record.hidden:
+            first, last = record.hidden
+            pinned = {place for place in pinned if not first <= place <= last}
+        pinned.update(record.pinned)
+    return pinned
+
+
+def as_message(text: str, facts: str | None, policy: Policy) -> Message:
+    """Return a summary and its facts as the message that a view sends."""
+    said = _joined("\n\n", text, facts)
+    whole = _joined("\n", policy.summary_heading, said)
+    return {"role": _role(policy), "content": whole}
+
+
+def _joined(separator: str, *texts: str | None) -> str:
+    """Return the texts that there are as one."""
+    return separator.join(filter(None, texts))
+
+
+def _role(policy: Policy) -> str:
+    """Return the role of a summary; one to be merged goes into a system message."""
+    return "system" if policy.summary_role == "merge" else policy.summary_role
+
+
+def hidden(connection: Connection, session_id: str, at: int | None = None) -> dict[int, Hidden]:
+    """Return the positions that the view of a line hides behind compactions, and since when.
+
+    Raises SessionNotFound, PositionOutOfRange.
+    """
+    pointer = lines.find(connection, session_id)
+    found: dict[int, Hidden] = {}
+    for record in active(records(connection, pointer, lines.position(pointer, at))):
+        if record.kind == "summary":
+            found = _hidden_by(record) | found
+            for position in record.pinned:
+                found.pop(position, None)
+    return dict(sorted(found.items()))
+
+
+def _hidden_by(record: Compaction) -> dict[int, Hidden]:
+    """Return the positions that a record hides, the pinned ones among them included."""
+    if not (record.hidden and record.id):
+        return {}
+    first, last = record.hidden
+    since = Hidden(record.id, record.created_at)
+    return dict.fromkeys(range(first, last + 1), since)
+
+
+def history(
+    connection: Connection, pointer: Pointer, known: list[Compaction], number: int | None = None
+) -> list[Compaction]:
+    """Return records of a line as they are given out: with their texts, undone ones marked.
+
+    With a ``number`` only that one.
+    """
+    undone = _undone(known)
+    wanted = [each for each in known if each.kind != "undo" and number in (None, each.id)]
+    texts = _texts(connection, pointer, [each.summary_number for each in wanted])
+    told = (_told(each, texts.get(each.summary_number)) for each in wanted)
+    return [each._replace(outcome="undone") if each.id in undone else each for each in told]
+
+
+def _told(record: Compaction, texts: Texts | None) -> Compaction:
+    """Return a record with its summary's texts, where it has any."""
+    if texts is None:
+        return record
+    return record._replace(summary=texts.body, title=texts.title)
+
+
+def _record(row: Row) -> Compaction:
+    """Return a row of `RECORDS` as a record, its texts aside."""
+    stored = dict(zip(_NAMES, row, strict=True))
+    hidden = (stored.pop("hidden_first"), stored.pop("hidden_last"))
+    return Compaction(
+        hidden=None if None in hidden else hidden,
+        pinned=tuple(_listed(stored.pop("pinned"))),
+        cleared=tuple(map(tuple, _listed(stored.pop("cleared")))),
+        **stored,
+    )
+
+
+def _listed(text: str | None) -> list[Any]:
+    """Return what a column holds as a JSON array, [] where it holds none."""
+    return json.loads(text) if text else []
+
+
+def _undone(known: list[Compaction]) -> set[int | None]:
+    return {record.undoes for record in known if record.kind == "undo"}
+
+
+def _standing(
+    connection: Connection, pointer: Pointer, hiding: list[Compaction]
+) -> tuple[Standing, ...]:
+    """Return the summaries that stand, with their texts."""
+    standing: list[Standing] = []
+    for each in _summaries(hiding):
+        while standing and standing[-1].first >= each.first:
+            standing.pop()  # a later one takes the place of those whose positions it covers
+        standing.append(each)
+    texts = _texts(connection, pointer, [each.number for each in standing])
+    return tuple(_with_texts(each, texts[each.number]) for each in standing)
+
+
+def _summaries(hiding: list[Compaction]) -> Iterator[Standing]:
+    """Yield the summary of each record that has one, without its texts."""
+    for record in hiding:
+        if record.summary_number is not None:
+            _, last = record.hidden or (0, 0)
+            first = record.stands_from or 1
+            yield Standing(record.summary_number, record.id, first, last, "", None)
+
+
+def _with_texts(standing: Standing, texts: Texts) -> Standing:
+    return standing._replace(body=texts.body, facts=texts.facts, notice=texts.notice)
+
+
+def _texts(
+    connection: Connection, pointer: Pointer, numbers: list[int | None]
+) -> dict[int | None, Texts]:
+    """Return the texts of summaries by their numbers."""
+    if not any(numbers):
+        return {}
+    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=json.dumps(numbers))
+    return {number: Texts(*texts) for number, *texts in rows}

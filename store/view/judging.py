@@ -1,0 +1,328 @@
+"""What the rules say of each tool result, and about how many tokens that saves.
+
+The judging is one statement over narrow rows (``rules.sql``): what will be replaced is known before
+any content is touched. Results are ranked among those that the view shows, by their moment, and by
+their position where moments are equal, the later one being newer.
+
+**What `judge_at` freezes.** Judged ``"now"``, a result may be replaced between two requests of one
+turn: it grew old, or newer ones took its slot. Each time a prompt cache loses what stands behind
+it. Judged at the ``"turn"``, three values that the statement is given stand still while the turn
+runs, and with them every verdict: the clock (``old_before``) is that of the message that began the
+turn; nothing in the turn takes a slot or counts as a newer read (``judged_before``); and nothing in
+it is replaced (``protected_from``). So within a turn a request is the one before and more. When a
+new turn begins behind the line (``Look.turn_over``), the turn is frozen as it will be then: its
+beginning is behind the last position, and its clock is the moment of the look. Where the message
+says a moment after the look's own, two clocks disagree and nothing is old.
+
+**Why the two statements agree.** A view asks `verdicts`, a check only `saved`: their sum, wanted
+far more often. The sum is found without ranking what need not be ranked. Two facts allow it. Of the
+newest results only the border matters: the newest result that has no slot (query ``slotless``), for
+what is not newer than that has none either; so ``is_newest`` is a comparison of two columns in
+place of a window over all results. And the conditions of the rules are the same pieces of text in
+both, asked of columns of the same names; a read's saving goes along while its files are ranked, and
+is dropped where the terminal rule, which comes first, takes it. What stays after judging by Python
+(covered lines, recorded clearings) has no such short cut: there the sum is that of the verdicts. A
+law in the tests compares both on random lines and policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
+
+from ..clock import later
+from ..database import Row
+from ..history import NEVER, turn_moment, turn_start
+from ..policy import Kind, Policy
+from ..tokens import estimate, estimate_size
+from .look import Look
+from .rules import (
+    COVERED,
+    FILE_READ_SAVED,
+    FILE_READ_SAVINGS,
+    FINISHED,
+    RULES,
+    SLOTLESS,
+    SUMMED,
+    TERMINAL_SAVED,
+    VERDICTS,
+    WHOLE,
+    Finished,
+    RuleName,
+    Why,
+    placeholder,
+    switches,
+)
+from .short_results import Result, short_savings
+
+
+class Verdict(NamedTuple):
+    """What the rules say of a tool result; ``rule`` None means that it stays.
+
+    ``call`` is the position of the call that it answers: of its message, and in that message.
+    ``length`` is in code points, ``size`` in bytes.
+    """
+
+    seq: int
+    call: tuple[int, int] | None
+    rule: RuleName | None
+    why: Why
+    length: int
+    size: int
+    tool_name: str | None
+    kind: Kind | None
+    branch: int
+    failed: bool
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the result as it is stored."""
+        return estimate_size(self.length, self.size)
+
+    def result(self, tree_id: int) -> Result:
+        """Return the result that it is about."""
+        return Result(
+            tree_id,
+            self.branch,
+            self.seq,
+            self.tool_name,
+            self.kind,
+            self.length,
+            self.size,
+            self.failed,
+        )
+
+
+Verdicts = dict[int, Verdict]
+"""What the rules say of the tool results at some positions."""
+Values = dict[str, Any]
+"""What the rules' queries are given."""
+
+
+def verdicts(look: Look) -> Verdicts:
+    """Return what the rules say of each visible tool result of a look, by position."""
+    values = _values(look)
+    found = {row[0]: _verdict(row) for row in VERDICTS.rows(look.connection, **values)}
+    if look.policy.range_aware:
+        found |= _uncovered(found, COVERED.rows(look.connection, **values))
+    if look.policy.clearing == "batched":
+        return _as_recorded(found, look.visible.cleared)
+    return found
+
+
+def saved(look: Look) -> int:
+    """Return about how many tokens the rules save of what a look sees."""
+    policy = look.policy
+    batched = policy.clearing == "batched"
+    on = {rule for rule in RULES if getattr(policy, rule)}
+    if not on or (batched and not look.visible.cleared):
+        return 0
+    if policy.range_aware or batched or not on <= SUMMED:
+        return sum(savings(look, verdicts(look)).values())
+    return _summed(look)
+
+
+def _summed(look: Look) -> int:
+    """Return what the queries of sums say, without a verdict of each result."""
+    values = _values(look)
+    slotless = SLOTLESS.row(look.connection, **values) if look.policy.terminal else None
+    values["slot_at"], values["slot_seq"] = slotless or (None, None)
+    terminal: int = TERMINAL_SAVED.value(look.connection, **values) if slotless else 0
+    return terminal + _saved_besides(look, values)
+
+
+def _saved_besides(look: Look, values: Values) -> int:
+    """Return about how many tokens the other rules save than the terminal rule."""
+    if look.policy.tool_output:
+        return _saved_of_finished(look, values)
+    if not look.policy.file_read:
+        return 0
+    reads: int = FILE_READ_SAVED.value(look.connection, **values)
+    return reads
+
+
+def _saved_of_finished(look: Look, values: Values) -> int:
+    """Return about how many tokens stale reads and short forms save."""
+    stale: dict[int, int] = {}
+    if look.policy.file_read:
+        stale = dict(FILE_READ_SAVINGS.rows(look.connection, **values))
+    finished = FINISHED.rows(look.connection, **values)
+    results = (_short_result(look, each) for each in finished if each.seq not in stale)
+    return sum(stale.values()) + _saved_by_short_forms(look, results)
+
+
+def _saved_by_short_forms(look: Look, results: Iterable[Result]) -> int:
+    savings = short_savings(look.connection, look.policy, results)
+    return sum(savings.values())
+
+
+def _short_result(look: Look, of: Finished) -> Result:
+    kind = _own_kind(look, of.tool_name) or of.kind
+    place = (look.pointer.tree_id, of.branch, of.seq)
+    return Result(*place, of.tool_name, kind, of.length, of.size, bool(of.is_error))
+
+
+def _own_kind(look: Look, tool_name: str | None) -> Kind | None:
+    """Return the kind that the policy gives a tool, over that in the table."""
+    return None if tool_name is None else look.policy.tool_kinds.get(tool_name)
+
+
+def savings(look: Look, found: Verdicts) -> dict[int, int]:
+    """Return about how many tokens each replacement saves, by position.
+
+    What has no shorter form is not replaced.
+    """
+    tree_id = look.pointer.tree_id
+    shortened = (each for each in found.values() if each.rule == "tool_output")
+    results = [each.result(tree_id) for each in shortened]
+    short = short_savings(look.connection, look.policy, results)
+    return _whole_savings(look.policy, found) | short
+
+
+def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
+    """Return about how many tokens it saves to replace results as a whole, by position."""
+    costs: dict[str | None, int]
+    costs = {rule: estimate(placeholder(rule, policy)) for rule in WHOLE}
+    replaced = (each for each in found.values() if each.rule in costs)
+    return {each.seq: each.tokens - costs[each.rule] for each in replaced}
+
+
+class _Moments(NamedTuple):
+    """Where the running turn begins, and the moment by which results are old (`judge_at`)."""
+
+    running_from: int
+    now: int
+
+
+def _values(look: Look) -> dict[str, Any]:
+    """Return everything that the rules' queries are given."""
+    return {**look.line, **switches(look.policy), **_borders(look)}
+
+
+def _borders(look: Look) -> dict[str, int]:
+    """Return the positions from and up to which each thing is asked, and since when it is old."""
+    policy = look.policy
+    running_from, now = _moments(look)
+    protected = policy.protect_current_turn or _is_frozen(policy)
+    return {
+        "start": look.visible.first_kept,
+        "last": look.last,
+        "running_from": running_from,
+        "judged_before": running_from if _is_frozen(policy) else NEVER,
+        "protected_from": running_from if protected else NEVER,
+        "old_before": later(now, -policy.terminal_max_age),
+    }
+
+
+def _moments(look: Look) -> _Moments:
+    if not _asks_for_the_turn(look.policy):
+        return _Moments(NEVER, look.now)
+    if look.turn_over:
+        return _Moments(look.last + 1, look.now)
+    running_from = turn_start(look.connection, look.pointer, look.last)
+    if _is_frozen(look.policy):
+        return _Moments(running_from, _frozen_now(look, running_from))
+    return _Moments(running_from, look.now)
+
+
+def _is_frozen(policy: Policy) -> bool:
+    return policy.judge_at == "turn"
+
+
+def _asks_for_the_turn(policy: Policy) -> bool:
+    return policy.protect_current_turn or policy.tool_output or _is_frozen(policy)
+
+
+def _frozen_now(look: Look, running_from: int) -> int:
+    """Return when the running turn began; a moment before all where two clocks disagree."""
+    began = turn_moment(look.connection, look.pointer, running_from)
+    if began is None or began > look.now:
+        return -NEVER
+    return began
+
+
+def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
+    """Return verdicts under batched clearing."""
+    return {seq: _cleared(verdict, cleared.get(seq)) for seq, verdict in found.items()}
+
+
+def _cleared(verdict: Verdict, rule: str | None) -> Verdict:
+    """Return a verdict that replaces a result if a recorded clearing does, and only then."""
+    if rule is not None:
+        return verdict._replace(rule=cast("RuleName", rule), why="cleared")
+    if verdict.rule:
+        return verdict._replace(rule=None, why="waiting")
+    return verdict
+
+
+def _verdict(row: Row) -> Verdict:
+    seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed = row
+    call = None if call_seq is None else (call_seq, call_position)
+    rule = why if why in RULES else None
+    return Verdict(seq, call, rule, why, length, size, tool_name, kind, branch, bool(failed))
+
+
+Span = tuple[int, int]
+"""Lines of a file, from the first to the last."""
+
+
+class _Read(NamedTuple):
+    """Lines of a file that were read; ``contiguous``: in one piece."""
+
+    path: str | None
+    lines: Span
+    contiguous: int
+
+
+class _Kept:
+    """The lines of each file that are kept, in the reads seen so far."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str | None, list[Span]] = {}
+
+    def add(self, reads: Iterable[_Read]) -> None:
+        """Keep reads, but for those that are not in one piece: they cover nothing."""
+        for read in reads:
+            if read.contiguous:
+                self._spans.setdefault(read.path, []).append(read.lines)
+
+    def cover(self, reads: Iterable[_Read]) -> bool:
+        """Tell whether what is kept holds every line of other reads."""
+        return all(_covers(self._spans.get(read.path, []), read.lines) for read in reads)
+
+
+def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:
+    """Return the reads that stay since the newer kept reads do not cover their lines.
+
+    A kept one covers in its turn. ``rows`` come newest first. Lines that were not read in one piece
+    cover nothing, nor does a read of a finished turn that the tool-output rule may shorten.
+    """
+    kept = _Kept()
+    stays: Verdicts = {}
+    for seq, group in groupby(rows, key=itemgetter(0)):
+        reads = [_read(row) for row in group]
+        verdict = found[seq]
+        if verdict.rule == "file_read" and not kept.cover(reads):
+            verdict = stays[seq] = verdict._replace(rule=None, why="uncovered")
+        if verdict.rule is None:
+            kept.add(reads)
+    return stays
+
+
+def _read(row: Row) -> _Read:
+    _, path, first, last, contiguous = row
+    return _Read(path, (first or 1, last or NEVER), contiguous)
+
+
+def _covers(kept: list[Span], lines: Span) -> bool:
+    """Tell whether the kept ranges together hold every line of a range."""
+    first, last = lines
+    for low, high in sorted(kept):
+        if low > first:
+            return False
+        first = max(first, high + 1)
+        if first > last:
+            return True
+    return first > last

@@ -1,0 +1,57 @@
+"""One look at a line: whose view, by which policy, up to where and when.
+
+Everything that the rules say, what a view costs and the view itself follow from these values, so
+they travel together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..history import Pointer, Segment, lines
+from ..policy import Policy
+from ..records import Compaction
+from .hiding import Visible, active, records, visible_after
+
+
+class Look(NamedTuple):
+    """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
+
+    ``known`` are the records that count on the line, ``visible`` is what they leave of it.
+    ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
+    """
+
+    connection: Connection
+    pointer: Pointer
+    policy: Policy
+    known: list[Compaction]
+    visible: Visible
+    last: int
+    now: int
+    turn_over: bool = False
+
+    @property
+    def line(self) -> dict[str, int]:
+        """The values by which statements name the line."""
+        return self.pointer.line
+
+    def runs(self, first: int, last: int) -> list[Segment]:
+        """Return the runs that hold the positions ``first`` to ``last`` of the line, in order."""
+        return lines.segments(self.connection, self.pointer, first, last)
+
+
+def look_at(
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    *,
+    last: int,
+    now: int,
+    turn_over: bool = False,
+) -> Look:
+    """Return a look at a line up to a position, with what its compactions leave visible there."""
+    known = records(connection, pointer, last)
+    visible = visible_after(connection, pointer, active(known))
+    return Look(connection, pointer, policy, known, visible, last, now, turn_over)

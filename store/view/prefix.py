@@ -1,0 +1,115 @@
+"""How much of a view a prompt cache still holds: what is as in the last recorded request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, takewhile
+from typing import NamedTuple
+
+from ..formats import Placed
+from ..history import last_usage
+from ..records import Compaction, Entry, Usage
+from .hiding import Standing, active, visible_after
+from .judging import verdicts
+from .look import Look
+
+Rules = dict[int, str | None]
+"""Which rule replaced each result in a request, by position."""
+
+
+def unchanged_tokens(look: Look, placed: list[Placed], entries: list[Entry]) -> int | None:
+    """Return how many tokens of a view the last recorded request began with as well.
+
+    ``placed`` and ``entries`` are the messages of the view, one for one. The request is the one
+    that `record_usage` recorded last, at its position and moment, by the same policy. None where
+    none was recorded.
+    """
+    usage = last_usage(look.connection, look.pointer, look.last)
+    if usage is None:
+        return None
+    then = _look_of(look, usage)
+    begun = _beginning(look, then)
+    pairs = zip(placed, entries, strict=True)
+    there = [entry for _, entry in takewhile(lambda pair: begun.has(*pair), pairs)]
+    return _same_tokens(there, _rules_then(then, there))
+
+
+def _same_tokens(there: list[Entry], rules: Rules) -> int:
+    """Return the tokens of the entries before the first that is not as it was."""
+    same = takewhile(lambda entry: _is_same(entry, rules), there)
+    return sum(entry.tokens for entry in same)
+
+
+def _rules_then(then: Look, there: list[Entry]) -> Rules:
+    """Return which rule replaced each result in a request; none are judged where none is there."""
+    if any(map(_is_result, there)):
+        return {seq: verdict.rule for seq, verdict in verdicts(then).items()}
+    return {}
+
+
+def _is_result(entry: Entry) -> bool:
+    return entry.message.get("role") == "tool"
+
+
+class _Begun(NamedTuple):
+    """What a view and a request begin with: positions, and compactions whose summaries stand."""
+
+    positions: set[int]
+    compactions: set[int | None]
+
+    def has(self, placed: Placed, entry: Entry) -> bool:
+        """Tell whether a message, however written, is among them; what a repair made always is."""
+        if entry.seq is not None:
+            return entry.seq in self.positions
+        return entry.rule == "repair" or placed.compaction in self.compactions
+
+
+def _look_of(look: Look, usage: Usage) -> Look:
+    """Return the look that a recorded request was made by."""
+    known = _known_then(look, usage)
+    visible = visible_after(look.connection, look.pointer, active(known))
+    then = look._replace(known=known, visible=visible, last=usage.seq, now=usage.at)
+    return then._replace(turn_over=False)
+
+
+def _known_then(look: Look, usage: Usage) -> list[Compaction]:
+    """Return the records that counted where and when a request was made."""
+    then = (usage.seq, usage.at)
+    return [each for each in look.known if (each.head, each.created_at) <= then]
+
+
+def _beginning(now: Look, then: Look) -> _Begun:
+    """Return what a view begins with as a request did."""
+    begun = _Begun(set(), set())
+    for each, before in zip(_order(now, then.last), _order(then, then.last), strict=False):
+        if each != before:
+            break
+        if isinstance(each, Standing):
+            begun.compactions.add(each.compaction)
+        else:
+            begun.positions.add(each)
+    return begun
+
+
+def _order(look: Look, last: int) -> Iterator[Standing | int]:
+    """Yield what is visible up to a position, in the order in which it is sent.
+
+    Merged summaries stand in the first system message.
+    """
+    visible = look.visible
+    front: list[Iterable[Standing | int]] = [visible.pinned, visible.summaries]
+    if look.policy.summary_role == "merge":
+        front.reverse()
+    return chain(*front, range(visible.first_kept, last + 1))
+
+
+def _is_same(entry: Entry, rules: Rules) -> bool:
+    """Tell whether an entry that was there is as it was, by the rules that replaced results then.
+
+    One whose turn was finished and that is whole is short already.
+    """
+    if entry.seq is None or entry.rule == "summary":
+        return True
+    was = rules.get(entry.seq)
+    rule = None if entry.rule == "repair" else entry.rule
+    return was == rule or (was == "tool_output" and rule is None)

@@ -1,0 +1,232 @@
+"""The rules of a view, as a table.
+
+A verdict names a rule that replaces a result, or says why the result stays. The rows of `TABLE`
+are both, in the order in which they are asked: of each result the first row whose condition holds
+is the verdict. The conditions stand in ``rules.sql`` under the names of the rows, and the judging
+there is filled with them by this table. Reasons, log lines, what is bound, which results need not
+be read, and the page about the rules follow from the same rows.
+
+To add a rule: write its condition in ``rules.sql``, its row here, its fields and its texts in
+``policy.py``. A check then judges all results to sum up what they save; where that costs too much,
+a query of the sum joins `SUMMED`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from ..database import Queries
+from ..policy import DEFAULT_LANGUAGE, Kind, Policy
+from ..tokens import estimate
+from ..tools import failure, signs_sql
+
+RuleName = Literal["terminal", "file_read", "tool_output"]
+Why = Literal[
+    "terminal",
+    "file_read",
+    "tool_output",
+    "error",
+    "pending",
+    "undated",
+    "current_turn",
+    "newest",
+    "young",
+    "small",
+    "no_path",
+    "newest_reads",
+    "other",
+    "short",
+    "uncovered",
+    "cleared",
+    "waiting",
+]
+"""Why a tool result is replaced or stays."""
+
+
+class Rule(NamedTuple):
+    """A row of the table.
+
+    ``does`` is what happens to a result of which the condition holds. ``fields`` are those of a
+    policy that the condition asks. ``log`` is what is logged of a view, by language.
+    """
+
+    name: Why
+    reason: str
+    fields: tuple[str, ...] = ()
+    does: Literal["replaces", "shortens", "keeps"] = "keeps"
+    log: dict[str, str] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether a result is replaced as a whole, by the policy's field NAME_placeholder."""
+        return self.does == "replaces"
+
+
+SAID_OF_ALL = (
+    *("tool_kinds", "identity", "undated"),
+    *("exit_code_is_error", "stderr_is_error", "orphans"),
+)
+"""Fields of a policy that every row asks: what a result is, of when, whether it failed, which are
+shown.
+"""
+
+RIPE = ("judge_at", "protect_current_turn")
+SLOTS = ("terminal_keep", "errors_take_slots")
+READS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
+
+TABLE = (
+    Rule(
+        "terminal",
+        "output of a command, not one of the newest {terminal_keep} tool results, "
+        "over {minutes} minutes old",
+        ("terminal", *SLOTS, "terminal_max_age", "terminal_placeholder", "min_saving", *RIPE),
+        "replaces",
+        {
+            "zh": "精简了 %d 个过时命令返回内容",
+            "en": "replaced %d outdated outputs of commands",
+        },
+    ),
+    Rule(
+        "file_read",
+        "{file_read_keep} newer reads of the same file are kept",
+        (*READS, "range_aware", "file_read_placeholder", "min_saving", *RIPE),
+        "replaces",
+        {
+            "zh": "精简了 %d 个历史文件读取内容",
+            "en": "replaced %d old reads of files",
+        },
+    ),
+    Rule(
+        "tool_output",
+        "its turn is finished, so its short form is enough",
+        ("tool_output", "terminal", "file_read", "min_saving"),
+        "shortens",
+        {
+            "zh": "压缩了 %d 个已完成轮次的工具返回内容",
+            "en": "shortened %d tool results of finished turns",
+        },
+    ),
+    Rule("error", "errors always stay"),
+    Rule("pending", "the tool is still running"),
+    Rule("undated", "no timestamp, so no age and no rank"),
+    Rule("current_turn", "part of the current turn", RIPE),
+    Rule("newest", "one of the newest {terminal_keep} tool results", ("terminal", *SLOTS)),
+    Rule("young", "not over {minutes} minutes old", ("terminal", "terminal_max_age")),
+    Rule("small", "replacing it would save too little", ("terminal", *READS, "min_saving")),
+    Rule("no_path", "the file it read is not known", ("file_read",)),
+    Rule("newest_reads", "among the newest {file_read_keep} reads of each of its files", READS),
+    Rule("other", "no rule is about this tool"),
+)
+"""What is asked of each result, in this order; the last row is said where nothing else holds."""
+
+LATER = (
+    Rule("short", "its turn is finished, and it is short already", ("tool_output", "min_saving")),
+    Rule("uncovered", "newer kept reads do not cover its lines", ("range_aware",)),
+    Rule("cleared", "replaced since the cache was last given up", ("clearing",), "replaces"),
+    Rule(
+        "waiting",
+        "to be replaced when the cache is cold or enough is to be freed",
+        ("clearing", "clear_min_freed", "clear_cold_after"),
+    ),
+)
+"""What is found out of a result after it was judged."""
+
+RULES: tuple[RuleName, ...] = get_args(RuleName)
+"""The rows that do something with a result; each is a switch of the policy by the same name."""
+WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
+"""The rules that replace a result as a whole, so that it need not be read."""
+SUMMED = frozenset({"terminal", "file_read", "tool_output"})
+"""The rules that have queries of what they save; where another is on, verdicts are summed up."""
+REASONS = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
+LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
+
+LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
+"""The environment's choice of the language of log lines; what is sent follows the policy's."""
+
+
+class Finished(NamedTuple):
+    """A result whose short form is enough; a row of the query ``finished``."""
+
+    branch: int
+    seq: int
+    tool_name: str | None
+    kind: Kind | None
+    length: int
+    size: int
+    is_error: int
+
+
+QUERIES = Queries(
+    Path(__file__).with_name("rules.sql"),
+    texts=("kinds",),
+    any_sign=signs_sql("named", commands_only=False),
+    command_sign=signs_sql("named", commands_only=True),
+    first_that_holds="\n        ".join(
+        f"WHEN {{{rule.name}}} THEN '{rule.name}'" for rule in TABLE[:-1]
+    ),
+)
+VERDICTS = QUERIES.statement("verdicts")
+COVERED = QUERIES.statement("covered")
+SLOTLESS = QUERIES.statement("slotless")
+TERMINAL_SAVED = QUERIES.statement("terminal_saved")
+FILE_READ_SAVED = QUERIES.statement("file_read_saved")
+FILE_READ_SAVINGS = QUERIES.statement("file_read_savings")
+FINISHED = QUERIES.statement("finished", Finished)
+
+
+def switches(policy: Policy) -> dict[str, Any]:
+    """Return the policy as the values that the queries bind: switches 0 or 1, texts by length."""
+    return {
+        **_named_alike(policy),
+        **failure.switches(policy),
+        **_placeholders(policy),
+        "kinds": json.dumps(dict(policy.tool_kinds)),
+        "sniff": int(policy.identity == "sniff"),
+        "adopt": int(policy.orphans == "adopt"),
+        "batch_any": int(policy.batch_rule == "any"),
+        "errors_stay": int(policy.terminal or policy.file_read),
+        "by_stored_at": int(policy.undated == "stored_at"),
+    }
+
+
+ASKED_ALIKE = (
+    *RULES,
+    "errors_take_slots",
+    "dedupe",
+    "min_saving",
+    *(f"{name}_keep" for name in WHOLE),
+)
+"""Fields of a policy that queries bind under their own names."""
+
+
+def _named_alike(policy: Policy) -> dict[str, int]:
+    return {name: int(getattr(policy, name)) for name in ASKED_ALIKE}
+
+
+def _placeholders(policy: Policy) -> dict[str, int]:
+    """Return how long what stands for a result is, in code points and in tokens."""
+    texts = {name: placeholder(name, policy) for name in WHOLE}
+    lengths = {f"{name}_placeholder": len(text) for name, text in texts.items()}
+    return lengths | {f"{name}_tokens": estimate(text) for name, text in texts.items()}
+
+
+def placeholder(rule: str, policy: Policy) -> str:
+    """Return what stands for a result that a rule replaces as a whole."""
+    text: str = getattr(policy, f"{rule}_placeholder")
+    return text
+
+
+def explanations(policy: Policy) -> dict[str, str]:
+    """Return in words what each row means under a policy."""
+    minutes = f"{policy.terminal_max_age / 60_000:g}"
+    values = {**vars(policy), "minutes": minutes}
+    return {why: text.format_map(values) for why, text in REASONS.items()}
+
+
+def log_lines() -> dict[Why, str]:
+    """Return what is logged of each rule, in the language that the environment chooses."""
+    language = os.environ.get(LANGUAGE_VARIABLE, DEFAULT_LANGUAGE)
+    return {name: log.get(language, log[DEFAULT_LANGUAGE]) for name, log in LOGGED.items()}

@@ -1,0 +1,134 @@
+"""Results in their short form: what finished turns show of them, and how much that saves.
+
+The short form of a result never changes, since the result never does, so what it saves is found out
+once a process and kept in memory: a check then reads narrow rows only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from ..database import Statement, json_sql, messages
+from ..history import Segment, lines
+from ..messages import content_text, decode
+from ..policy import Kind, Policy
+from ..tokens import estimate, estimate_size
+from ..tools import compress
+
+REMEMBERED = 100_000
+"""Results of which a process remembers how long their short form is."""
+
+_m = messages
+CONTENTS = Statement(
+    select(_m.c.seq, _m.c.content_form, _m.c.content)
+    .where(lines.run_of(_m), _m.c.seq.in_(json_sql.positions("wanted")))
+    .order_by(_m.c.seq)
+)
+
+
+class Result(NamedTuple):
+    """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
+
+    tree_id: int
+    branch: int
+    seq: int
+    tool_name: str | None
+    kind: Kind | None
+    length: int
+    size: int
+    failed: bool
+
+
+class _Short(NamedTuple):
+    length: int
+    tokens: int
+
+
+Measured = tuple[Result, _Short | None]
+"""A result with the length of its short form; None where nothing is shorter."""
+
+_BRANCH = attrgetter("tree_id", "branch")
+_UNKNOWN = _Short(-1, 0)
+_remembered: dict[Result, _Short | None] = {}
+
+
+def short_form(
+    content: object, tool_name: str | None, kind: Kind | None, *, failed: bool, min_saving: int = 0
+) -> str | None:
+    """Return what stands for a content that is text, None where nothing shorter does.
+
+    Nothing stands for more than text, which would be lost. Of the output of a command that
+    ``failed`` more stays.
+    """
+    text = content if isinstance(content, str) else _joined(content)
+    if not text:
+        return None
+    short = compress(tool_name or "", text, kind=kind, failed=failed)
+    return short if len(text) - len(short) >= max(1, min_saving) else None
+
+
+def short_savings(
+    connection: Connection, policy: Policy, results: Iterable[Result]
+) -> dict[int, int]:
+    """Return about how many tokens short forms save, by the positions of those that are shorter."""
+    least = max(1, policy.min_saving)
+    return {
+        result.seq: estimate_size(result.length, result.size) - short.tokens
+        for result, short in _measured(connection, results).items()
+        if short and result.length - short.length >= least
+    }
+
+
+def _measured(connection: Connection, results: Iterable[Result]) -> dict[Result, _Short | None]:
+    """Return how long the short form of each result is, reading what is not known yet."""
+    shorts = {result: _remembered.get(result, _UNKNOWN) for result in results}
+    unknown = [result for result, short in shorts.items() if short is _UNKNOWN]
+    if unknown:
+        fresh = dict(_read(connection, unknown))
+        _remember(fresh)
+        shorts |= dict.fromkeys(unknown) | fresh
+    return shorts
+
+
+def _remember(fresh: dict[Result, _Short | None]) -> None:
+    if len(_remembered) + len(fresh) > REMEMBERED:
+        _remembered.clear()  # in one step: other threads go on reading and adding
+    _remembered.update(fresh)
+
+
+def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:
+    """Yield results with the length of their short form, a branch at a time."""
+    for (tree_id, branch), there in groupby(sorted(results, key=_BRANCH), key=_BRANCH):
+        wanted = {result.seq: result for result in there}
+        run = Segment(branch, min(wanted), max(wanted))
+        yield from _read_run(connection, run.within(tree_id), wanted)
+
+
+def _read_run(
+    connection: Connection, run: dict[str, int], wanted: dict[int, Result]
+) -> Iterator[Measured]:
+    for seq, form, content in CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted])):
+        yield wanted[seq], _measure(form, content, wanted[seq])
+
+
+def _measure(form: str | None, content: str | None, result: Result) -> _Short | None:
+    value = decode(content) if form == "json" and content is not None else content
+    short = short_form(value, result.tool_name, result.kind, failed=result.failed)
+    return None if short is None else _Short(len(short), estimate(short))
+
+
+def _joined(content: object) -> str:
+    """Return the text of a content of nothing but text parts, "" for any other."""
+    if isinstance(content, list) and all(map(_is_text_part, content)):
+        return content_text(content)
+    return ""
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text"

@@ -1,0 +1,271 @@
+"""What holds whatever happens.
+
+Random conversations, compactions, failures, clearings, forks, rewinds and undos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from conversations import NOW, Agent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refusals
+
+from store import Compaction, Policy, Store, View
+from store.errors import NothingToUndo
+from store.summaries import SummaryRequest
+from store.tokens import estimate
+
+Message = dict[str, Any]
+PROBE = Policy(
+    terminal_keep=1, terminal_max_age=0, file_read_keep=1, clearing="batched", clear_min_freed=0
+)
+"""The policy of the views that are compared: it shows summaries and clearings alike."""
+
+
+class Line:
+    """What is known of a session: its messages, and the last view taken at each of its heads."""
+
+    def __init__(
+        self, session_id: str, messages: list[Message], views: dict[int, View], starts: set[int]
+    ) -> None:
+        self.session_id, self.messages, self.views, self.starts = (
+            session_id,
+            messages,
+            views,
+            starts,
+        )
+        self.left: list[tuple[list[Message], dict[int, View], set[int]]] = []
+
+    def until(self, at: int) -> tuple[list[Message], dict[int, View], set[int]]:
+        """What is known of the line up to a position."""
+        views = {place: view for place, view in self.views.items() if place <= at}
+        return self.messages[:at], views, {start for start in self.starts if start <= at} | {at}
+
+
+class World:
+    """Sessions of one tree and what may happen to them; the same numbers give the same history."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.clock = store, NOW
+        self.lines = [Line(store.create_session().id, [], {}, set())]
+
+    def happen(self, number: int) -> None:
+        """Let one thing happen to one session, and look at it afterwards."""
+        chance = Random(number)
+        self.clock += chance.choice([1, 1000, 600_000])
+        line = chance.choice(self.lines)
+        events = [self.append, self.append, self.append, self.compact, self.compact, self.clear]
+        chance.choice(
+            [*events, self.fork, self.rewind, self.undo_rewind, self.undo_compaction, self.use]
+        )(line, chance)
+        self.look(line)
+
+    def append(self, line: Line, chance: Random) -> None:
+        """Talk on."""
+        agent = Agent(chance.randrange(2**40))
+        messages = [message for _ in range(chance.randrange(1, 4)) for message in agent.run()]
+        messages += [
+            {"role": "user", "content": "and then? " * chance.choice([1, 40])}
+        ] * chance.randrange(2)
+        self.store.append(line.session_id, messages)
+        line.messages = [*line.messages, *messages]
+
+    def compact(self, line: Line, chance: Random) -> None:
+        """By any policy and any summarizer; meanwhile something else may happen."""
+        policy = Policy(
+            keep_messages=chance.choice([0, 0, 2, 5]),
+            keep_turns=chance.choice([1, 1, 2]),
+            window_messages=chance.choice([None, 3, 8]),
+            boundary=chance.choice(["turn", "group"]),
+            hard_limit=chance.choice([None, 4, 10]),
+            previous_summary=chance.choice(["fold", "append"]),
+            on_failure=chance.choice(["abort", "trim", "skip", "truncate"]),
+            transcript_max_chars=chance.choice([1000, 400_000]),
+            facts_chars=chance.choice([0, 200]),
+            trigger_tokens=chance.choice(
+                [None, 1 + self.store.check(line.session_id, Policy()).tokens * 9 // 10]
+            ),
+        )
+        before = list(line.messages)
+
+        def summarizer(request: SummaryRequest) -> Any:
+            assert [
+                m for m in before[request.first - 1 : request.last] if m["role"] not in SYSTEM
+            ] == request.messages
+            if chance.random() < 0.4:
+                chance.choice(
+                    [self.append, self.append, self.fork, self.rewind, self.undo_compaction]
+                )(line, chance)
+            if chance.random() < 0.3:
+                raise RuntimeError("no model")
+            return chance.choice(["a summary", "", "long " * 500, "long " * 50, None, "x"])
+
+        chosen = None if chance.random() < 0.2 else summarizer
+        made = self.store.compact(line.session_id, policy, chosen, now=self.clock)
+        assert (made.outcome == "applied") == (made.hidden is not None)
+        if made.outcome == "applied":
+            assert made.tokens_after < made.tokens_before  # type: ignore[operator]
+            if (
+                policy.trigger_tokens
+                and not made.error
+                and made.tokens_after >= policy.trigger_tokens
+            ):  # type: ignore[operator]
+                assert (
+                    made.tokens_after - estimate(str(made.summary)) + ROUNDED
+                    >= policy.trigger_tokens
+                )  # type: ignore[operator]
+
+    def clear(self, line: Line, chance: Random) -> None:
+        """Replace what the rules say by now."""
+        self.store.compact_if_needed(line.session_id, PROBE, now=self.clock)
+
+    def use(self, line: Line, chance: Random) -> None:
+        """Send a request."""
+        self.store.record_usage(
+            line.session_id, input=chance.randrange(1000), output=1, now=self.clock
+        )
+
+    def fork(self, line: Line, chance: Random) -> None:
+        """Begin another session, which knows what its source knew there."""
+        at = self._place(line, chance)
+        if at is not None:
+            fork = self.store.fork(line.session_id, at=at, now=self.clock)
+            self.lines.append(Line(fork.id, *line.until(at)))
+
+    def rewind(self, line: Line, chance: Random) -> None:
+        """Go back."""
+        at = self._place(line, chance)
+        if at is not None and at < len(line.messages):
+            self.store.rewind(line.session_id, at, now=self.clock)
+            line.left.append((line.messages, line.views, line.starts))
+            line.messages, line.views, line.starts = line.until(at)
+
+    def undo_rewind(self, line: Line, chance: Random) -> None:
+        """Be again where the last rewind began."""
+        if not line.left:
+            with pytest.raises(NothingToUndo):
+                self.store.undo_rewind(line.session_id)
+            return
+        self.store.undo_rewind(line.session_id, now=self.clock)
+        line.messages, line.views, line.starts = line.left.pop()
+
+    def undo_compaction(self, line: Line, chance: Random) -> None:
+        """Take the last one in force back."""
+        in_force = [
+            made for made in self.store.compactions(line.session_id) if made.outcome == "applied"
+        ]
+        if in_force:
+            undone = self.store.undo_compaction(line.session_id, in_force[-1].id, now=self.clock)
+            assert undone.outcome == "undone"
+
+    def look(self, line: Line) -> None:
+        """Take the view of now: it can be sent, and no message is lost."""
+        view = self.store.view(line.session_id, PROBE, now=NOW)
+        line.views[len(line.messages)] = view
+        assert refusals(view.messages) == []
+        raw = [stored.message for stored in self.store.messages(line.session_id)]
+        assert raw == line.messages
+        shown = [entry.seq for entry in view.entries if entry.seq is not None]
+        hidden = self.store.hidden(line.session_id)
+        assert len(shown) == len(set(shown))
+        assert not set(shown) & set(hidden)
+        assert set(shown) | set(hidden) | set(view.stats.left_out) == set(range(1, len(raw) + 1))
+        assert not [seq for seq in hidden if raw[seq - 1]["role"] in SYSTEM]
+        users = [seq for seq, message in enumerate(raw, 1) if message["role"] == "user"]
+        assert not users or users[-1] in shown
+
+    def remember(self) -> None:
+        """Take every view of the past again."""
+        for line in self.lines:
+            self.look(line)
+            for at, then in line.views.items():
+                now = self.store.view(line.session_id, PROBE, at=at, now=NOW)
+                assert now.messages == then.messages, at
+                assert [each[:4:2] for each in now.entries] == [each[:4:2] for each in then.entries]
+                shown = {each.seq for each in then.entries} | set(then.stats.left_out)
+                assert (
+                    set(self.store.hidden(line.session_id, at=at)) == set(range(1, at + 1)) - shown
+                )
+
+    def _place(self, line: Line, chance: Random) -> int | None:
+        """A position, often one where a branch begins or the head is.
+
+        There records are told apart by their order.
+        """
+        places = [*range(1, len(line.messages) + 1), *line.starts, len(line.messages)]
+        if chance.random() < 0.4:
+            places = [*line.starts, len(line.messages)]
+        return chance.choice([at for at in places if at] or [None])
+
+
+SYSTEM = ("system", "developer")
+ROUNDED = 2
+"""Tokens by which the parts of a text may differ from the whole."""
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 2**40), min_size=25, max_size=60))
+def test_nothing_is_ever_lost_and_every_view_comes_again(store: Store, numbers: list[int]) -> None:
+    """Views can be sent, raw is unchanged, each message is in a view or a recorded range, and no
+    past is rewritten.
+    """
+    world = World(store)
+    for number in numbers:
+        world.happen(number)
+    world.remember()
+
+
+def test_the_store_is_sound_afterwards(store: Store) -> None:
+    """After a long history of one seed, and after all of the above in the same store."""
+    world = World(store)
+    for number in range(300):
+        world.happen(number)
+    world.remember()
+    made: list[Compaction] = [
+        each for line in world.lines for each in store.compactions(line.session_id)
+    ]
+    assert {each.outcome for each in made} == {"applied", "failed", "rejected", "undone"}
+    assert {each.kind for each in made} == {"summary", "clear"}
+    assert store.verify() == []
+
+
+READY: list[Callable[[], Policy]] = [
+    lambda name=name: Policy.named(name, context_window=3_000)  # type: ignore[misc]
+    for name in ("default", "message_count", "token_ratio", "turns", "raw")
+]
+
+
+@settings(max_examples=10)
+@given(
+    st.lists(st.integers(0, 2**40), min_size=30, max_size=60), st.sampled_from(READY), st.booleans()
+)
+def test_every_ready_policy_lives_through_a_session(
+    store: Store, numbers: list[int], ready: Callable[[], Policy], fails: bool
+) -> None:
+    """Checked before each request, compacted where it says so.
+
+    The request can be sent, and holds the question.
+    """
+    policy, session_id = ready(), store.create_session().id
+
+    def summarizer(request: SummaryRequest) -> str:
+        if fails:
+            raise RuntimeError("no model")
+        return "what we did"
+
+    for place, number in enumerate(numbers):
+        question = {"role": "user", "content": f"question {place}"}
+        store.append(session_id, [*Agent(number).run(), question])
+        store.compact_if_needed(session_id, policy, summarizer, now=NOW + place)
+        view = store.view(session_id, policy, now=NOW + place)
+        assert refusals(view.messages) == []
+        assert view.messages[-1] == question
+        assert store.check(session_id, policy, now=NOW + place).tokens >= 0
+    assert [stored.seq for stored in store.messages(session_id)] == list(
+        range(1, store.session(session_id).head + 1)
+    )

@@ -1,0 +1,188 @@
+"""Signals that raise.
+
+Wherever one strikes, the next writer gets its turn, and an append is whole or not there.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import Store
+from store.database.queue import Place, WriterQueue
+
+Fork = Callable[..., Any]
+
+pytestmark = [
+    pytest.mark.sqlite_only,
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers"),
+    # a signal may strike between the opening of a file and the note of who closes it
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class Struck(BaseException):
+    """What the signal raises."""
+
+
+def strike(*_: object) -> None:
+    """Raise, wherever the program is."""
+    raise Struck
+
+
+def said(content: object) -> dict[str, object]:
+    """Return a user's message."""
+    return {"role": "user", "content": content}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a closed store with an empty session, for copying: quicker than making one."""
+    path = tmp_path_factory.mktemp("template") / "chat.db"
+    with Store(path) as store:
+        store.create_session("s")
+    return path
+
+
+@pytest.fixture
+def path(template: Path, tmp_path: Path) -> Path:
+    """Give the path of a closed store with an empty session "s"."""
+    return Path(shutil.copy(template, tmp_path / "chat.db"))
+
+
+@pytest.fixture
+def alarmed() -> Iterator[None]:
+    """Let an alarm raise."""
+    before = signal.signal(signal.SIGALRM, strike)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def interrupted(work: Callable[[], object], seconds: float) -> bool:
+    """Do work with an alarm set; tell whether it was cut off."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        work()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Struck:
+        return True
+    return False
+
+
+def struck_appends(path: Path, name: int, rounds: int, longest: float) -> list[int]:
+    """Append under alarms; return which were acknowledged."""
+    signal.signal(signal.SIGALRM, strike)
+    chance = random.Random(name)
+    acknowledged: list[int] = []
+
+    def append(number: int) -> None:
+        store.append("s", said([name, number]))
+        acknowledged.append(number)
+
+    with Store(path, timeout=20) as store:
+        for number in range(rounds):
+            interrupted(lambda number=number: append(number), chance.uniform(1e-5, longest))  # type: ignore[misc]
+    return acknowledged
+
+
+def check_whole(path: Path, acknowledged: dict[int, list[int]]) -> None:
+    """Make sure that all that was acknowledged is there, nothing twice, and the next one can write."""
+    with Store(path, timeout=2) as store:
+        store.append("s", said("after"))
+        *found, last = [each.message["content"] for each in store.messages("s")]
+        assert last == "after"
+        assert store.verify() == []
+    assert len(found) == len({tuple(each) for each in found})
+    for name, numbers in acknowledged.items():
+        assert {*numbers} <= {number for who, number in found if who == name}
+
+
+def test_a_writer_interrupted_in_line_keeps_nobody_waiting(path: Path, fork: Fork) -> None:
+    """Who is interrupted while it waits for another process has no turn when that one has ended."""
+    told, tell = os.pipe()
+
+    def hold() -> None:
+        place = Place(WriterQueue(f"{path}-lock", 10))
+        place.take()
+        os.write(tell, b"x")
+        time.sleep(0.6)
+        place.close()
+
+    def wait() -> int:
+        signal.signal(signal.SIGALRM, strike)
+        with Store(path, timeout=4) as store:
+            assert interrupted(lambda: store.append("s", said("never")), 0.2)
+            assert store.append("s", said("here"))[0].seq == 1
+            os.write(tell, b"y")
+            time.sleep(0.5)
+        return 1
+
+    holder = fork(hold)
+    os.read(told, 1)
+    waiter = fork(wait)
+    assert os.read(told, 1) == b"y"
+    with Store(path, timeout=0.4) as store:
+        assert store.append("s", said("elsewhere"))[0].seq == 2
+    assert waiter.result() == 1
+    holder.result()
+
+
+@pytest.mark.usefixtures("alarmed")
+@pytest.mark.parametrize("rounds", [300, pytest.param(6000, marks=pytest.mark.slow)])
+def test_writers_interrupted_at_work(path: Path, rounds: int) -> None:
+    """Wherever an append is cut off, the same process and the next can write at once."""
+    told = struck_appends(path, 1, rounds, 0.0015)
+    assert 0 < len(told) < rounds
+    check_whole(path, {1: told})
+
+
+@pytest.mark.usefixtures("alarmed")
+@pytest.mark.parametrize("rounds", [100, pytest.param(2000, marks=pytest.mark.slow)])
+def test_writers_interrupted_beside_threads(path: Path, rounds: int) -> None:
+    """Threads that write on the same store meanwhile never wait for one that was interrupted."""
+    stopped = threading.Event()
+    numbers: list[int] = []
+
+    def write() -> None:
+        with Store(path, timeout=5) as own:
+            while not stopped.is_set():
+                own.append("s", said([0, len(numbers)]))
+                numbers.append(len(numbers))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        told = struck_appends(path, 1, rounds, 0.004)
+    finally:
+        stopped.set()
+        thread.join()
+    check_whole(path, {0: numbers, 1: told})
+
+
+@pytest.mark.parametrize("rounds", [60, pytest.param(1500, marks=pytest.mark.slow)])
+def test_writers_interrupted_in_several_processes(path: Path, fork: Fork, rounds: int) -> None:
+    """Four processes that wait for each other, each cut off again and again, go on to the end."""
+    children = [fork(struck_appends, path, name, rounds, 0.006) for name in range(4)]
+    check_whole(path, {name: child.result() for name, child in enumerate(children)})
+
+
+@pytest.mark.usefixtures("alarmed")
+def test_an_interrupted_purge_leaves_the_queue(path: Path) -> None:
+    """What works on the file outside of a transaction stands in line too."""
+    with Store(path, timeout=2) as store, Store(path, timeout=2) as other:
+        for number in range(1, 40):
+            interrupted(store.database.purge, 0.0001 * number)
+            with suppress(Struck):
+                other.append("s", said(number))
+        assert other.session("s").head == 39

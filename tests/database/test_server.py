@@ -1,0 +1,179 @@
+"""What only a server can do to a store: keep a writer waiting, and break connections."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+from store import Store
+from store.errors import ConnectionLost, InvalidValue, StoreBusy
+from store.history.raw import append
+
+on_server = pytest.mark.skipif(
+    not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
+)
+
+CUT_OFF = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+def said(content: object, **keys: object) -> dict[str, object]:
+    """Return a user's message."""
+    return {"role": "user", "content": content, **keys}
+
+
+def connected(url: str) -> Any:
+    """Return a connection of the driver itself."""
+    psycopg = pytest.importorskip("psycopg")
+    return psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+
+
+@pytest.fixture
+def psql(url: str) -> Iterator[Any]:
+    """Give a connection that knows nothing of the store."""
+    with closing(connected(url)) as connection:
+        yield connection
+
+
+@on_server
+def test_a_writer_waits_to_its_deadline(url: str, psql: Any) -> None:
+    """Behind a row that another holds it gets StoreBusy, and nothing was written."""
+    with Store(url, timeout=0.5) as store:
+        store.create_session("s")
+        with psql.transaction():
+            psql.execute("SELECT * FROM sessions FOR UPDATE")
+            begun = time.monotonic()
+            with pytest.raises(StoreBusy, match="until the deadline"):
+                store.append("s", said("too early"))
+            assert 0.4 < time.monotonic() - begun < 5
+        assert store.append("s", said("after"))[0].seq == 1
+
+
+@on_server
+def test_a_reader_waits_to_its_deadline(url: str, psql: Any) -> None:
+    """Behind a table that another changes it gets StoreBusy."""
+    with Store(url, timeout=0.5) as store:
+        store.create_session("s")
+        with psql.transaction():
+            psql.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StoreBusy):
+                store.session("s")
+        assert store.session("s").head == 0
+
+
+@on_server
+def test_the_deadline_is_one_for_all_locks_of_a_transaction(url: str, psql: Any) -> None:
+    """What was waited for the first lock is not waited again for the second."""
+    held = threading.Event()
+
+    def hold() -> None:
+        with psql.transaction():
+            psql.execute("SELECT * FROM sessions FOR UPDATE")
+            held.set()
+            time.sleep(1.5)
+
+    with Store(url, timeout=2) as store, closing(connected(url)) as other:
+        store.create_session("s")
+        other.autocommit = False
+        other.execute("LOCK TABLE messages IN EXCLUSIVE MODE")
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        begun = time.monotonic()
+        with pytest.raises(StoreBusy):
+            store.append("s", said("too early"))
+        assert 1.5 < time.monotonic() - begun < 3
+        thread.join()
+
+
+@on_server
+def test_after_a_lost_connection_reading_goes_on(url: str, psql: Any) -> None:
+    """However many idle connections broke, no reader notices."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", said("kept"))
+        threads = [threading.Thread(target=store.messages, args=["s"]) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        psql.execute(CUT_OFF)
+        for _ in range(4):
+            assert [each.message["content"] for each in store.messages("s")] == ["kept"]
+
+
+@on_server
+def test_after_a_lost_connection_one_write_is_told(url: str, psql: Any) -> None:
+    """The write that finds it broken says that nothing was written; the next one is as ever."""
+    with Store(url) as store:
+        store.create_session("s")
+        psql.execute(CUT_OFF)
+        with pytest.raises(ConnectionLost, match="nothing was written"):
+            store.append("s", said("lost"))
+        assert store.append("s", said("after"))[0].seq == 1
+
+
+@on_server
+def test_a_commit_of_unknown_outcome_can_be_repeated(url: str, psql: Any) -> None:
+    """Where the connection breaks in the commit, the error says so, and how to go on."""
+    with Store(url) as store:
+        store.create_session("s")
+
+        def cut_off() -> None:
+            with store.database.writing() as connection:
+                append(connection, "s", said("once", id="m"), now=1)
+                psql.execute(CUT_OFF)
+
+        with pytest.raises(ConnectionLost, match="nobody knows"):
+            cut_off()
+        store.append("s", said("once", id="m"))
+        assert store.append("s", said("once", id="m"))[0].seq == 1
+        assert store.session("s").head == 1
+
+
+LOSING = """
+import sys
+from store import Store, StoreError
+with Store(sys.argv[1]) as store:
+    store.create_session("s")
+    print("ready", flush=True)
+    input()
+    try:
+        store.append("s", {"role": "user", "content": "x"})
+    except StoreError:
+        print("told")
+"""
+
+
+@on_server
+def test_a_lost_connection_leaves_no_traceback(url: str, psql: Any) -> None:
+    """A host that set up no logging finds nothing on its error output."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOSING, url],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        psql.execute(CUT_OFF)
+        assert process.communicate("\n") == ("told\n", "")
+
+
+def test_a_url_with_a_port_that_is_no_number_is_refused() -> None:
+    """The error is the store's own."""
+    with pytest.raises(InvalidValue, match="no database URL"):
+        Store("postgresql://user@host:port/name")

@@ -1,0 +1,499 @@
+"""Every statement of the package as text.
+
+Kept for review, bound to one tree, and answered from an index.
+
+``CONVOSTORE_WRITE_SQL=1 pytest tests/database/test_statements.py`` writes
+``tests/sql/<dialect>/<module>.<NAME>.sql`` anew, a clause a line; what a change of the code does to
+its statements is then in the diff.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from conftest import ROOT
+from sql_printing import printed
+from sqlalchemy import func, text
+
+import store
+from store import Store
+from store.database import schema
+from store.database.schema import TREE_TABLES
+from store.database.statements import DIALECTS, Insertion, Statement
+from store.errors import InvalidValue, SessionNotFound, StoreError
+
+SQL = ROOT / "tests" / "sql"
+WRITE = "CONVOSTORE_WRITE_SQL"
+
+LONGEST_LINE = 120
+"""Characters of a line of a kept statement."""
+
+TREE_NAMES = {table.name for table in TREE_TABLES}
+
+ACROSS_TREES = {
+    "database.copying.NEXT_COPY": "a copy is of the whole store",
+    "history.erasure.HOLDING": "a copy is of the whole store",
+    "history.sessions.LIST_SESSIONS": "lists the sessions of all trees",
+    "history.sessions.LIST_SESSIONS_AFTER": "lists the sessions of all trees",
+    "history.sessions.SESSION": "finds the tree by the session's id",
+    "history.lines.POINTER": "finds the tree by the session's id",
+    "history.lines.SESSION_LOCK": "finds the tree by the session's id",
+    "history.erasure.ERASURES": "lists the erasures of all trees",
+    "history.erasure.NOTE_PURGED": "one purge is enough for the erasures of all trees",
+    "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
+    "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
+    "inspection.usage_statistics.TOTALS": "counts over the whole store",
+}
+"""The statements that name no tree, each with its reason; a new one is argued for here."""
+
+
+class Named(NamedTuple):
+    """A statement with the name under which it is kept, ``module.NAME`` or ``module.NAME.place``."""
+
+    name: str
+    statement: Statement[Any]
+
+
+def modules() -> Iterator[Any]:
+    """Yield the modules of the package; the command is not one that talks to a database."""
+    for found in pkgutil.walk_packages(store.__path__, "store."):
+        if not found.name.startswith(("store.cli", "store.__main__", "store.integrations")):
+            yield importlib.import_module(found.name)
+
+
+def statements() -> Iterator[Named]:
+    """Yield every statement that is a constant of a module, those in tuples too."""
+    for module in modules():
+        source = Path(str(module.__file__)).read_text(encoding="utf-8")
+        for name, value in vars(module).items():
+            if not re.search(rf"^[\w, ]*\b{name}\b[^(\n]*=", source, re.MULTILINE):
+                continue  # another module's, merely used here
+            for place, each in enumerate(value if isinstance(value, tuple) else (value,), start=1):
+                if isinstance(each, Statement):
+                    suffix = f".{place}" if isinstance(value, tuple) else ""
+                    yield Named(f"{module.__name__.removeprefix('store.')}.{name}{suffix}", each)
+
+
+STATEMENTS = sorted(statements())
+
+every_statement = pytest.mark.parametrize("named", STATEMENTS, ids=lambda named: named.name)
+
+
+def test_no_function_of_a_host_is_taken() -> None:
+    """What the store calls its own table functions, a host's `func` still means as the host's
+    database does.
+    """
+    for name in ("elements", "pairs"):
+        assert (
+            str(getattr(func, name)("x").compile(compile_kwargs={"literal_binds": True}))
+            == f"{name}('x')"
+        )
+
+
+# --- Kept for review ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@every_statement
+def test_the_text_is_the_one_that_was_reviewed(named: Named, dialect: str) -> None:
+    """The text that runs is the text that is kept; see above for how to keep a new one."""
+    path = SQL / dialect / f"{named.name}.sql"
+    current = printed(named.statement.text(dialect))
+    if os.environ.get(WRITE):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(current, encoding="utf-8")
+    assert path.is_file(), f"a new statement: run with {WRITE}=1"
+    assert current == path.read_text(encoding="utf-8"), f"a changed statement: run with {WRITE}=1"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@every_statement
+def test_printing_a_statement_changes_white_space_alone(named: Named, dialect: str) -> None:
+    """What is kept for review is, word for word, what runs; its lines are short."""
+    text = named.statement.text(dialect)
+    assert "".join(printed(text).split()) == "".join(text.split())
+    assert max(map(len, printed(text).splitlines())) <= LONGEST_LINE
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_is_kept_that_does_not_run(dialect: str) -> None:
+    """Each file stands for a statement that there is."""
+    kept = {path.stem for path in (SQL / dialect).glob("*.sql")}
+    current = {named.name for named in STATEMENTS}
+    if os.environ.get(WRITE):
+        for stale in kept - current:
+            (SQL / dialect / f"{stale}.sql").unlink()
+    else:
+        assert kept <= current, f"statements that are gone: run with {WRITE}=1"
+
+
+def test_statements_are_found() -> None:
+    """The walk sees what it should: constants, tuples of them, in modules of every floor."""
+    found = {named.name for named in STATEMENTS}
+    assert {
+        "history.raw.MESSAGES",
+        "history.lines.POINTER",
+        "view.rules.VERDICTS",
+        "history.erasure.DELETE_BEYOND.1",
+        "database.migrate.VERSION",
+    } <= found
+    assert set(ACROSS_TREES) <= found
+
+
+@pytest.mark.parametrize(
+    "named",
+    [each for each in STATEMENTS if each.statement.row_type and each.statement.selected],
+    ids=lambda named: named.name,
+)
+def test_a_named_row_has_the_columns_of_its_statement(named: Named) -> None:
+    """As many fields as columns; a column that has a field's name stands at that field's place."""
+    fields: tuple[str, ...] = getattr(named.statement.row_type, "_fields", ())
+    columns = [each.name for each in named.statement.selected]
+    shared = [each for each in columns if each in fields]
+    assert len(columns) == len(fields)
+    assert [fields.index(each) for each in shared] == [columns.index(each) for each in shared]
+
+
+# --- One tree -------------------------------------------------------------------------------------
+
+ARM = re.compile(r"\b(?:SELECT|DELETE|UPDATE)\b")
+USED = re.compile(r"\b(?:FROM|JOIN|UPDATE)\s+(\w+)")
+BOUND = re.compile(r"\btree_id = (?::tree(?:_id)?\b|\?)")
+
+
+def unbound_arms(statement: str) -> list[str]:
+    """Return the arms of a statement that use a conversation's table without naming the tree."""
+    starts = [match.start() for match in ARM.finditer(statement)]
+    arms = [statement[start:end] for start, end in pairwise([*starts, len(statement)])]
+    return [arm for arm in arms if TREE_NAMES & {*USED.findall(arm)} and not BOUND.search(arm)]
+
+
+@every_statement
+def test_a_statement_names_its_tree(named: Named) -> None:
+    """Each SELECT, UPDATE and DELETE on a conversation's tables binds tree_id (scale rule 7)."""
+    unbound = unbound_arms(named.statement.text("sqlite"))
+    if named.name in ACROSS_TREES:
+        assert unbound, "it names its tree now: take it off the list"
+    else:
+        assert unbound == []
+
+
+@every_statement
+def test_an_insert_says_the_tree(named: Named) -> None:
+    """Each row of a conversation is written with its tree first."""
+    found = re.match(r"INSERT(?: OR \w+)? INTO (\w+) \((\w+)", named.statement.text("sqlite"))
+    if found and found[1] in TREE_NAMES:
+        assert found[2] == "tree_id"
+
+
+@pytest.mark.parametrize(
+    ("statement", "unbound"),
+    [
+        ("SELECT seq FROM messages WHERE messages.tree_id = :tree_id", 0),
+        ("SELECT seq FROM messages WHERE messages.seq = :seq", 1),
+        (
+            "WITH a AS (SELECT 1 FROM branches WHERE tree_id = :tree_id) SELECT 1 FROM a JOIN messages ON a.x = y",
+            1,
+        ),
+        ("DELETE FROM messages WHERE seq > 0", 1),
+        ("UPDATE sessions SET head=:to WHERE sessions.tree_id = :tree", 0),
+        ("SELECT name FROM tool_kinds", 0),
+    ],
+)
+def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) -> None:
+    """The search above finds what it should, and leaves the rest alone."""
+    assert len(unbound_arms(statement)) == unbound
+
+
+# --- From an index --------------------------------------------------------------------------------
+
+SCANNED = {
+    "history.erasure.ERASURES": "reads all that there is",
+    "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
+    "history.sessions.LIST_SESSIONS": "walks the index of activity, to the limit",
+    "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
+    "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
+    "inspection.usage_statistics.TOTALS": "counts over the whole store",
+}
+"""The statements that walk a whole table of conversations, each with its reason."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Give a store to ask for plans."""
+    with Store(tmp_path_factory.mktemp("plans") / "chat.db") as found:
+        yield found
+
+
+def plan(opened: Store, named: Named) -> list[str]:
+    """Return SQLite's plan for a statement, a line for each step."""
+    statement = named.statement.text("sqlite")
+    values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))
+    with opened.database.reading() as connection:
+        driver: Any = connection.connection.driver_connection
+        return [step for *_, step in driver.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+
+
+def aliases(statement: str) -> dict[str, str]:
+    """Return the tables of conversations by the names that the statement gives them."""
+    found = re.findall(r"\b(?:FROM|JOIN|UPDATE|,)\s+(\w+)(?: AS (\w+))?", statement)
+    return {alias or table: table for table, alias in found if table in TREE_NAMES}
+
+
+@pytest.mark.sqlite_only
+@every_statement
+def test_no_statement_scans_a_conversations_table(opened: Store, named: Named) -> None:
+    """Whatever a statement reads of a conversation it finds by an index, so cost follows what is
+    asked for.
+    """
+    tables = aliases(named.statement.text("sqlite"))
+    steps = plan(opened, named)
+    scanned = [step for step in steps if step.startswith("SCAN") and step.split()[1] in tables]
+    if named.name in SCANNED:
+        assert scanned, "it no longer scans: take it off the list"
+    else:
+        assert scanned == []
+
+
+HOT = {
+    "history.lines.POINTER": ["session_ids", "sessions", "branches"],
+    "history.lines.SEGMENTS": ["branches", "parents"],
+    "history.raw.MESSAGES": ["messages"],
+    "history.raw.CALLS": ["tool_calls"],
+    "history.raw.KNOWN": ["messages"],
+    "history.links.OPEN_CALLS": ["tool_calls"],
+    "history.links.ANSWERS": ["tool_results"],
+    "view.build.VISIBLE": ["messages"],
+    "view.entries.COUNTS": ["token_counts"],
+    "view.rules.VERDICTS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "view.rules.SLOTLESS": ["branches", "parents", "tool_results"],
+    "view.rules.TERMINAL_SAVED": ["branches", "parents", "tool_results"],
+    "view.rules.FILE_READ_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "view.rules.FILE_READ_SAVINGS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "view.rules.COVERED": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "view.rules.FINISHED": ["branches", "parents", "tool_results"],
+    "view.hiding.RECORDS": ["branches", "parents", "compaction_records", "summaries"],
+    "view.hiding.TEXTS": ["summaries"],
+    "compaction.cuts.SPANNING": ["branches", "parents", "tool_results"],
+    "compaction.cuts.NEXT_USER": ["branches", "parents", "message_facts"],
+    "history.token_counts.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
+    "history.sessions.LIST_SESSIONS_AFTER": ["sessions"],
+}
+"""What the hot paths look up, table by table (``parents``: the walk up the branches)."""
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("name", HOT)
+def test_hot_statements_search(opened: Store, name: str) -> None:
+    """Each table of a hot statement is searched by an index."""
+    (named,) = (each for each in STATEMENTS if each.name == name)
+    searched = {
+        step.split()[1]
+        for step in plan(opened, named)
+        if step.startswith("SEARCH") and " USING " in step
+    }
+    assert {*HOT[name]} <= searched
+
+
+RANGES = dict.fromkeys(
+    (
+        "history.raw.MESSAGES",
+        "history.raw.CALLS",
+        "view.build.VISIBLE",
+        "compaction.facts.RESULTS",
+        "compaction.facts.UNANSWERED",
+        "compaction.facts.PATHS",
+    ),
+    "seq>? AND seq<?",
+)
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("name", RANGES)
+def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
+    """A run of a line is one range of a key, already in order: nothing is sorted."""
+    (named,) = (each for each in STATEMENTS if each.name == name)
+    steps = plan(opened, named)
+    assert any(f"(tree_id=? AND branch=? AND {RANGES[name]})" in step for step in steps)
+    assert [step for step in steps if "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    ("name", "join"),
+    [
+        ("view.rules.VERDICTS", ""),
+        *(
+            (f"view.rules.{name}", " LEFT-JOIN")
+            for name in ("COVERED", "FILE_READ_SAVED", "FILE_READ_SAVINGS")
+        ),
+    ],
+)
+def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, join: str) -> None:
+    """A planner that begins with the paths, or takes a range of them for each read, would walk far
+    too many.
+    """
+    (named,) = (each for each in STATEMENTS if each.name == name)
+    steps = [step for step in plan(opened, named) if " tool_result_paths " in step]
+    assert steps == [
+        f"SEARCH tool_result_paths USING PRIMARY KEY (tree_id=? AND branch=? AND seq=?){join}"
+    ]
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    "name",
+    [
+        "VERDICTS",
+        "SLOTLESS",
+        "TERMINAL_SAVED",
+        "FILE_READ_SAVED",
+        "FILE_READ_SAVINGS",
+        "FINISHED",
+        "COVERED",
+    ],
+)
+def test_the_results_of_a_line_are_looked_up_by_its_runs(opened: Store, name: str) -> None:
+    """A planner that begins with the results of the tree would walk those of all its branches, and
+    all hidden ones.
+    """
+    (named,) = (each for each in STATEMENTS if each.name == f"view.rules.{name}")
+    steps = [step for step in plan(opened, named) if " tool_results " in step]
+    assert steps == [
+        "SEARCH tool_results USING PRIMARY KEY (tree_id=? AND branch=? AND seq>? AND seq<?)"
+    ]
+
+
+@pytest.mark.sqlite_only
+def test_verdicts_find_what_is_read_again_by_an_index(opened: Store) -> None:
+    """A planner that takes the results for few would walk all files for each of them.
+
+    Fifteen times the time.
+    """
+    (named,) = (each for each in STATEMENTS if each.name == "view.rules.VERDICTS")
+    steps = [step for step in plan(opened, named) if " files " in step]
+    assert steps == ["SEARCH files USING AUTOMATIC COVERING INDEX (seq=?) LEFT-JOIN"]
+
+
+@pytest.mark.sqlite_only
+def test_listing_sessions_sorts_nothing(opened: Store) -> None:
+    """The sessions come in the order of their index, so a page of them costs a page."""
+    for named in STATEMENTS:
+        if named.name in ("history.sessions.LIST_SESSIONS", "history.sessions.LIST_SESSIONS_AFTER"):
+            assert [step for step in plan(opened, named) if "TEMP B-TREE" in step] == []
+
+
+# --- What a statement takes -----------------------------------------------------------------------
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    "value", [2**63, -(2**70), "\ud800"], ids=["64 bits", "70 bits", "a surrogate"]
+)
+def test_a_value_that_cannot_be_held_is_refused(opened: Store, value: object) -> None:
+    """A statement given what no column can hold raises an error of ours."""
+    selected = Statement(text("SELECT :value"))
+    with opened.database.reading() as connection:
+        with pytest.raises(InvalidValue):
+            selected.rows(connection, value=value)
+        assert selected.row(connection, value="x") == ("x",)
+
+
+class Pair(NamedTuple):
+    """A row of two columns."""
+
+    number: int
+    word: str
+
+
+def test_rows_have_names(url: str) -> None:
+    """A statement with a row type gives that type, however its rows are asked for."""
+    counted = Statement(text("SELECT :number, 'x'"), row=Pair)
+    with Store(url) as opened, opened.database.reading() as connection:
+        assert counted.one(connection, number=1).number == 1
+        assert counted.row(connection, number=2) == Pair(2, "x")
+        assert [each.word for each in counted.rows(connection, number=3)] == ["x"]
+        assert [each.number for each in counted.scan(connection, number=4)] == [4]
+
+
+def test_a_statement_gives_single_values(url: str) -> None:
+    """`value` is the first column of the first row, `values` that of all; `one` insists on a row."""
+    none = Statement(text("SELECT 1 WHERE 1 = 0"))
+    three = Statement(text("SELECT 3, 'x' UNION ALL SELECT 4, 'y'"))
+    with Store(url) as opened, opened.database.reading() as connection:
+        assert (three.value(connection), three.values(connection)) == (3, [3, 4])
+        assert (none.value(connection), none.values(connection)) == (None, [])
+        assert none.row(connection) is None
+        with pytest.raises(StoreError, match="convostore verify"):
+            none.one(connection)
+
+
+PLACE = ("tree_id", "branch", "seq")
+
+
+def test_an_insertion_takes_rows_in_the_order_of_its_names(url: str) -> None:
+    """The names decide, not the order of the table's columns; what is not named stays empty."""
+    insertion = Insertion(schema.tool_kinds, "kind", "name")
+    found = Statement(text("SELECT name, kind FROM tool_kinds WHERE kind = 'of a test'"))
+    with Store(url) as opened, opened.database.writing() as connection:
+        insertion.insert_many(connection, [("of a test", "tool of mine")])
+        insertion.insert_many(connection, [])
+        assert found.rows(connection) == [("tool of mine", "of a test")]
+
+
+@pytest.mark.parametrize(
+    ("names", "wrong"),
+    [
+        ((*PLACE, "encoding", "tokens", "token"), "token"),
+        ((*PLACE, "encoding"), "tokens"),
+        ((*PLACE, "encoding", "tokens", "seq"), ""),
+    ],
+    ids=["unknown", "left out", "twice"],
+)
+def test_an_insertion_refuses_names_that_do_not_fit_its_table(
+    names: tuple[str, ...], wrong: str
+) -> None:
+    """A name that is no column, a needed column without a name, a name twice: refused at once."""
+    with pytest.raises(TypeError, match=rf"token_counts has other columns: {wrong}$"):
+        Insertion(schema.token_counts, *names)
+
+
+def test_a_statement_knows_its_dialects(url: str) -> None:
+    """Texts are compiled once per dialect, with the place holders of its driver."""
+    selected = Statement(text("SELECT :value"))
+    assert [selected.text(dialect) for dialect in DIALECTS] == ["SELECT :value", "SELECT %(value)s"]
+    with Store(url) as opened, opened.database.writing() as connection:
+        assert selected.rows(connection, value="1") == [("1",)]
+        assert selected.row(connection, value="2") == ("2",)
+
+
+def test_values_that_no_database_holds_are_refused(url: str) -> None:
+    """A number beyond 64 bits is an error of ours, a text with lone surrogates or NUL no id.
+
+    Both block nothing.
+    """
+    with Store(url, durability="normal") as opened:
+        opened.create_session("s")
+        message = {"role": "user", "content": "x"}
+        attempts: list[tuple[type[StoreError], Callable[[], Any]]] = [
+            (InvalidValue, lambda: opened.sessions(limit=2**70)),
+            (InvalidValue, lambda: opened.append("s", message, now=2**70)),
+            (InvalidValue, lambda: opened.messages("s", branch="x")),  # type: ignore[arg-type]
+            (SessionNotFound, lambda: opened.messages("\ud800")),
+            (SessionNotFound, lambda: opened.session("a\0b")),
+            (SessionNotFound, lambda: opened.append("a\0b", message)),
+            (SessionNotFound, lambda: opened.append("\ud800", message)),
+        ]
+        for error, attempt in attempts:
+            with pytest.raises(error):
+                attempt()
+        opened.append("s", message)
+        assert [each.message for each in opened.messages("s")] == [message]

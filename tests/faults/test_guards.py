@@ -1,0 +1,350 @@
+"""Each guard is missed when it is gone.
+
+Guards stand behind one another, so that a test of the whole passes with one of them taken away.
+Here each is looked at alone, by what it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import AsyncStore, Store
+from store.database import write_ahead
+from store.database.queue import Place, WriterQueue
+from store.errors import QueryRefused
+from store.inspection import console, sql
+
+Fork = Callable[..., Any]
+
+pytestmark = pytest.mark.sqlite_only
+
+
+def said(content: object, **keys: object) -> dict[str, Any]:
+    """Return a user's message."""
+    return {"role": "user", "content": content, **keys}
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    """Give an open store with a session "s"."""
+    with Store(path, timeout=5) as opened:
+        opened.create_session("s")
+        yield opened
+
+
+# --- The log --------------------------------------------------------------------------------------
+
+
+def test_writers_keep_the_log_short(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reader let grow is emptied by the next writers, though SQLite would leave it so long."""
+    monkeypatch.setattr(write_ahead, "LOG_BOUND", 100_000)
+    log = path.with_name("chat.db-wal")
+    with Store(path) as opened:
+        opened.create_session("s")
+        with opened.database.reading() as reader:
+            reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+            opened.append("s", [said("x" * 9000) for _ in range(40)])
+        grown = log.stat().st_size
+        for number in range(2 * write_ahead.LOG_CHECKED_EVERY):
+            opened.append("s", said(number))
+        assert grown > 300_000
+        assert log.stat().st_size < 250_000
+
+
+def test_after_a_long_reader_the_log_is_short_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While somebody reads, a warning tells that the log grows; soon after it is emptied."""
+    monkeypatch.setattr(write_ahead, "LOG_BOUND", 100_000)
+    monkeypatch.setattr(write_ahead, "LOG_TOLD", 1_000_000)
+    monkeypatch.setattr(write_ahead, "LOG_PAUSE", 0.05)
+    log = path.with_name("chat.db-wal")
+    with Store(path) as opened:
+        opened.create_session("s")
+        with opened.database.reading() as reader:
+            reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+            for _ in range(write_ahead.LOG_CHECKED_EVERY * 2):
+                opened.append("s", said("x" * 30_000))
+            time.sleep(0.06)
+            opened.append("s", said("x"))
+        assert log.stat().st_size > 1_500_000
+        told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        assert 1 <= len(told) <= 3
+        assert "chat.db-wal has grown to" in told[0]
+        time.sleep(0.06)
+        opened.append("s", said("after"))
+        assert log.stat().st_size < 100_000
+
+
+def test_the_log_is_switched_on_in_line(tmp_path: Path) -> None:
+    """A first opening waits for the writer in front before it changes how the file is written."""
+    path = tmp_path / "new.db"
+    place = Place(WriterQueue(f"{path}-lock", 10))
+    place.take()
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            opening = threads.submit(Store, path, timeout=10)
+            time.sleep(0.3)
+            with closing(sqlite3.connect(path)) as connection:
+                assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+            assert not opening.done()
+            place.leave()
+            opening.result().close()
+    finally:
+        place.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+# --- The queue ------------------------------------------------------------------------------------
+
+
+def waiting(path: Path) -> int:
+    """Return how many processes wait for the lock on a file, as the kernel says."""
+    number = f":{path.stat().st_ino} "
+    return sum(
+        "->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who waits")
+def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fork) -> None:
+    """Eight that wait get their turns one after the other; SQLite by itself would draw lots."""
+    with Store(path) as opened:
+        opened.create_session("s")
+    told, tell = os.pipe()
+    wait, go = os.pipe()
+
+    def hold() -> None:
+        with Store(path) as holding, holding.database.writing() as connection:
+            connection.exec_driver_sql("UPDATE sessions SET title = 'held'")
+            os.write(tell, b"x")
+            os.read(wait, 1)
+
+    def write(name: int) -> int:
+        with Store(path, timeout=30) as writing:
+            return writing.append("s", said(name))[0].seq
+
+    holder = fork(hold)
+    os.read(told, 1)
+    children = []
+    for name in range(8):
+        children.append(fork(write, name))
+        deadline = time.monotonic() + 3
+        while waiting(path.with_name("chat.db-lock")) <= name and time.monotonic() < deadline:
+            time.sleep(0.005)
+    os.write(go, b"x")
+    holder.result()
+    assert [child.result() for child in children] == list(range(1, 9))
+
+
+# --- Cancelled tasks ------------------------------------------------------------------------------
+
+
+def head(path: Path) -> int:
+    """Return how many messages were committed, as another program sees it."""
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT head FROM sessions").fetchone()[0])
+
+
+def test_a_cancelled_task_is_over_when_it_says_so(path: Path) -> None:
+    """What a cancelled append did is done when the task ends, or will never be."""
+    batch = [said("x" * 20_000) for _ in range(40)]
+
+    async def heads() -> list[tuple[int, int]]:
+        found = []
+        async with AsyncStore(path) as opened:
+            await opened.create_session("s")
+            for number in range(16):
+                task = asyncio.create_task(opened.append("s", batch))
+                await asyncio.sleep(0.002 * number)
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                before = head(path)
+                await asyncio.sleep(0.1)
+                found.append((before, head(path)))
+        return found
+
+    found = asyncio.run(heads())
+    assert [pair for pair in found if pair[0] != pair[1] or pair[0] % len(batch)] == []
+    assert found[-1][0] > 0
+
+
+# --- Erasing --------------------------------------------------------------------------------------
+
+
+def test_freed_pages_are_overwritten_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file is too large to be written anew, erased contents are gone from it all the same."""
+    monkeypatch.setattr(write_ahead, "REWRITE_LIMIT", 0)
+    with Store(path) as opened:
+        opened.create_session("s")
+        opened.append("s", [said("SECRET" * 4000) for _ in range(40)])
+        opened.create_session("t")
+        opened.delete_session("s")
+    assert path.read_bytes().count(b"SECRET" * 100) == 0
+
+
+def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> None:
+    """When the file cannot be written anew, the erasure says so and raises nothing."""
+    with Store(path) as opened:
+        opened.create_session("t")
+        opened.append("t", [said("x" * 9000) for _ in range(200)])
+        opened.create_session("s")
+        opened.append("s", said("short"))
+
+    def erase() -> tuple[bool, list[str]]:
+        with Store(path, timeout=5) as opened:
+            hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
+            purged = opened.delete_session("s").purged
+            return purged, [each.id for each in opened.sessions()]
+
+    assert fork(erase).result() == (False, ["t"])
+
+
+# --- Verifying ------------------------------------------------------------------------------------
+
+
+def test_a_row_that_its_index_lacks_is_found(store: Store, path: Path) -> None:
+    """SQLite's quick check does not compare indexes with their tables; the whole one does."""
+    store.close()
+    index = "FROM sqlite_schema WHERE name = 'ix_sessions_updated_at_id'"
+    with closing(sqlite3.connect(path)) as connection:
+        row = connection.execute(f"SELECT * {index}").fetchone()
+    for statement, values in (
+        (f"DELETE {index}", ()),
+        ("UPDATE sessions SET updated_at = updated_at + 1", ()),
+        ("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row),
+    ):
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute(statement, values)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+    with Store(path) as opened:
+        assert "integrity" in {each.check for each in opened.verify()}
+
+
+# --- The console, layer by layer ------------------------------------------------------------------
+
+
+LAYERS = """
+import json, resource, sqlite3, sys, time
+sys.path.insert(0, sys.argv[1])
+import console
+
+console.confine(1)
+limits = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
+          for name in ("AS", "CPU", "FSIZE", "CORE")}
+connection = console.opened(sys.argv[2], console.Guard(time.monotonic()), 1)
+connection.set_authorizer(None)
+found = {"limits": limits, "lengths": {str(kind): connection.getlimit(kind) for kind in console.LIMITS}}
+
+def tried(sql):
+    try:
+        return connection.execute(sql).fetchall()
+    except sqlite3.Error as error:
+        return str(error)
+
+endless = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT count(*) FROM x"
+found["endless"] = tried(endless)
+connection.set_progress_handler(None, 0)
+found["write"] = tried("UPDATE sessions SET title = 'x'")
+found["attach"] = tried("ATTACH ':memory:' AS e")
+for name in ("trusted_schema", "hard_heap_limit", "temp_store", "mmap_size", "cell_size_check"):
+    found[name] = tried(f"PRAGMA {name}")[0][0]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def layers(made_file: Path) -> dict[str, Any]:
+    """Say what each layer of the console does when the authorizer, the first one, is gone."""
+    folder = str(sql.CONSOLE.parent)
+    command = [sys.executable, "-I", "-S", "-c", LAYERS, folder, made_file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("layer", "does"),
+    [
+        ("endless", "interrupted"),
+        ("write", "attempt to write a readonly database"),
+        ("attach", "too many attached databases - max 0"),
+        ("trusted_schema", 0),
+        ("hard_heap_limit", console.HEAP),
+        ("temp_store", 2),
+        ("mmap_size", 0),
+        ("cell_size_check", 1),
+    ],
+)
+def test_a_layer_of_the_console_holds_alone(
+    layers: dict[str, Any], layer: str, does: object
+) -> None:
+    """The file is open for writing here and nothing is forbidden, but this layer is in the way."""
+    assert layers[layer] == does
+
+
+def test_the_console_limits_its_process(layers: dict[str, Any]) -> None:
+    """Memory, time, files and core dumps, by the system."""
+    most = {"AS": console.ADDRESS_SPACE, "CPU": 2, "FSIZE": console.WRITTEN_FILE, "CORE": 0}
+    assert layers["limits"] == most
+
+
+def test_the_console_limits_sqlite(layers: dict[str, Any]) -> None:
+    """Each limit is set."""
+    assert layers["lengths"] == {str(kind): most for kind, most in console.LIMITS.items()}
+
+
+def test_the_console_opens_the_file_for_reading(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it is asked, it could not write."""
+    asked: list[dict[str, Any]] = []
+
+    def child(request: bytes, _: float) -> list[bytes]:
+        asked.append(json.loads(request))
+        return [b'{"columns": []}', b'{"end": false}']
+
+    monkeypatch.setattr(sql, "_run_child", child)
+    sql.query(path, "SELECT 1")
+    with (
+        closing(sqlite3.connect(asked[0]["uri"], uri=True)) as connection,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        connection.execute("UPDATE sessions SET title = 'x'")
+
+
+def test_a_console_that_never_answers_is_killed(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parent keeps its own clock, and leaves nobody behind."""
+    (tmp_path / "deaf.py").write_text(
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setattr(sql, "CONSOLE", tmp_path / "deaf.py")
+    monkeypatch.setattr(sql, "GRACE", 2.0)
+    with pytest.raises(QueryRefused, match="stopped: longer than"):
+        sql.query(path, "SELECT 1", timeout=0.1)
+    with suppress(FileNotFoundError), pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -1,0 +1,110 @@
+"""Every table answers three questions, so that a new one cannot come in without an answer.
+
+What its rows are, what becomes of them when a session is erased, and how it shows when one of them
+was changed by other means than the store's.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_type_hints
+
+import pytest
+from sqlalchemy import insert, select
+
+from store import Policy, Store
+from store.database.schema import METADATA, RAW_TABLES, TREE_TABLES
+
+
+class Answer(NamedTuple):
+    """What is said of a table.
+
+    ``is_a``: raw; derived, so that it can be made again from raw rows; beside raw, so that it says
+    something that no raw row does. ``erased``: its rows go with their session; or they are the
+    record that stays; or they belong to no session. ``sealed``: by a digest of its own; verified
+    against other rows; or open, so that a change of a value is seen by nobody.
+    """
+
+    is_a: Literal["raw", "derived", "beside"]
+    erased: Literal["with its session", "stays", "belongs to none"]
+    sealed: Literal["digest", "verified", "open"]
+
+
+ANSWERS = {
+    "messages": Answer("raw", "with its session", "digest"),
+    "tool_calls": Answer("raw", "with its session", "digest"),
+    "tool_results": Answer("derived", "with its session", "verified"),
+    "tool_result_paths": Answer("derived", "with its session", "verified"),
+    "message_facts": Answer("derived", "with its session", "verified"),
+    "token_counts": Answer("derived", "with its session", "open"),
+    "branches": Answer("beside", "with its session", "verified"),
+    "sessions": Answer("beside", "with its session", "verified"),
+    "session_ids": Answer("beside", "with its session", "verified"),
+    "head_moves": Answer("beside", "with its session", "verified"),
+    "summaries": Answer("beside", "with its session", "open"),
+    "compaction_records": Answer("beside", "with its session", "verified"),
+    "usages": Answer("beside", "with its session", "open"),
+    "erasures": Answer("beside", "stays", "verified"),
+    "copies": Answer("beside", "belongs to none", "open"),
+    "tool_kinds": Answer("beside", "belongs to none", "open"),
+}
+
+
+def test_every_table_has_an_answer() -> None:
+    """A new table is red until somebody has thought about the three."""
+    assert {*METADATA.tables} == {*ANSWERS}
+    hints = get_type_hints(Answer)
+    for answer in ANSWERS.values():
+        assert all(value in hints[name].__args__ for name, value in answer._asdict().items())
+
+
+def test_raw_tables_are_the_guarded_ones() -> None:
+    """What is raw is what the triggers guard, and it has a digest."""
+    assert {name for name, answer in ANSWERS.items() if answer.is_a == "raw"} == {*RAW_TABLES}
+    assert {ANSWERS[name].sealed for name in RAW_TABLES} == {"digest"}
+
+
+def test_what_is_erased_goes(url: str) -> None:
+    """The rows of a session are gone from every table that says so, and from no other."""
+    with Store(url, durability="normal") as store:
+        other = rows(store)
+        call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+        call["function"] = {"name": "read_file", "arguments": '{"path": "a.py"}'}
+        store.create_session("s")
+        for _ in range(9):
+            store.append(
+                "s",
+                [
+                    {"role": "user", "content": "word " * 200},
+                    {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "c", "content": "text " * 50},
+                ],
+            )
+        store.rewind("s", 20)
+        store.record_usage("s", input=1, output=1)
+        assert store.compact("s", Policy(), lambda _: "said").outcome == "applied"
+        with store.database.writing() as connection:
+            place = connection.execute(select(METADATA.tables["messages"])).first()
+            assert place is not None
+            count = (place.tree_id, place.branch, place.seq, "e", 1)
+            connection.execute(insert(METADATA.tables["token_counts"]).values(count))
+        filled = {name for name, count in rows(store).items() if count > other[name]}
+        goes = {name for name, each in ANSWERS.items() if each.erased == "with its session"}
+        assert filled == goes
+        store.delete_session("s")
+        left = {name for name, count in rows(store).items() if count > other[name]}
+        assert left == {name for name, each in ANSWERS.items() if each.erased == "stays"}
+
+
+def rows(store: Store) -> dict[str, int]:
+    """Return how many rows each table has."""
+    with store.database.reading() as connection:
+        return {
+            name: len(connection.execute(select(table)).all())
+            for name, table in METADATA.tables.items()
+        }
+
+
+@pytest.mark.parametrize("table", TREE_TABLES, ids=lambda table: table.name)
+def test_a_conversations_table_goes_or_stays(table: object) -> None:
+    """Whatever belongs to a tree belongs to its sessions, or is the record of what went."""
+    assert ANSWERS[str(table)].erased != "belongs to none"

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from benchmarks import replay, requests
+from benchmarks.__main__ import main
+from benchmarks.measures import MEASURES
+from benchmarks.recorded import Transcript
+from benchmarks.replay import Variant, replayed
+from benchmarks.workload import ROOT, conversation
+from store import Policy
+from store.view.repair import arrange
+
+
+@pytest.mark.slow
+def test_every_measure_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program runs, both sides agree on every message, and no line of the table is missing."""
+    for name, measure in MEASURES.items():
+        monkeypatch.setitem(MEASURES, name, measure._replace(smallest=1))
+    main(
+        ["--quick", "--sizes", "250", "--repeat", "1", "--writers", "2", "--folder", str(tmp_path)]
+    )
+    printed = capsys.readouterr().out.splitlines()
+    for measure in MEASURES.values():
+        for line in measure.lines:
+            assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
+
+
+RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)
+NUMBERS = count()
+TOLD = Transcript("told", ROOT, list(conversation(120)))
+
+
+def test_a_session_told_again_is_looked_at_from_outside() -> None:
+    """A made-up one: facts are found without the store, and all that have room are told."""
+    outcome = replayed(TOLD, RATIO)
+    assert outcome.violations == []
+    assert outcome.compactions["applied"] > 2
+    assert outcome.due[0] == outcome.due[1] > 20
+    assert outcome.facts[1] >= outcome.facts[0] >= outcome.due[0]
+    assert outcome.tokens_sent < outcome.tokens_raw
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "wrong", "problem"),
+    [
+        (
+            "store.compaction.facts.ledger",
+            lambda facts, budget: "Commands run:\n- true",
+            "not told: file",
+        ),
+        (
+            "store.view.build.arrange",
+            lambda items, policy, **_: [*arrange(items, policy)][:-2],
+            "neither shown nor hidden",
+        ),
+        (
+            "store.view.build.arrange",
+            lambda items, policy, **_: [*arrange(items, policy)] * 2,
+            "shown twice",
+        ),
+        (
+            "store.view.build.arrange",
+            lambda items, policy, **_: reversed([*arrange(items, policy)]),
+            "the API refuses",
+        ),
+        (
+            "store.compaction.budget.view_tokens",
+            lambda *_, **__: 20_000,
+            "a check says 20000 tokens",
+        ),
+    ],
+)
+def test_what_is_wrong_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str
+) -> None:
+    """Each look finds what it is for."""
+    monkeypatch.setattr(place, wrong)
+    assert [each for each in replayed(TOLD, RATIO).violations if problem in each]
+
+
+@pytest.mark.slow
+def test_the_program_prints_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each session and policy; what is no transcript is counted."""
+    (tmp_path / "short.json").write_text(json.dumps(list(conversation(12, small=True))))
+    (tmp_path / "notes.txt").write_text("no transcript")
+    assert replay.main([str(tmp_path)]) == 0
+    first, _, *lines = capsys.readouterr().out.splitlines()
+    assert first == "1 sessions; 1 files are of no kind that is read"
+    assert [line.split()[1] for line in lines] == [
+        variant.name.split()[0] for variant in replay.variants()
+    ]
+    monkeypatch.setattr(replay, "variants", lambda: [RATIO])
+    assert replay.main([str(tmp_path), "--json"]) == 0
+    assert [each["policy"] for each in json.loads(capsys.readouterr().out)] == [RATIO.name]
+    assert replay.main([str(tmp_path / "nowhere")]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "wrong", "problem"),
+    [
+        (
+            "store.view.build.arrange",
+            lambda items, policy, **_: reversed([*arrange(items, policy)]),
+            "the API refuses",
+        ),
+        ("store.context.request.remind", lambda text: text, ""),
+        ("store.view.judging.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
+        (
+            "store.view.build.short_form",
+            lambda *_, **__: str(next(NUMBERS)),
+            "does not begin as the one before",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: str, wrong: object, problem: str
+) -> None:
+    """Each look finds what it is for; what changes nothing for it is not found."""
+    monkeypatch.setattr(place, wrong)
+    found = requests.assembled(TOLD).violations
+    assert [each for each in found if problem in each] if problem else not found
+
+
+def test_requests_are_printed_by_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each session, each kind of program, and all."""
+    (tmp_path / "short.json").write_text(json.dumps(list(conversation(12, small=True))))
+    assert requests.main([str(tmp_path)]) == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["transcript", "kind", "requests", "sent"]
+    assert [line.split()[1] for line in lines] == ["openai", "openai", "all"]
+    assert requests.main([str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["layers"]["steps"] > 0
+    assert requests.main([str(tmp_path / "nowhere")]) == 1

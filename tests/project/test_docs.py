@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import io
+import re
+import shlex
+import sqlite3
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, get_args
+
+import pytest
+from conftest import ROOT
+
+import store
+from store import context, errors, policy, records
+from store.cli import demo_session
+from store.context.freshness import Freshness
+from store.database import schema
+from store.tools.short_rules import RULE_OF_TOOL, SHORT_RULES
+from store.view import rules
+
+PEOPLES_VIEWS = (
+    "session_segments",
+    "session_messages",
+    "tool_log",
+    "file_log",
+    "turn_log",
+    "compaction_log",
+    "hidden_messages",
+)
+
+pytestmark = pytest.mark.sqlite_only
+
+
+class Block(NamedTuple):
+    """A fenced block of a page.
+
+    ``output`` is the block of text right below it, None where there is none.
+    """
+
+    language: str
+    code: str
+    line: int
+    output: str | None
+
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$(?:\n*```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return a page's fenced blocks, each with the output that it is said to have."""
+    text = page.read_text("utf-8")
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 2, found[3])
+        for found in FENCE.finditer(text)
+    ]
+
+
+def load_generator() -> ModuleType:
+    """Import the program that writes the generated parts."""
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load_generator()
+parts = importlib.import_module("parts")
+PAGES = generate.PAGES
+
+
+class Page:
+    """Runs what a page shows, from top to bottom, in a folder of its own."""
+
+    def __init__(self, page: Path) -> None:
+        self._page = page
+        self._names: dict[str, Any] = {"__name__": "example"}
+
+    def run(self, block: Block) -> str:
+        """Run a block; return what it printed. Raises whatever it raises."""
+        runs = {"python": self._python, "sql": self._sql, "sh": self._sh, "toml": self._toml}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            runs.get(block.language, self._nothing)(block)
+        return printed.getvalue()
+
+    def _python(self, block: Block) -> None:
+        exec(compile("\n" * (block.line - 1) + block.code, str(self._page), "exec"), self._names)
+
+    def _sql(self, block: Block) -> None:
+        with contextlib.closing(sqlite3.connect("chat.db")) as connection:
+            for statement in filter(str.strip, block.code.split(";\n")):
+                rows = connection.execute(statement).fetchall()
+                assert rows, f"no rows: {statement}"
+                for row in rows:
+                    print(*("" if value is None else value for value in row), sep="|")
+
+    def _sh(self, block: Block) -> None:
+        for line in block.code.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["convostore"]:
+                convostore(words[1:])
+
+    def _toml(self, block: Block) -> None:
+        """Write the file that the first line names."""
+        Path(block.code.splitlines()[0].removeprefix("# ")).write_text(block.code, "utf-8")
+
+    def _nothing(self, block: Block) -> None:
+        """Leave a block of another language alone."""
+
+
+def convostore(words: list[str]) -> None:
+    """Run the command in this process; one that fails raises."""
+    from store.cli import main
+
+    status = main(words)
+    assert status == 0, f"convostore {shlex.join(words)} ended with {status}"
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder, with no store named by the environment and a terminal of a usual
+    width.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CONVOSTORE_DB", raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples(page: Path, empty_folder: Path) -> None:
+    """What a page shows runs from top to bottom, and prints what the page says.
+
+    Queries find something.
+    """
+    shown = Page(page)
+    for block in blocks(page):
+        printed = shown.run(block)
+        if block.output is not None or block.language == "python":
+            assert printed == (block.output or ""), f"{page.name}:{block.line}"
+
+
+def test_generated_parts_are_fresh() -> None:
+    """The parts and pictures that follow from the code are what the code says now."""
+    stale = [path.name for path in generate.stale()]
+    assert not stale, f"run python docs/generate.py: {stale}"
+
+
+def test_every_part_has_a_place() -> None:
+    """What can be generated stands on exactly one page, and nothing else is asked for."""
+    asked = [
+        found[2] for page in PAGES for found in generate.MARK.finditer(page.read_text("utf-8"))
+    ]
+    commands = [" ".join(["command", *words]) for words in parts.command.commands()]
+    assert sorted(asked) == sorted([*generate.PARTS, *commands])
+
+
+def test_a_stale_part_is_noticed() -> None:
+    """A part that says something else is written anew, what stands around it stays."""
+    page = "before\n<!-- generated: triggers -->\nold\n<!-- end -->\nafter\n"
+    written = generate.filled(page)
+    assert written.startswith("before\n<!-- generated: triggers -->\n\n| trigger |")
+    assert written.endswith("|\n\n<!-- end -->\nafter\n")
+    assert generate.filled(written) == written
+
+
+def documented(*names: str) -> str:
+    """Return the text of some pages."""
+    return "\n".join((ROOT / name).read_text("utf-8") for name in names)
+
+
+def test_every_name_of_the_library() -> None:
+    """Each public name, method, record, field and error is on the page of the library."""
+    text = documented("docs/api.md")
+    names = {*store.__all__, *vars(store.Store), *vars(store.AsyncStore)}
+    for module in (records, errors):
+        classes = {
+            name
+            for name, each in vars(module).items()
+            if getattr(each, "__module__", "") == module.__name__
+        }
+        names |= {name for name in classes if isinstance(vars(module)[name], type)}
+    names |= {*context.__all__, *vars(Freshness), "compress"} - {"LAYERS", "code_law", "request"}
+    names |= {
+        field
+        for each in (*parts.library.record_classes(), *parts.library.VALUES)
+        for field in each._fields
+    }
+    public = {name for name in names if not name.startswith("_")}
+    assert {"append", "InvalidMessage", "tokens_saved", "AsyncStore"} <= public
+    assert [name for name in sorted(public) if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_rule() -> None:
+    """Each field of a policy, each reason, each exact string and each ready policy is on the page
+    of the rules.
+    """
+    text = documented("docs/rules.md")
+    wanted = [
+        f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *rules.REASONS)
+    ]
+    wanted += [
+        *(text for texts in policy.TEXTS.values() for text in texts.values()),
+        *rules.REASONS.values(),
+    ]
+    assert [each for each in wanted if each not in text] == []
+
+
+def test_every_short_form() -> None:
+    """Each tool that has a short form of its own is on the page of the rules, with what is kept of
+    its results.
+    """
+    text = documented("docs/rules.md")
+    assert [name for name in RULE_OF_TOOL if f"`{name}`" not in text] == []
+    assert [rule.keeps for rule in SHORT_RULES.values() if rule.keeps not in text] == []
+
+
+def test_every_layer() -> None:
+    """The layers of a request are told in their order, and each is shown at work."""
+    text = documented("docs/context.md")
+    told, shown = text.partition("<!-- end -->")[::2]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE)) == context.LAYERS
+    assert [
+        layer for layer in context.LAYERS if f"{layer} " not in shown and f"{layer}'" not in shown
+    ] == []
+
+
+def test_fields_are_explained() -> None:
+    """No field of a policy is on the page without its meaning."""
+    text = parts.policies.policy_fields()
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", text, re.MULTILINE)
+    assert dict(rows).keys() == policy.Policy.model_fields.keys()
+    assert [name for name, meaning in rows if len(meaning) < 15] == []
+
+
+def test_steps_of_the_rules() -> None:
+    """The page of the rules tells the steps of the judging statement, by name and in order."""
+    steps = re.findall(
+        r"^\| `(\w+)` \|",
+        documented("docs/rules.md").partition("## One statement")[2],
+        re.MULTILINE,
+    )
+    text = rules.VERDICTS.text("sqlite")
+    named = re.findall(r"^(?:WITH RECURSIVE )?(\w+)(?:\([\w, ]+\))? AS", text, re.MULTILINE)
+    assert len(named) > 5
+    assert steps == named
+
+
+def test_every_table_and_view() -> None:
+    """Each table and view is on the page of the storage, and each view for people is asked at least
+    three times.
+    """
+    page = ROOT / "docs" / "storage.md"
+    text = page.read_text("utf-8")
+    assert [name for name in schema.METADATA.tables if f"`{name}`" not in text] == []
+    queries = ";\n".join(block.code for block in blocks(page) if block.language == "sql")
+    for view in PEOPLES_VIEWS:
+        asked = [query for query in queries.split(";\n") if re.search(rf"\b{view}\b", query)]
+        assert len(asked) >= 3, view
+
+
+def test_every_command_and_option() -> None:
+    """Each command and each of its options has a help text, is on the command's page, and is shown
+    in use there.
+    """
+    text = documented("docs/command.md")
+    shown = [block.code for block in blocks(ROOT / "docs" / "command.md") if block.language == "sh"]
+    for words, command in parts.command.commands().items():
+        name = " ".join(["convostore", *words])
+        part = text.partition(f"<!-- generated: {' '.join(['command', *words])} -->")[2].partition(
+            "<!-- end -->"
+        )[0]
+        assert command.help, name
+        for written, parameter in parts.command.options(command).items():
+            assert f"`{written}`" in part, f"{name} {written}"
+            assert getattr(parameter, "help", ""), f"{name} {written} has no help"
+        used = re.compile(
+            rf"^convostore (?:--\S+(?:[ =][^-\s]\S*)? )*{' '.join(words)}\b", re.MULTILINE
+        )
+        assert not words or any(map(used.search, shown)), f"no example of {name}"
+
+
+def test_fields_are_in_groups() -> None:
+    """Where the class has an empty line between its fields, the page has a heading."""
+    lines = inspect.getsource(policy.Policy).splitlines()
+    begun = [
+        found[1]
+        for above, line in pairwise(lines)
+        if not above and (found := re.match(r"    (\w+): ", line))
+    ]
+    assert begun == [*parts.policies.GROUPS]
+
+
+def test_every_requirement() -> None:
+    """Each code that a test names is in the list, and each code of the list is named by a test."""
+    listed = [code for group in parts.requirements.meanings().values() for code in group]
+    assert len(listed) == len({*listed}) > 200
+    assert {*listed} == {*parts.requirements.tests()}
+
+
+def test_codes_of_requirements_are_found() -> None:
+    """One by one, and all from the first to the last of a span; a version is none."""
+    group = "S2"  # apart from its number, so that this test is not taken for a proof
+    assert parts.requirements.codes(f"({group}.3-{group}.5), {group}.40a; 2.41") == {
+        *(f"{group}.{number}" for number in ("3", "4", "5", "40a")),
+    }
+
+
+def test_states_of_a_compaction() -> None:
+    """The page shows the outcomes that a record may have, and no others."""
+    shown = {state for change in parts.diagrams.CHANGES for state in (change.before, change.after)}
+    assert shown - {"asked"} == {*get_args(records.Outcome)}
+
+
+def test_pictures_are_drawn_from_runs() -> None:
+    """The README's picture has the figures of the demo, and a reason for each change."""
+    drawn = parts.picture.session_picture()
+    with store.Store(":memory:") as opened:
+        opened.create_session("demo", project_root=demo_session.PROJECT_ROOT)
+        opened.append("demo", demo_session.conversation())
+        view = opened.view("demo", now=demo_session.NOW)
+    assert f"{view.stats.raw_tokens:,} tokens" in drawn
+    assert f"{view.stats.tokens:,} tokens" in drawn
+    changed = [entry for entry in view.entries if entry.rule in ("terminal", "file_read")]
+    assert len(changed) > 5
+    assert drawn.count(parts.picture.REPLACED.words) >= len(changed)
+    assert {entry.reason for entry in changed} <= {*re.findall(r">([^<>]+)</text>", drawn)}
+
+
+def test_paths_that_contributors_are_sent_to() -> None:
+    """Each path that the page for contributors names is there."""
+    text = documented("CONTRIBUTING.md")
+    named = {path for path in re.findall(r"`([\w./-]+)`", text) if "/" in path or "." in path}
+    assert len(named) > 15
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+def test_links(page: Path) -> None:
+    """A link to a page of the project leads to it, and to a heading that is there."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        name, _, heading = target.partition("#")
+        aim = (page.parent / name).resolve() if name else page
+        assert aim.exists(), f"{page.name}: {target}"
+        assert not heading or heading in anchors(aim), f"{page.name}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names under which a page's headings can be linked to."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("mark", ["demo", "tests"])
+def test_commands_to_paste(mark: str) -> None:
+    """The two commands of the README are one line each, begin from a checkout or nothing, and share
+    a folder.
+    """
+    text = documented("README.md")
+    assert text.count(f"<!-- {mark} -->") == 1
+    (line,) = text.partition(f"<!-- {mark} -->\n```sh\n")[2].partition("\n```")[0].splitlines()
+    assert line.startswith("test -f pyproject.toml || git clone ")
+    assert " . && python3 -m venv .venv && " in line
+
+
+def test_readme_is_short() -> None:
+    """The README opens with one sentence and a picture, and is read in one sitting."""
+    text = documented("README.md")
+    _, opening, picture, *_ = text.split("\n\n")
+    assert opening.count(".") == 1
+    assert opening.endswith(".")
+    assert picture.startswith("![")
+    assert len(text.split()) <= 900
+    shown = [block.code for block in blocks(ROOT / "README.md") if block.language]
+    assert shown[0] == "pip install convostore\n"
+    assert max(len(code.splitlines()) for code in shown) <= 20

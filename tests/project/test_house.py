@@ -1,0 +1,395 @@
+"""The house rules that a machine can check.
+
+Floors, libraries, lengths, docstrings, names, stray words.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import statistics
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from conftest import ROOT
+
+PACKAGE = ROOT / "store"
+
+FLOORS = [
+    floor.split()
+    for floor in (
+        "errors text drawing",
+        "clock",
+        "messages",
+        "policy tokens records transcripts",
+        "database",
+        "tools formats",
+        "history summaries",
+        "view",
+        "compaction context inspection",
+        "operation",
+        "store",
+        "importing simulation",
+        "cli",
+    )
+]
+"""The rooms (folders, and modules that users meet), floor by floor: each knows those below it."""
+
+INSIDE = {
+    "cli": (
+        "render place options demo_session assembling compacting heads policies show simulating store "
+        "upkeep transfer counting demo"
+    ),
+    "compaction": (
+        "facts triggers budget open_turn cuts planning back_off checks records clearing undoing transcript "
+        "jobs summarise ending run"
+    ),
+    "context": "at_files freshness law pieces gathered request",
+    "database": (
+        "collector files queue forking write_ahead settings lease statements schema resources "
+        "engine copying json_sql queries transactions migrate"
+    ),
+    "formats": "placed openai react",
+    "history": "lines links facts sessions usages noted raw erasure heads token_counts turns",
+    "inspection": "console invariants usage_statistics sql schema_check line_check integrity",
+    "messages": "json_text columns preparing",
+    "operation": "checking copies advice",
+    "summaries": (
+        "texts values prompts facts_ledger labels fitting brief deeds whole extracts returned "
+        "summarizers"
+    ),
+    "tools": (
+        "kinds patches paths excerpts error_texts failure todos line_ranges calls results shapes "
+        "short_rules short_forms"
+    ),
+    "transcripts": (
+        "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
+        "codex openai openhands swe_agent tau_bench claude_tree claude_code"
+    ),
+    "view": "hiding look repair short_results conditions rules judging cost prefix entries build",
+}
+"""The modules of each room in the order in which they can be read."""
+
+ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
+WORDS = 25
+
+SQL_ROOMS = {
+    "database",
+    "history",
+    "view",
+    "compaction",
+    "context",
+    "inspection",
+    "operation",
+    "store",
+    "simulation",
+}
+ONLY_IN = {
+    "tiktoken": {"tokens"},
+    "alembic": {"database"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "platformdirs": {"cli"},
+}
+ON_FIRST_USE = ("alembic", "tiktoken")
+
+LONGEST_FILE = 460
+LARGEST_FUNCTION = 375
+MEDIAN_FUNCTION = 70
+NINE_OF_TEN_FUNCTIONS = 170
+DENSE_LINE = 25
+DENSE_SHARE = 0.03
+BANNED_NAMES = re.compile("manager|helper|utils|handler", re.IGNORECASE)
+
+# Taken apart, so that this file does not name them itself.
+STRAY_WORDS = re.compile(
+    r"(?<![\w.:])/"
+    "(work|tmp|root)/|"
+    "shared"
+    r"/(?!/)|house"
+    r"\.md|\bissues?"
+    r" #?\d"
+)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+NO_TOKENS = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+class Module(NamedTuple):
+    """A file of the package, its room, and its name there ("" for a room's entrance)."""
+
+    path: Path
+    room: str
+    name: str
+    tree: ast.Module
+    lines: int
+    tokens: dict[int, int]
+
+
+def read(path: Path) -> Module:
+    """Read one file of the package."""
+    text = path.read_text(encoding="utf-8")
+    room, *inner = path.relative_to(PACKAGE).with_suffix("").parts
+    name = "" if inner == ["__init__"] else ".".join(inner)
+    return Module(path, room, name, ast.parse(text), len(text.splitlines()), tokens_of(text))
+
+
+def tokens_of(text: str) -> dict[int, int]:
+    """Count the tokens of each line of code; comments and docstrings are none."""
+    counted: Counter[int] = Counter()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_docstring = token.type == tokenize.STRING and token.line.strip().startswith('"""')
+        if token.type not in NO_TOKENS and not is_docstring:
+            counted[token.start[0]] += 1
+    return counted
+
+
+MODULES = [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+def where(module: Module, node: ast.AST | None = None) -> str:
+    """Return the place of a finding as an editor understands it."""
+    return f"{module.path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+
+def imports(module: Module) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield every import with its full name: ``from ..view import x`` gives ``store.view.x``."""
+    package = ("store", *module.path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((node, f"{name}.{alias.name}") for alias in node.names)
+
+
+def inner_imports(module: Module) -> Iterator[tuple[ast.stmt, str, list[str]]]:
+    """Yield the imports from the package itself: the room, and what of it."""
+    for node, name in imports(module):
+        package, *parts = name.split(".")
+        if package == "store":
+            yield node, parts[0], parts[1:]
+
+
+def functions() -> list[tuple[int, str]]:
+    """Return the tokens of each function, and where it stands."""
+    return [
+        (size(module, node), f"{where(module, node)} {node.name}")
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, Function)
+    ]
+
+
+def size(module: Module, function: Function) -> int:
+    """Return the tokens of a function without its docstring."""
+    assert function.end_lineno is not None
+    lines = range(function.lineno, function.end_lineno + 1)
+    return sum(module.tokens.get(line, 0) for line in lines)
+
+
+def public(module: Module) -> Iterator[Function | ast.ClassDef]:
+    """Yield the public functions, classes and methods.
+
+    An overload has the docstring of what it overloads.
+    """
+    waiting: list[ast.stmt] = list(module.tree.body)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            waiting.extend(node.body)
+        if not any(
+            isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list
+        ):
+            yield node
+
+
+def test_every_room_has_a_floor() -> None:
+    """A new room is given its place in the table above, which stays short."""
+    assert {module.room for module in MODULES} - {*ENTRANCES} == {*ROOMS}
+    assert len(ROOMS) <= WORDS
+
+
+def test_imports_go_down() -> None:
+    """A room imports only rooms below it, so the package can be read from the first floor up."""
+    wrong = [
+        f"{where(module, node)} {module.room} imports {room}"
+        for module in MODULES
+        if module.room in ROOMS
+        for node, room, _ in inner_imports(module)
+        if room != module.room and ROOMS.get(room, len(ROOMS)) >= ROOMS[module.room]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_are_entered_by_their_door() -> None:
+    """What a room lets others use stands in its ``__init__``; its modules are its own business."""
+    modules = {(module.room, module.name) for module in MODULES}
+    wrong = [
+        f"{where(module, node)} {module.room} imports {room}.{'.'.join(rest)}"
+        for module in MODULES
+        for node, room, rest in inner_imports(module)
+        if room != module.room and len(rest) > 1 and (room, rest[0]) in modules
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_modules_of_a_room_stand_in_order() -> None:
+    """Inside a room, too, nothing is used before it is met."""
+    for room, order in INSIDE.items():
+        names = order.split()
+        inside = [module for module in MODULES if module.room == room and module.name]
+        assert {module.name for module in inside} == {*names}, room
+        wrong = [
+            f"{where(module, node)} {module.name} imports {rest[0]}"
+            for module in inside
+            for node, other, rest in inner_imports(module)
+            if other == room and rest[0] in names
+            if names.index(rest[0]) > names.index(module.name)
+        ]
+        assert not wrong, "\n".join(wrong)
+    folders = {module.room for module in MODULES if module.name}
+    assert folders == {*INSIDE}
+
+
+def test_libraries_stay_where_they_belong() -> None:
+    """Each library is used in one room, and no SQL library where the code is pure."""
+    wrong = [
+        f"{where(module, node)} {module.room} imports {name}"
+        for module in MODULES
+        for node, name in imports(module)
+        for library in [name.split(".")[0]]
+        if module.room not in ONLY_IN.get(library, {module.room})
+        or (library == "sqlalchemy" and module.room not in SQL_ROOMS)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_slow_libraries_are_imported_on_first_use() -> None:
+    """Opening a store that is up to date imports none of what it does not use."""
+    wrong = [
+        where(module, node)
+        for module in MODULES
+        for node, name in imports(module)
+        if name.split(".")[0] in ON_FIRST_USE and node.col_offset == 0
+    ]
+    assert not wrong, "\n".join(wrong)
+    code = "import sys, store; print(*{'alembic', 'tiktoken', 'typer', 'rich'} & {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_files_are_short() -> None:
+    """A file is read in one sitting."""
+    assert [where(module) for module in MODULES if module.lines > LONGEST_FILE] == []
+
+
+def test_functions_are_small() -> None:
+    """Counted in tokens, because lines only get fuller when lines are counted."""
+    found = sorted(functions(), reverse=True)
+    sizes = [tokens for tokens, _ in found]
+    median, ninth = statistics.median(sizes), statistics.quantiles(sizes, n=10)[-1]
+    print(
+        f"{len(sizes)} functions: median {median:.0f} tokens, p90 {ninth:.0f}, largest {sizes[0]}"
+    )
+    assert [name for tokens, name in found if tokens > LARGEST_FUNCTION] == []
+    assert median <= MEDIAN_FUNCTION
+    assert ninth <= NINE_OF_TEN_FUNCTIONS, found[: len(found) // 10]
+
+
+def test_lines_do_one_thing() -> None:
+    """A line of many tokens has to be read twice."""
+    lines = [
+        (tokens, f"{where(module)[:-2]}:{line}")
+        for module in MODULES
+        for line, tokens in module.tokens.items()
+    ]
+    dense = sorted((line for line in lines if line[0] >= DENSE_LINE), reverse=True)
+    share = len(dense) / len(lines)
+    print(f"{len(lines)} lines of code: {100 * share:.1f} % hold {DENSE_LINE} tokens or more")
+    assert share <= DENSE_SHARE, dense
+
+
+def test_everything_public_is_documented() -> None:
+    """Modules and public names have docstrings."""
+    bare = [where(module) for module in MODULES if not ast.get_docstring(module.tree)]
+    bare += [
+        f"{where(module, node)} {node.name}"
+        for module in MODULES
+        for node in public(module)
+        if not ast.get_docstring(node)
+    ]
+    assert not bare, "\n".join(bare)
+
+
+def test_names_say_what_things_are() -> None:
+    """No name is one of the words that fit everything."""
+    named = [(where(module), module.path.stem) for module in MODULES]
+    named += [
+        (where(module, node), node.name)
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, Function | ast.ClassDef)
+    ]
+    assert [f"{place} {name}" for place, name in named if BANNED_NAMES.search(name)] == []
+
+
+def test_no_stray_words() -> None:
+    """Nothing in the repository names a path of one machine or the occasion on which it was
+    written.
+    """
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    files = [ROOT / name for name in listed if (ROOT / name).is_file()]
+    stray = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in files
+        for number, line in enumerate(
+            path.read_bytes().decode("utf-8", "ignore").splitlines(), start=1
+        )
+        if STRAY_WORDS.search(line)
+    ]
+    assert files
+    assert not stray, "\n".join(stray)
+
+
+@pytest.mark.parametrize(
+    ("text", "stray"),
+    [
+        ("see /" + "work/main", True),
+        ("in (/" + "tmp/x)", True),
+        ("the folder shared" + "/spec", True),
+        ("closes issue" + " #12", True),
+        ("~/network/tmp.db", False),
+        ("a shared lock", False),
+        ("tests/tmp/x", False),
+    ],
+)
+def test_stray_words_are_found(text: str, stray: bool) -> None:
+    """The search above finds what it should, and leaves the rest alone."""
+    assert bool(STRAY_WORDS.search(text)) is stray

@@ -1,0 +1,45 @@
+"""What the runs of these tests promise: a quick one, a thorough one, on versions that are named."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from conftest import LEAST_EXAMPLES, QUICK_SHARE, ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+EXAMPLES = 20 * LEAST_EXAMPLES
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.integers())
+def test_a_property_is_tried(number: int) -> None:
+    """One whose examples are counted below."""
+    assert number == int(str(number))
+
+
+def test_a_quick_run_tries_fewer_examples(pytestconfig: pytest.Config) -> None:
+    """A share of those that the test asks for; a thorough run tries all of them."""
+    tried = test_a_property_is_tried._hypothesis_internal_use_settings.max_examples  # type: ignore[attr-defined]
+    thorough = pytestconfig.getoption("--thorough")
+    assert tried == (EXAMPLES if thorough else EXAMPLES // QUICK_SHARE)
+
+
+@pytest.mark.slow
+def test_slow_tests_are_for_thorough_runs(pytestconfig: pytest.Config) -> None:
+    """What is marked slow is not even collected in a quick run."""
+    assert pytestconfig.getoption("--thorough")
+
+
+def test_the_readme_names_the_versions_that_were_tested() -> None:
+    """In the words that .ci/run looks for; Python's is one that the project allows."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    tested = re.search(r"Tested on ([^()]*)", text)
+    assert tested
+    named = dict(re.findall(r"(Python|SQLite|PostgreSQL) ([\d.]+)", " ".join(tested[1].split())))
+    assert named.keys() == {"Python", "SQLite", "PostgreSQL"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    least = project["requires-python"].removeprefix(">=")
+    assert tuple(map(int, named["Python"].split("."))) >= tuple(map(int, least.split(".")))

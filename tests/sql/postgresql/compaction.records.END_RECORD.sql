@@ -1,0 +1,20 @@
+UPDATE compaction_records
+SET compaction=%(compaction)s::BIGINT,
+  branch=%(branch)s::BIGINT,
+  head=%(head)s::BIGINT,
+  outcome=%(outcome)s::VARCHAR,
+  first_kept=%(first_kept)s::BIGINT,
+  hidden_first=%(hidden_first)s::BIGINT,
+  hidden_last=%(hidden_last)s::BIGINT,
+  summary=%(summary)s::BIGINT,
+  messages_before=%(messages_before)s::BIGINT,
+  messages_after=%(messages_after)s::BIGINT,
+  tokens_before=%(tokens_before)s::BIGINT,
+  tokens_after=%(tokens_after)s::BIGINT,
+  created_at=%(created_at)s::BIGINT,
+  error=%(error)s::VARCHAR,
+  pinned=%(pinned)s::VARCHAR,
+  error_kind=%(error_kind)s::VARCHAR
+WHERE compaction_records.tree_id = %(tree)s::BIGINT
+  AND compaction_records.compaction = %(number)s::BIGINT
+  AND compaction_records.outcome = 'running'

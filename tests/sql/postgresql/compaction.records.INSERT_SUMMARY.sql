@@ -1,0 +1,38 @@
+INSERT INTO summaries (
+  tree_id,
+  summary,
+  branch,
+  first,
+  last,
+  supersedes,
+  tokens,
+  model,
+  prompt_version,
+  digest,
+  created_at,
+  title,
+  key_actions,
+  file_changes,
+  body,
+  facts,
+  notice
+)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(summary)s::BIGINT,
+  %(branch)s::BIGINT,
+  %(first)s::BIGINT,
+  %(last)s::BIGINT,
+  %(supersedes)s::BIGINT,
+  %(tokens)s::BIGINT,
+  %(model)s::VARCHAR,
+  %(prompt_version)s::VARCHAR,
+  %(digest)s,
+  %(created_at)s::BIGINT,
+  %(title)s::VARCHAR,
+  %(key_actions)s::VARCHAR,
+  %(file_changes)s::VARCHAR,
+  %(body)s::VARCHAR,
+  %(facts)s::VARCHAR,
+  %(notice)s::VARCHAR
+)

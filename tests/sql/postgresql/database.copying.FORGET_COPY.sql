@@ -1,0 +1,2 @@
+DELETE FROM copies
+WHERE copies.copy = %(number)s::BIGINT

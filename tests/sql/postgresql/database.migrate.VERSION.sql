@@ -1,0 +1,2 @@
+SELECT version_num
+FROM alembic_version

@@ -1,2 +1,0 @@
-SELECT erasures.session_id, CAST(sum(erasures.messages) AS BIGINT) AS sum_1, CAST(sum(erasures.kept_messages) AS BIGINT) AS sum_2, min(erasures.finished_at) AS min_1 
-FROM erasures GROUP BY erasures.tree_id, erasures.erasure, erasures.session_id ORDER BY min(erasures.finished_at), erasures.session_id

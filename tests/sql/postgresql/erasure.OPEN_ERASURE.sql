@@ -1,1 +1,0 @@
-INSERT INTO erasures (tree_id, erasure, branch, session_id, kept, messages, kept_messages, started_at, finished_at) VALUES (%(tree_id)s::BIGINT, %(erasure)s::BIGINT, %(branch)s::BIGINT, %(session_id)s::VARCHAR COLLATE "C", %(kept)s::BIGINT, %(messages)s::BIGINT, %(kept_messages)s::BIGINT, %(started_at)s::BIGINT, %(finished_at)s::BIGINT)

@@ -1,3 +1,0 @@
-SELECT messages.seq, messages.stored_at, messages.digest, messages.role, messages.name, messages.status, messages.tool_call_id, messages.created_at, messages.message_id, messages.extra, messages.content_form, messages.content 
-FROM messages 
-WHERE messages.tree_id = %(tree_id)s::BIGINT AND messages.branch = %(branch)s::BIGINT AND messages.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT ORDER BY messages.seq

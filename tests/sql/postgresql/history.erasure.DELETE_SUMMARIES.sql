@@ -1,0 +1,11 @@
+DELETE FROM summaries
+WHERE summaries.tree_id = %(tree_id)s::BIGINT
+  AND summaries.branch = %(branch)s::BIGINT
+  AND (
+    summaries.summary NOT IN (
+      SELECT compaction_records.summary
+      FROM compaction_records
+      WHERE compaction_records.tree_id = %(tree_id)s::BIGINT
+        AND compaction_records.summary IS NOT NULL
+    )
+  )

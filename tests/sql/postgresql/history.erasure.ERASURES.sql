@@ -1,0 +1,11 @@
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS BIGINT) AS removed,
+  CAST(sum(erasures.kept_messages) AS BIGINT) AS kept,
+  min(erasures.purged_at) AS purged_at,
+  max(erasures.newest_copy) AS newest_copy
+FROM erasures
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.finished_at),
+  erasures.session_id

@@ -1,0 +1,34 @@
+INSERT INTO tool_results (
+  tree_id,
+  branch,
+  seq,
+  call_seq,
+  call_position,
+  tool_name,
+  at,
+  status,
+  exit_code,
+  has_stderr,
+  error_prefix,
+  looks_terminal,
+  length,
+  size,
+  paths_complete
+)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(branch)s::BIGINT,
+  %(seq)s::BIGINT,
+  %(call_seq)s::BIGINT,
+  %(call_position)s::BIGINT,
+  %(tool_name)s::VARCHAR,
+  %(at)s::BIGINT,
+  %(status)s::VARCHAR,
+  %(exit_code)s::BIGINT,
+  %(has_stderr)s::INTEGER,
+  %(error_prefix)s::INTEGER,
+  %(looks_terminal)s::INTEGER,
+  %(length)s::BIGINT,
+  %(size)s::BIGINT,
+  %(paths_complete)s::INTEGER
+)

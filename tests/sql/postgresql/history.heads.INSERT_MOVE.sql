@@ -1,0 +1,24 @@
+INSERT INTO head_moves (
+  tree_id,
+  session_id,
+  move,
+  kind,
+  from_branch,
+  from_position,
+  to_branch,
+  to_position,
+  earlier_rewind,
+  moved_at
+)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(session_id)s::VARCHAR COLLATE "C",
+  %(move)s::BIGINT,
+  %(kind)s::VARCHAR,
+  %(from_branch)s::BIGINT,
+  %(from_position)s::BIGINT,
+  %(to_branch)s::BIGINT,
+  %(to_position)s::BIGINT,
+  %(earlier_rewind)s::BIGINT,
+  %(moved_at)s::BIGINT
+)

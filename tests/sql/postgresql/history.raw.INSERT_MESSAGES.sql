@@ -1,0 +1,32 @@
+INSERT INTO messages (
+  tree_id,
+  branch,
+  seq,
+  role,
+  name,
+  status,
+  tool_call_id,
+  created_at,
+  message_id,
+  extra,
+  content_form,
+  content,
+  stored_at,
+  digest
+)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(branch)s::BIGINT,
+  %(seq)s::BIGINT,
+  %(role)s::VARCHAR,
+  %(name)s::VARCHAR,
+  %(status)s::VARCHAR,
+  %(tool_call_id)s::VARCHAR,
+  %(created_at)s::BIGINT,
+  %(message_id)s::VARCHAR,
+  %(extra)s::VARCHAR,
+  %(content_form)s::VARCHAR,
+  %(content)s::VARCHAR,
+  %(stored_at)s::BIGINT,
+  %(digest)s
+)

@@ -1,0 +1,5 @@
+UPDATE sessions
+SET head=%(to)s::BIGINT,
+  updated_at=%(now)s::BIGINT
+WHERE sessions.tree_id = %(tree)s::BIGINT
+  AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

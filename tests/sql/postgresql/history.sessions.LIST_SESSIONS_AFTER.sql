@@ -1,0 +1,15 @@
+SELECT sessions.id,
+  sessions.title,
+  sessions.head,
+  sessions.project_root,
+  sessions.metadata,
+  sessions.created_at,
+  sessions.updated_at,
+  sessions.forked_from,
+  sessions.forked_at,
+  sessions.head_branch AS branch
+FROM sessions
+WHERE (sessions.updated_at, sessions.id) < (%(updated_at)s::BIGINT, %(id)s::VARCHAR COLLATE "C")
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT %(limit)s::BIGINT

@@ -1,0 +1,4 @@
+UPDATE sessions
+SET metadata=%(metadata)s::VARCHAR
+WHERE sessions.tree_id = %(tree)s::BIGINT
+  AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

@@ -1,0 +1,5 @@
+UPDATE sessions
+SET updated_at=%(updated_at)s::BIGINT,
+  title=%(title)s::VARCHAR
+WHERE sessions.tree_id = %(tree)s::BIGINT
+  AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

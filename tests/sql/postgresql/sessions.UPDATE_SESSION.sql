@@ -1,1 +1,0 @@
-UPDATE sessions SET updated_at=%(updated_at)s::BIGINT, title=%(title)s::VARCHAR, metadata=%(metadata)s::VARCHAR WHERE sessions.tree_id = %(tree)s::BIGINT AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

@@ -1,1 +1,0 @@
-INSERT INTO usages (tree_id, branch, seq, usage, input, output, cached, at) VALUES (:tree_id, :branch, :seq, :usage, :input, :output, :cached, :at)

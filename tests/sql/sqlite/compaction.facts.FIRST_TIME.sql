@@ -1,0 +1,7 @@
+SELECT coalesce(messages.created_at, messages.stored_at) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
+LIMIT 1 OFFSET :param_1

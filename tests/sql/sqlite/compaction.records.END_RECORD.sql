@@ -1,0 +1,20 @@
+UPDATE compaction_records
+SET compaction=:compaction,
+  branch=:branch,
+  head=:head,
+  outcome=:outcome,
+  first_kept=:first_kept,
+  hidden_first=:hidden_first,
+  hidden_last=:hidden_last,
+  summary=:summary,
+  messages_before=:messages_before,
+  messages_after=:messages_after,
+  tokens_before=:tokens_before,
+  tokens_after=:tokens_after,
+  created_at=:created_at,
+  error=:error,
+  pinned=:pinned,
+  error_kind=:error_kind
+WHERE compaction_records.tree_id = :tree
+  AND compaction_records.compaction = :number
+  AND compaction_records.outcome = 'running'

@@ -1,0 +1,38 @@
+INSERT INTO summaries (
+  tree_id,
+  summary,
+  branch,
+  first,
+  last,
+  supersedes,
+  tokens,
+  model,
+  prompt_version,
+  digest,
+  created_at,
+  title,
+  key_actions,
+  file_changes,
+  body,
+  facts,
+  notice
+)
+VALUES (
+  :tree_id,
+  :summary,
+  :branch,
+  :first,
+  :last,
+  :supersedes,
+  :tokens,
+  :model,
+  :prompt_version,
+  :digest,
+  :created_at,
+  :title,
+  :key_actions,
+  :file_changes,
+  :body,
+  :facts,
+  :notice
+)

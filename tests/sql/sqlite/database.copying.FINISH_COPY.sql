@@ -1,0 +1,4 @@
+UPDATE copies
+SET size=:bytes,
+  modified=:changed
+WHERE copies.copy = :number

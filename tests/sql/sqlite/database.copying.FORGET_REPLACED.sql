@@ -1,0 +1,3 @@
+DELETE FROM copies
+WHERE copies.path = :name
+  AND copies.copy < :number

@@ -1,1 +1,0 @@
-UPDATE erasures SET finished_at=:now WHERE erasures.tree_id = :tree AND erasures.erasure = :number

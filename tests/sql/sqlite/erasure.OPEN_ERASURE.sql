@@ -1,1 +1,0 @@
-INSERT INTO erasures (tree_id, erasure, branch, session_id, kept, messages, kept_messages, started_at, finished_at) VALUES (:tree_id, :erasure, :branch, :session_id, :kept, :messages, :kept_messages, :started_at, :finished_at)

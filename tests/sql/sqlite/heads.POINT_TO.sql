@@ -1,1 +1,0 @@
-UPDATE sessions SET head_branch=:branch, head=:to, last_rewind=:rewind, updated_at=:now WHERE sessions.tree_id = :tree AND sessions.id = :session_id

@@ -1,1 +1,0 @@
-INSERT INTO messages (tree_id, branch, seq, role, name, status, tool_call_id, wire_format, created_at, stored_at, message_id, digest, extra, content_form, content) VALUES (:tree_id, :branch, :seq, :role, :name, :status, :tool_call_id, :wire_format, :created_at, :stored_at, :message_id, :digest, :extra, :content_form, :content)

@@ -1,0 +1,22 @@
+INSERT INTO erasures (
+  tree_id,
+  erasure,
+  branch,
+  session_id,
+  kept,
+  messages,
+  kept_messages,
+  started_at,
+  newest_copy
+)
+VALUES (
+  :tree_id,
+  :erasure,
+  :branch,
+  :session_id,
+  :kept,
+  :messages,
+  :kept_messages,
+  :started_at,
+  :newest_copy
+)

@@ -1,0 +1,34 @@
+INSERT INTO tool_results (
+  tree_id,
+  branch,
+  seq,
+  call_seq,
+  call_position,
+  tool_name,
+  at,
+  status,
+  exit_code,
+  has_stderr,
+  error_prefix,
+  looks_terminal,
+  length,
+  size,
+  paths_complete
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :call_seq,
+  :call_position,
+  :tool_name,
+  :at,
+  :status,
+  :exit_code,
+  :has_stderr,
+  :error_prefix,
+  :looks_terminal,
+  :length,
+  :size,
+  :paths_complete
+)

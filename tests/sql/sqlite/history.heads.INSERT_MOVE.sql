@@ -1,0 +1,24 @@
+INSERT INTO head_moves (
+  tree_id,
+  session_id,
+  move,
+  kind,
+  from_branch,
+  from_position,
+  to_branch,
+  to_position,
+  earlier_rewind,
+  moved_at
+)
+VALUES (
+  :tree_id,
+  :session_id,
+  :move,
+  :kind,
+  :from_branch,
+  :from_position,
+  :to_branch,
+  :to_position,
+  :earlier_rewind,
+  :moved_at
+)

@@ -1,0 +1,32 @@
+INSERT INTO messages (
+  tree_id,
+  branch,
+  seq,
+  role,
+  name,
+  status,
+  tool_call_id,
+  created_at,
+  message_id,
+  extra,
+  content_form,
+  content,
+  stored_at,
+  digest
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :role,
+  :name,
+  :status,
+  :tool_call_id,
+  :created_at,
+  :message_id,
+  :extra,
+  :content_form,
+  :content,
+  :stored_at,
+  :digest
+)

@@ -1,0 +1,17 @@
+SELECT messages.seq,
+  messages.stored_at,
+  messages.digest,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  messages.content
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq

@@ -1,0 +1,18 @@
+INSERT INTO branches (
+  tree_id,
+  branch,
+  parent_branch,
+  parent_position,
+  session_id,
+  created_at,
+  records_seen
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :parent_branch,
+  :parent_position,
+  :session_id,
+  :created_at,
+  :records_seen
+)

@@ -1,0 +1,30 @@
+INSERT INTO sessions (
+  tree_id,
+  id,
+  head_branch,
+  head,
+  last_rewind,
+  created_at,
+  updated_at,
+  forked_from,
+  forked_at,
+  fold_case,
+  title,
+  project_root,
+  metadata
+)
+VALUES (
+  :tree_id,
+  :id,
+  :head_branch,
+  :head,
+  :last_rewind,
+  :created_at,
+  :updated_at,
+  :forked_from,
+  :forked_at,
+  :fold_case,
+  :title,
+  :project_root,
+  :metadata
+)

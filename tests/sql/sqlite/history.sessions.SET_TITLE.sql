@@ -1,0 +1,5 @@
+UPDATE sessions
+SET updated_at=:updated_at,
+  title=:title
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id

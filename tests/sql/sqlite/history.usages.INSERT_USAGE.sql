@@ -1,0 +1,11 @@
+INSERT INTO usages (tree_id, branch, seq, usage, input, output, cached, at)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :usage,
+  :input,
+  :output,
+  :cached,
+  :at
+)

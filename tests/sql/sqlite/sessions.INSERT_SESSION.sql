@@ -1,1 +1,0 @@
-INSERT INTO sessions (tree_id, id, head_branch, head, last_rewind, created_at, updated_at, forked_from, forked_at, fold_case, title, project_root, metadata) VALUES (:tree_id, :id, :head_branch, :head, :last_rewind, :created_at, :updated_at, :forked_from, :forked_at, :fold_case, :title, :project_root, :metadata)

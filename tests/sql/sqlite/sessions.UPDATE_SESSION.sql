@@ -1,1 +1,0 @@
-UPDATE sessions SET updated_at=:updated_at, title=:title, metadata=:metadata WHERE sessions.tree_id = :tree AND sessions.id = :session_id

@@ -1,0 +1,151 @@
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branch,
+    parent_branch,
+    parent_position + 1,
+    :last
+  FROM branches
+  WHERE tree_id = :tree_id
+    AND branch = :branch
+  UNION ALL
+  SELECT parents.branch,
+    parents.parent_branch,
+    parents.parent_position + 1,
+    CASE
+      WHEN walk.first <= :last THEN walk.first - 1
+      ELSE :last
+    END
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
+  FROM walk
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
+),
+named AS NOT MATERIALIZED (
+  SELECT tool_results.branch,
+    tool_results.seq,
+    tool_results.call_seq,
+    tool_results.call_position,
+    tool_results.tool_name,
+    COALESCE(
+      tool_results.at,
+      CASE
+        WHEN :by_stored_at = 1 THEN (
+          SELECT messages.stored_at
+          FROM messages
+          WHERE messages.tree_id = :tree_id
+            AND messages.branch = tool_results.branch
+            AND messages.seq = tool_results.seq
+        )
+      END
+    ) AS at,
+    tool_results.length,
+    tool_results.size,
+    tool_results.paths_complete,
+    tool_results.status,
+    tool_results.exit_code,
+    tool_results.has_stderr,
+    tool_results.error_prefix,
+    CASE
+      WHEN :sniff = 1
+      OR COALESCE(tool_results.tool_name, '') = '' THEN tool_results.looks_terminal
+      WHEN tool_results.tool_name IN (
+        SELECT name
+        FROM tool_kinds
+        WHERE kind = 'terminal'
+          AND name NOT IN (
+            SELECT pairs.key
+            FROM json_each(:kinds) AS pairs
+          )
+        UNION ALL
+        SELECT pairs.key
+        FROM json_each(:kinds) AS pairs
+        WHERE pairs.value = 'terminal'
+      ) THEN 1
+      ELSE 0
+    END AS is_terminal,
+    CASE
+      WHEN tool_results.tool_name IN (
+        SELECT name
+        FROM tool_kinds
+        WHERE kind = 'file_read'
+          AND name NOT IN (
+            SELECT pairs.key
+            FROM json_each(:kinds) AS pairs
+          )
+        UNION ALL
+        SELECT pairs.key
+        FROM json_each(:kinds) AS pairs
+        WHERE pairs.value = 'file_read'
+      ) THEN 1
+      ELSE 0
+    END AS reads
+  FROM segments
+  JOIN tool_results ON tool_results.tree_id = :tree_id
+    AND tool_results.branch = segments.branch
+    AND tool_results.seq BETWEEN segments.first AND segments.last
+  WHERE tool_results.seq >= :start
+    AND (tool_results.call_seq >= :start OR :adopt = 1)
+),
+judged AS (
+  SELECT branch,
+    seq,
+    tool_name,
+    at,
+    length,
+    size,
+    paths_complete,
+    is_terminal,
+    CASE
+      WHEN reads = 1
+      AND seq < :judged_before THEN 1
+      ELSE 0
+    END AS is_read,
+    CASE
+      WHEN ((named.error_prefix = 1) OR (named.status = 'error')) THEN 1
+      WHEN is_terminal = 1
+      AND (
+        (:stderr_always = 1 AND named.has_stderr = 1)
+        OR (
+          :stderr_nonzero = 1
+          AND named.has_stderr = 1
+          AND (named.exit_code IS NULL OR named.exit_code <> 0)
+        )
+        OR (:exit_code_is_error = 1 AND named.exit_code <> 0)
+      ) THEN 1
+      ELSE 0
+    END AS is_error,
+    CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending
+  FROM named
+),
+told AS (
+  SELECT judged.*,
+    CASE
+      WHEN at < :slot_at
+      OR (at = :slot_at AND seq <= :slot_seq) THEN 0
+      ELSE 1
+    END AS is_newest
+  FROM judged
+)
+SELECT CAST(
+  COALESCE(SUM((11 * size - length + 39) / 40 - :terminal_tokens), 0) AS BIGINT
+) AS saved
+FROM told
+WHERE :terminal = 1
+  AND is_terminal = 1
+  AND is_error = 0
+  AND is_pending = 0
+  AND at IS NOT NULL
+  AND seq < :protected_from
+  AND is_newest = 0
+  AND at < :old_before
+  AND length > 0
+  AND (
+    :min_saving = 0
+    OR length - :terminal_placeholder >= :min_saving
+  )

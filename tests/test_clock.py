@@ -1,0 +1,165 @@
+"""Moments: which are taken, what they mean, and how they are told by messages."""
+
+from __future__ import annotations
+
+import logging
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from store import Policy, Store
+from store.clock import LONGEST_TIME, later, milliseconds, told
+from store.errors import InvalidValue
+from store.messages import moment_of
+
+MOMENT = 1_738_287_600_000
+DATETIME = datetime.fromtimestamp(MOMENT // 1000, tz=UTC)
+
+TOLD: list[tuple[Any, int | None]] = [
+    (MOMENT, MOMENT),
+    (MOMENT + 0.9, MOMENT),
+    (MOMENT // 1000, MOMENT),
+    (MOMENT / 1000 + 0.123, MOMENT + 123),
+    (0, 0),
+    (-5, -5000),
+    (10**11 - 1, (10**11 - 1) * 1000),
+    (10**11, 10**11),
+    (-(10**11), -(10**11)),
+    (2**63, None),
+    (-(2**63), -(2**63)),
+    (10**300, None),
+    (1e300, None),
+    (math.inf, None),
+    (math.nan, None),
+    (True, None),
+    (None, None),
+    ([MOMENT], None),
+    ("", None),
+    ("yesterday", None),
+    (str(MOMENT), None),
+    ("2025-01-31T01:40:00Z", MOMENT),
+    ("2025-01-31T02:40:00+01:00", MOMENT),
+    ("20250131T014000.5Z", MOMENT + 500),
+    ("2025-01-31T01:40:00", None),
+    ("2025-01-31", None),
+    (DATETIME, MOMENT),
+    (DATETIME.astimezone(timezone(timedelta(hours=9))), MOMENT),
+    (DATETIME.replace(tzinfo=None), None),
+]
+
+
+@pytest.mark.parametrize(("value", "moment"), TOLD, ids=lambda value: f"{value!r:.40}")
+def test_what_tells_a_moment(value: Any, moment: int | None) -> None:
+    """Ms, seconds, ISO 8601 and datetimes with a zone; whatever else tells none (A0.9)."""
+    assert told(value) == moment
+
+
+@pytest.mark.parametrize("key", ["timestamp", "created_at", "createdAt", "time"])
+def test_a_message_tells_its_moment_under_any_of_four_keys(store: Store, key: str) -> None:
+    """In every spelling; raw it comes out as it went in, and nothing is added."""
+    session = store.create_session().id
+    for value in (MOMENT, MOMENT / 1000, MOMENT // 1000, "2025-01-31T01:40:00Z"):
+        message = {"role": "tool", "name": "Bash", "content": "done", key: value}
+        assert moment_of(message) == MOMENT
+        store.append(session, message)
+        assert store.messages(session, -1)[0].message == message
+    late = MOMENT + Policy().terminal_max_age + 1
+    view = store.view(session, Policy(terminal_keep=0), now=late)
+    assert view.stats.replaced["terminal"] == 4
+    assert store.verify() == []
+
+
+def test_the_first_key_that_tells_a_moment_counts() -> None:
+    """Beside it the others are keys like any other."""
+    keys = {"timestamp": "soon", "created_at": None, "createdAt": MOMENT, "time": MOMENT + 1}
+    assert moment_of({"role": "user", **keys}) == MOMENT
+
+
+def test_a_datetime_comes_out_as_its_iso_text(store: Store) -> None:
+    """JSON has no datetimes; under other keys one is refused."""
+    session = store.create_session().id
+    (stored,) = store.append(session, {"role": "user", "content": "a", "timestamp": DATETIME})
+    assert stored.message["timestamp"] == "2025-01-31T01:40:00+00:00"
+    assert store.messages(session) == [stored]
+
+
+@pytest.mark.parametrize("now", [0, -1, 1_763_779_749, 1_763_779_749.5, 10**11 - 1])
+def test_seconds_are_no_moment_of_an_operation(store: Store, now: float) -> None:
+    """The error says what is wanted, and nothing is stored."""
+    session = store.create_session().id
+    with pytest.raises(InvalidValue, match=r"looks like seconds: give time\.time\(\) \* 1000"):
+        store.append(session, {"role": "user", "content": "a"}, now=now)
+    with pytest.raises(InvalidValue, match="looks like seconds"):
+        store.view(session, now=now)
+    assert store.session(session).head == 0
+
+
+def test_an_early_datetime_is_a_moment(store: Store) -> None:
+    """It cannot be taken for anything else."""
+    early = datetime(1970, 1, 2, tzinfo=UTC)
+    assert milliseconds(early) == 86_400_000
+    assert store.create_session(now=early).created_at == 86_400_000
+
+
+@pytest.mark.parametrize("timestamp", [-(2**63), 2**63 - 1])
+@pytest.mark.parametrize("judge_at", ["now", "turn"])
+@pytest.mark.parametrize("now", [MOMENT, 2**63 - 1])
+def test_a_far_moment_breaks_nothing(store: Store, timestamp: int, judge_at: Any, now: int) -> None:
+    """Reckoning ends where columns end, and so do ages."""
+    session = store.create_session().id
+    for number in range(4):
+        store.append(session, {"role": "user", "content": f"{number}", "timestamp": timestamp})
+        store.append(session, {"role": "assistant", "content": "a", "timestamp": timestamp})
+    policy = Policy.named("turns", judge_at=judge_at, keep_turns=1)
+    assert store.context(session, "x", policy=policy, now=now).messages
+    assert store.check(session, policy, now=now).tokens
+    assert store.compact(session, policy, now=now).outcome == "applied"
+    assert store.context(session, "x", policy=policy, now=now).messages
+    assert store.verify() == []
+
+
+def test_reckoning_ends_where_columns_end() -> None:
+    """A moment farther off is as good as the last one."""
+    assert later(MOMENT, 5) == MOMENT + 5
+    assert later(2**63 - 1, 2**62) == LONGEST_TIME
+    assert later(-(2**63), -1) == -LONGEST_TIME
+
+
+def test_what_tells_no_moment_is_noted_once(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At WARNING, with what is wanted; the message is stored as it is, and dated by nothing."""
+    monkeypatch.setattr("store.history.noted._NOTED", set())
+    session = store.create_session().id
+    for text in ("yesterday", "today"):
+        store.append(session, {"role": "user", "content": text, "timestamp": text})
+    store.append(session, {"role": "user", "content": "undated"})
+    (record,) = [each for each in caplog.records if each.name == "store.history.noted"]
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == (
+        "the timestamp of a message tells no moment (a str): rules that go by time leave it alone;"
+        " give ms, seconds, ISO 8601 with a zone, or a datetime with one"
+    )
+
+
+def test_undated_results_may_go_by_when_they_were_stored(store: Store) -> None:
+    """By the policy alone; a time of their own counts all the same."""
+    session = store.create_session().id
+    command = {"role": "tool", "name": "Bash", "content": "done " * 100}
+    store.append(session, command, now=MOMENT)
+    store.append(session, {**command, "timestamp": MOMENT + 5}, now=MOMENT)
+    by_storing = Policy(terminal_keep=0, undated="stored_at")
+    age = by_storing.terminal_max_age
+
+    def replaced(policy: Policy, passed: int) -> list[int | None]:
+        view = store.view(session, policy, now=MOMENT + age + passed)
+        checked = store.check(session, policy, now=MOMENT + age + passed).tokens
+        assert abs(checked - sum(entry.tokens for entry in view.entries if entry.seq)) <= 2
+        return [entry.seq for entry in view.entries if entry.rule == "terminal"]
+
+    assert replaced(Policy(terminal_keep=0), 10) == [2]
+    assert replaced(by_storing, 0) == []
+    assert replaced(by_storing, 1) == [1]
+    assert replaced(by_storing, 6) == [1, 2]

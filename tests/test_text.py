@@ -1,0 +1,89 @@
+"""Texts made shorter: how long they may be, what they say of the rest, and that they stay so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.text import json_object, one_line, outside, shortened
+
+texts = st.text("ab \n\t…é", max_size=200)
+limits = st.integers(0, 60)
+signs = st.sampled_from(["…", "..."])
+
+
+@given(texts, limits, signs, st.booleans())
+def test_a_shortened_text_keeps_its_limit_and_its_beginning(
+    text: str, limit: int, ellipsis: str, at_line_end: bool
+) -> None:
+    """What fits stays as it is, and so does what was shortened."""
+    found = shortened(text, limit, ellipsis=ellipsis, at_line_end=at_line_end)
+    assert len(found) <= limit or found == text
+    assert shortened(found, limit, ellipsis=ellipsis, at_line_end=at_line_end) == found
+    if found != text and limit > len(ellipsis):
+        assert found.endswith(ellipsis)
+        assert text.startswith(found.removesuffix(ellipsis))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("one\ntwo\nthree\nfour", 15, "one\ntwo\n..."),
+        ("one\ntwo and three and four", 16, "one\ntwo and t..."),
+        ("one two three four", 16, "one two three..."),
+        ("one\ntwo\n", 8, "one\ntwo\n"),
+    ],
+)
+def test_a_text_ends_with_a_line_in_its_last_half(text: str, limit: int, expected: str) -> None:
+    """A line that ends sooner is not worth what it would cost."""
+    assert shortened(text, limit, ellipsis="...", at_line_end=True) == expected
+
+
+@given(texts, st.integers(1, 60), signs)
+def test_one_line_has_no_line_ends(text: str, limit: int, ellipsis: str) -> None:
+    """Nor two spaces side by side; what is left out is said by the ellipsis."""
+    found = one_line(text, limit, ellipsis=ellipsis)
+    assert len(found) <= limit
+    assert found.split() == found.split(" ") or found == ""
+    assert one_line(found, limit, ellipsis=ellipsis) == found
+    whole = " ".join(text.split())
+    assert found in (whole, ellipsis[:limit]) or found.endswith(ellipsis[:limit])
+
+
+def test_of_a_very_long_text_only_the_beginning_is_read() -> None:
+    """And the rest is not kept secret, even if what was read is short in one line."""
+    assert one_line("a" + " " * 1000 + "b", 10) == "a…"
+
+
+@given(texts, st.integers(60, 120), st.sampled_from([None, "..."]))
+def test_both_ends_of_a_text_keep_their_limit(text: str, limit: int, gap: str | None) -> None:
+    """The last code points stay as they are."""
+    found = outside(text, limit, tail=5, gap=gap)
+    assert len(found) <= limit
+    assert outside(found, limit, tail=5, gap=gap) == found
+    assert found == text or (found.endswith(text[-5:]) and (gap or " more characters)") in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": 1}, {"a": 1}),
+        (' {"a": 1}\n', {"a": 1}),
+        ("{}", {}),
+        ("[1]", {}),
+        ('"{}"', {}),
+        ("{broken}", {}),
+        ("", {}),
+        (None, {}),
+        ([{"a": 1}], {}),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, {}),
+    ],
+    ids=lambda value: json.dumps(value)[:20],
+)
+def test_a_json_object_or_nothing(value: Any, expected: dict[str, Any]) -> None:
+    """Whatever comes in, nothing is raised."""
+    assert json_object(value) == expected

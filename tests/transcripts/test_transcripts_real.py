@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TRANSCRIPTS, needs_transcripts
+
+from store.errors import UnknownTranscript
+from store.transcripts import Event, Noted, Opened, Said, read, sniff
+
+pytestmark = needs_transcripts
+
+FOLDERS = {
+    "claude_code_jsonl": "claude_code",
+    "tau_bench": "tau_bench",
+    "swe_agent_traj": "swe_agent",
+    "openai_chat_llm_log": "openai",
+    "mini_swe_agent_traj": "openai",
+    "codex_rollout": "codex",
+    "openhands_events_v1": "openhands",
+    "openhands_v0_history": "openhands",
+}
+"""Folder of recorded conversations → the kind that reads it."""
+
+STRANGE = [
+    "anthropic_messages_http",
+    "chatgpt_export",
+    "claude_stream_json",
+    "cline_messages",
+    "copilot_cli_events",
+    "droid_stream_json",
+    "gemini_cli_chat",
+    "inspect_eval_log",
+    "oasst_tree",
+    "opencode_export",
+    "pi_session",
+    "sharegpt",
+    "toolbench_dfs",
+]
+"""Folders of conversations that no kind reads: they must be refused, not misread."""
+
+
+COUNTED = ("claude_code_jsonl", "tau_bench", "swe_agent_traj", "codex_rollout")
+"""Folders of which the manifest counts what is counted here too."""
+
+
+def files(*folders: str) -> list[Path]:
+    """Return the recorded conversations of some folders."""
+    return sorted(path for folder in folders for path in (TRANSCRIPTS / folder).glob("*"))
+
+
+def every(*folders: str) -> Any:
+    """Run a test for each recorded conversation of some folders."""
+    return pytest.mark.parametrize("path", files(*folders), ids=lambda path: path.name[-48:])
+
+
+@cache
+def events(path: Path) -> list[Event]:
+    """Return a file's events, read once for all tests."""
+    return list(read(path))
+
+
+def said(path: Path) -> list[dict[str, Any]]:
+    """Return a file's messages."""
+    return [event.message for event in events(path) if isinstance(event, Said)]
+
+
+def api_messages(path: Path) -> Iterator[dict[str, Any]]:
+    """Return the API's messages in a Claude Code file, read in the plainest way."""
+    for line in path.read_bytes().splitlines():
+        if line.startswith(b"{"):
+            value = json.loads(line)
+            if value["type"] in ("user", "assistant"):
+                yield value["message"]
+
+
+def strings(value: object) -> Iterator[str]:
+    """Return every text inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
+
+
+def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the blocks of one type of an API message."""
+    content = message["content"]
+    return (
+        [block for block in content if block["type"] == kind] if isinstance(content, list) else []
+    )
+
+
+@every(*FOLDERS)
+def test_a_real_file_is_read_whole(path: Path) -> None:
+    """The kind is found by content, nothing is broken, and a second reading is equal."""
+    assert sniff(path) == FOLDERS[path.parent.name]
+    assert [event for event in events(path) if isinstance(event, Noted) and event.broken] == []
+    assert any(isinstance(event, Opened) for event in events(path))
+    assert list(read(path)) == events(path)
+
+
+@every(*STRANGE)
+def test_a_real_file_of_another_kind_is_refused(path: Path) -> None:
+    """A conversation of a format that is not read is refused, with what was expected."""
+    with pytest.raises(UnknownTranscript, match="expected one of"):
+        sniff(path)
+
+
+@every("tau_bench", "swe_agent_traj", "openai_chat_llm_log", "mini_swe_agent_traj")
+def test_real_messages_come_out_as_they_are(path: Path) -> None:
+    """Where the file holds messages of this shape, they pass through unchanged."""
+    record = json.loads(path.read_text())
+    key = {"tau_bench": "traj", "swe_agent_traj": "history"}.get(path.parent.name, "messages")
+    assert said(path) == record[key]
+
+
+@every("claude_code_jsonl")
+def test_no_text_of_the_api_is_lost(path: Path) -> None:
+    """Each text, thinking, signature, image, call and result of the file is in its messages."""
+    there = set(strings(said(path)))
+    there |= {url.partition(";base64,")[2] for url in there if url.startswith("data:")}
+    arguments = {
+        call["id"]: call["function"]["arguments"]
+        for message in said(path)
+        for call in calls_of(message)
+    }
+    for message in api_messages(path):
+        for call in blocks(message, "tool_use"):
+            assert json.loads(arguments[call.get("id")]) == call.pop("input")
+        assert [text for text in strings(message["content"]) if text not in there | TYPES] == []
+
+
+TYPES = {"text", "tool_use", "tool_result", "image", "base64", "image/png", "image/jpeg"}
+"""What a block's type says in another way once it is a message, a call or an image's URL."""
+
+
+def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a message's tool calls, each with an id or None."""
+    return [{"id": None} | call for call in message.get("tool_calls", ())]
+
+
+@every("claude_code_jsonl")
+def test_every_line_and_call_is_in_one_place(path: Path) -> None:
+    """Each line is in one message (or is one's copy), ids are unique, results come after their
+    calls.
+    """
+    lines = [
+        uuid
+        for message in said(path)
+        for key in ("uuids", "copies")
+        for uuid in message["claude_code"].get(key, ())
+    ]
+    source = [json.loads(line) for line in path.read_bytes().splitlines() if line.startswith(b"{")]
+    assert set(lines) == {line["uuid"] for line in source if line["type"] in ("user", "assistant")}
+    ids: Counter[str] = Counter()
+    called: set[str] = set()
+    for event in events(path):
+        if isinstance(event, Opened):
+            ids, called = Counter(), set()
+        elif isinstance(event, Said):
+            ids[event.message["id"]] += 1
+            assert ids.most_common(1)[0][1] == 1
+            called |= {call["id"] for call in calls_of(event.message)}
+            assert event.message.get("tool_call_id") in called | {None}
+
+
+@every("codex_rollout")
+def test_no_item_of_a_rollout_is_lost(path: Path) -> None:
+    """Every text, call, output and encrypted thought of the items is in the messages, as often as
+    in the file.
+    """
+    lines = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+    items = [line["payload"] for line in lines if line["type"] == "response_item"]
+    there = Counter(strings(said(path)))
+    for key in ("arguments", "text", "encrypted_content", "call_id"):
+        plain = [item for item in items if item["type"] != "tool_search_output"]
+        wanted = Counter(text for item in plain for text in values_of(item, key))
+        assert {text for text, count in wanted.items() if there[text] < count} == set()
+    asked = [call["function"]["arguments"] for message in said(path) for call in calls_of(message)]
+    given = [{"input": item["input"]} for item in items if "input" in item]
+    assert [json.loads(each) for each in asked if each and each.startswith('{"input": ')] == given
+    outputs = [item["output"] for item in items if isinstance(item.get("output"), str)]
+    assert (
+        Counter(outputs)
+        - Counter(m["content"] for m in said(path) if isinstance(m["content"], str))
+        == Counter()
+    )
+
+
+def values_of(value: object, key: str) -> Iterator[str]:
+    """Return every text that stands under a key inside a JSON value."""
+    for inner in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        yield from values_of(inner, key)
+    if isinstance(value, dict) and isinstance(value.get(key), str):
+        yield value[key]
+
+
+@every("openhands_events_v1", "openhands_v0_history")
+def test_no_text_of_an_event_is_lost(path: Path) -> None:
+    """Every prompt, answer, call and observation is in the messages.
+
+    Each call of the model is there once.
+    """
+    records = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+    history = [event for record in records for event in record.get("history", [record])]
+    there = set(strings(said(path)))
+    responses = [
+        event["tool_call_metadata"]["model_response"] for event in history if has_call(event)
+    ]
+    answers = [response["choices"][0]["message"] for response in responses]
+    v1_calls = [event["tool_call"] for event in history if event.get("kind") == "ActionEvent"]
+    for part in [*answers, *v1_calls, *(event.get("thought") for event in history)]:
+        assert set(strings(part)) - there <= {"assistant"}
+    seen = [event for event in history if event.get("observation") not in (None, "recall", "null")]
+    assert {event["content"] for event in seen if "content" in event} <= there | {""}
+    assert sum(len(calls_of(message)) for message in said(path)) == len(answers) + len(v1_calls)
+
+
+def has_call(event: dict[str, Any]) -> bool:
+    """Tell whether an event of OpenHands V0 is an action that a model called for."""
+    return "action" in event and bool(event.get("tool_call_metadata"))
+
+
+def manifest() -> list[Any]:
+    """Return the manifest's rows of the files that are read here, as parameters."""
+    path = TRANSCRIPTS / "MANIFEST.tsv"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    rows = csv.DictReader(lines, delimiter="\t")
+    return [pytest.param(row, id=row["path"][-48:]) for row in rows if row["format"] in COUNTED]
+
+
+@pytest.mark.parametrize("row", manifest())
+def test_counts_agree_with_the_manifest(row: dict[str, str]) -> None:
+    """Messages (lines, for Claude Code) and tool calls are as many as counted when the files were
+    collected.
+    """
+    path = TRANSCRIPTS / row["path"]
+    calls = sum(len(message.get("tool_calls") or ()) for message in said(path))
+    actions = f"text_actions={row['tool_calls']};"
+    assert calls == (0 if actions in row["notes"] else int(row["tool_calls"]))
+    if row["format"] == "codex_rollout":
+        return  # counted by items there, many of which are one message
+    if row["format"] != "claude_code_jsonl":
+        assert len(said(path)) == int(row["messages"])
+    else:
+        lines = sum(
+            len(facts.get(key, ())) for facts in facts_of(path) for key in ("uuids", "copies")
+        )
+        assert lines == int(row["messages"])
+
+
+def facts_of(path: Path) -> list[dict[str, Any]]:
+    """Return what each message's lines say, once for lines that gave several messages."""
+    found: dict[int, dict[str, Any]] = {}
+    for message in said(path):
+        found.setdefault(id(message["claude_code"]["uuids"]), message["claude_code"])
+    return list(found.values())

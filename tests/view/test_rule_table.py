@@ -1,0 +1,121 @@
+"""The table of rules, the query file and the policy say the same."""
+
+from __future__ import annotations
+
+import logging
+from typing import get_args
+
+import pytest
+from conftest import ROOT
+from conversations import NOW
+
+from store import Policy, Store
+from store.policy import TEXTS
+from store.view.rules import (
+    LATER,
+    QUERIES,
+    REASONS,
+    RULES,
+    SAID_OF_ALL,
+    TABLE,
+    WHOLE,
+    Why,
+    explanations,
+)
+
+ROWS = (*TABLE, *LATER)
+FIRST_FIELD, AFTER_LAST_FIELD = "terminal", "context_window"
+NOT_JUDGED = {"unanswered"}
+"""A field among those of the rules that mends pairs, and judges nothing."""
+
+
+def fields_of_rules() -> list[str]:
+    """The fields of a policy that decide what a view shows of tool results."""
+    names = list(Policy.model_fields)
+    return names[names.index(FIRST_FIELD) : names.index(AFTER_LAST_FIELD)]
+
+
+def test_every_row_has_a_condition_and_every_condition_a_row() -> None:
+    """The last row needs none: it is what is said where no condition holds."""
+    assert [rule.name for rule in TABLE[:-1]] == QUERIES.names["condition"]
+
+
+def test_every_reason_is_named_once() -> None:
+    """The type of reasons, the rows and their texts are one list."""
+    assert sorted(get_args(Why)) == sorted(rule.name for rule in ROWS)
+    assert len(REASONS) == len(ROWS)
+    assert explanations(Policy()).keys() == REASONS.keys()
+
+
+def test_every_field_is_asked_by_a_row_and_every_row_asks_fields_that_exist() -> None:
+    """So no switch of a policy is without a rule, and no rule asks for what nobody can set."""
+    asked = {name for rule in ROWS for name in rule.fields} | {*SAID_OF_ALL}
+    assert asked | NOT_JUDGED == {*fields_of_rules()}
+
+
+def test_a_rule_is_a_switch_of_the_policy_by_its_name() -> None:
+    """What does something can be switched off; what replaces has a text in every language."""
+    assert tuple(rule.name for rule in TABLE if rule.does != "keeps") == RULES
+    for name in RULES:
+        assert Policy.model_fields[name].annotation is bool
+    for name in WHOLE:
+        assert all(texts[f"{name}_placeholder"] for texts in TEXTS.values())
+        assert QUERIES.names["query"].count(f"{name}_saved") == 1
+
+
+def test_rows_that_do_something_are_logged_in_every_language() -> None:
+    """With a place for how many there are."""
+    for rule in TABLE:
+        assert (rule.log is not None) == (rule.does != "keeps")
+        if rule.log:
+            assert rule.log.keys() == TEXTS.keys()
+            assert all("%d" in text for text in rule.log.values())
+
+
+@pytest.mark.parametrize(
+    "field", ["terminal_max_age", "errors_take_slots", "file_read_placeholder"]
+)
+def test_a_field_of_a_rule_is_known_in_three_files(field: str) -> None:
+    """The policy that has it, the table, and the query file: to add a rule touches no other.
+
+    The command has options for some.
+    """
+    package = ROOT / "store"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*")
+        if path.suffix in (".py", ".sql") and field in path.read_text(encoding="utf-8")
+    }
+    known = {"policy.py", "view/rules.py", "view/rules.sql", "view/judging.py"}
+    assert found - {"cli/options.py"} <= known
+    assert len(found & known) <= 3
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        (None, "精简了 1 个过时命令返回内容"),
+        ("zh", "精简了 1 个过时命令返回内容"),
+        ("en", "replaced 1 outdated outputs of commands"),
+        ("tlh", "精简了 1 个过时命令返回内容"),
+    ],
+)
+def test_the_language_of_log_lines_is_that_of_the_environment(
+    store: Store,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str | None,
+    text: str,
+) -> None:
+    """It changes nothing of what is sent: that has the policy's."""
+    if language is None:
+        monkeypatch.delenv("CONVOSTORE_LANGUAGE", raising=False)
+    else:
+        monkeypatch.setenv("CONVOSTORE_LANGUAGE", language)
+    session = store.create_session()
+    output = {"role": "tool", "name": "Bash", "content": "x" * 100, "timestamp": 0}
+    store.append(session.id, output)
+    with caplog.at_level(logging.INFO, logger="store.view.build"):
+        sent = store.view(session.id, Policy(terminal_keep=0), now=NOW).messages
+    assert [record.getMessage() for record in caplog.records] == [text]
+    assert sent[-1]["content"] == TEXTS["zh"]["terminal_placeholder"]

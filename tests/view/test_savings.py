@@ -1,0 +1,61 @@
+"""What the rules save is one number, asked of two statements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conversations import NOW, busy_conversations, policies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store import Policy, Store
+from store.history import lines
+from store.view import Look, look_at, savings, verdicts
+from store.view.judging import saved
+
+Message = dict[str, Any]
+_sessions = iter(range(10**9))
+
+
+def look(connection: Any, session_id: str, policy: Policy, *, last: int, turn_over: bool) -> Look:
+    """A look at a session's line."""
+    pointer = lines.find(connection, session_id)
+    return look_at(connection, pointer, policy, last=last, now=NOW, turn_over=turn_over)
+
+
+@settings(max_examples=250, derandomize=True, database=None)
+@given(busy_conversations, policies, st.booleans(), st.data())
+def test_the_sum_a_check_asks_for_is_that_of_the_verdicts(
+    store: Store, line: list[Message], policy: Policy, turn_over: bool, data: st.DataObject
+) -> None:
+    """On any line, up to any position, by any policy: judged one by one, or summed up at once."""
+    session = store.create_session(f"savings-{next(_sessions)}")
+    store.append(session.id, line)
+    last = data.draw(st.integers(0, len(line)))
+    with store.database.reading() as connection:
+        seen = look(connection, session.id, policy, last=last, turn_over=turn_over)
+        assert saved(seen) == sum(savings(seen, verdicts(seen)).values())
+
+
+def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
+    """Results of the past of a fork count, those that its parent got later do not."""
+    turn = [
+        {"role": "user", "content": "go", "timestamp": 0},
+        {
+            "role": "assistant",
+            "content": None,
+            "timestamp": 0,
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "Bash"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "word " * 200, "timestamp": 0},
+    ]
+    parent = store.create_session()
+    store.append(parent.id, turn * 2)
+    fork = store.fork(parent.id, at=3)
+    store.append(fork.id, turn * 3)
+    policy = Policy(terminal_keep=1)
+    with store.database.reading() as connection:
+        seen = look(connection, fork.id, policy, last=12, turn_over=False)
+        found = verdicts(seen)
+        assert [seq for seq, verdict in found.items() if verdict.rule] == [3, 6, 9]
+        assert saved(seen) == sum(savings(seen, found).values()) > 0
