@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import InvalidPolicy
-from .messages import is_text
+from .text import is_text
 
 Language = Literal["zh", "en"]
 DEFAULT_LANGUAGE: Language = "zh"

@@ -1,4 +1,4 @@
-"""Texts made shorter, and JSON in texts.
+"""Texts that every engine holds, texts made shorter, and JSON in texts.
 
 There are four ways to shorten a text, by what has to be told of the rest: nothing (`shortened`,
 `one_line`), how much it is (`clipped`), or how it ends (`outside`). Lengths are code points. Cut
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 ELLIPSIS = "…"
 """What stands for the rest of a text, unless the caller has another sign for it."""
@@ -26,6 +26,19 @@ Fields = dict[str, Any]
 
 READ = 4
 """So many times its limit is read of a text that is put into one line."""
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Tell a string without NUL or surrogates: a text column of every engine holds it exactly."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shortened(

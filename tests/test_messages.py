@@ -25,11 +25,11 @@ from store.messages import (
     digest_of,
     encode,
     is_integer,
-    is_text,
     join_call,
     prepare,
     preparing,
 )
+from store.text import is_text
 
 
 def there_and_back(message: Message) -> Message:

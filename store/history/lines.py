@@ -40,7 +40,7 @@ from sqlalchemy.sql.selectable import CTE
 
 from ..database import BIG, Statement, branches, message_facts, messages, session_ids, sessions
 from ..errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from ..messages import is_text
+from ..text import is_text
 
 
 class Pointer(NamedTuple):

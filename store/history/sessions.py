@@ -23,8 +23,9 @@ from ..database import (
     sessions,
 )
 from ..errors import InvalidValue, SessionExists, SessionNotFound
-from ..messages import decode, encode, is_text
+from ..messages import decode, encode
 from ..records import Session
+from ..text import is_text
 from . import lines
 
 ID_LIMIT = 512

@@ -25,7 +25,8 @@ from sqlalchemy import URL, Connection, func, select
 
 from ..database import Database, resolved, translated, url_of
 from ..errors import InvalidValue, QueryRefused, StoreError
-from ..messages import is_integer, is_text
+from ..messages import is_integer
+from ..text import is_text
 from .console import Refused, rows
 
 CONSOLE = Path(__file__).with_name("console.py")

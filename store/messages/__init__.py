@@ -20,7 +20,6 @@ from .json_text import (
     decode,
     encode,
     is_integer,
-    is_text,
     utf8_size,
 )
 from .preparing import SIZE_LIMIT, TIME_KEYS, Prepared, moment_of, prepare
@@ -40,7 +39,6 @@ __all__ = [
     "digest_of",
     "encode",
     "is_integer",
-    "is_text",
     "join_call",
     "moment_of",
     "prepare",

@@ -7,6 +7,8 @@ import json
 import math
 from typing import Any, TypeGuard
 
+from ..text import is_text
+
 DEPTH_LIMIT = 200
 
 INTEGER_LIMIT = 2**63
@@ -46,19 +48,6 @@ def decode(text: str) -> Any:
     if text.startswith(_WRAPPED):
         text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
     return json.loads(text)
-
-
-def is_text(value: object) -> TypeGuard[str]:
-    """Tell a string without NUL or surrogates: a text column of every engine holds it exactly."""
-    if not isinstance(value, str) or "\0" in value:
-        return False
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def utf8_size(text: str) -> int:

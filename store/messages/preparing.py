@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from ..clock import told
 from ..errors import InvalidMessage
+from ..text import is_text
 from .columns import Columns, Message, StoredCall, assemble, bytes_of, function_of
-from .json_text import encode, is_text, problem_of
+from .json_text import encode, problem_of
 
 SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes a message may take as stored text: beyond it engines slow down, then refuse."""

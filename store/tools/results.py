@@ -12,8 +12,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ..messages import Message, content_text, is_text, utf8_size
-from ..text import Fields, json_object
+from ..messages import Message, content_text, utf8_size
+from ..text import Fields, is_text, json_object
 from .kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, TOOL_KINDS
 from .line_ranges import integer
 

@@ -11,8 +11,9 @@ from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from ..formats import ApiCall, Placed
-from ..messages import Message, content_text, is_text
+from ..messages import Message, content_text
 from ..policy import Policy
+from ..text import is_text
 
 NO_RESULT = "No result of this call was recorded."
 """What stands where a call has no result."""

@@ -26,11 +26,9 @@ FLOORS = [
     floor.split()
     for floor in (
         "errors text drawing",
-        "clock",
-        "messages",
-        "policy tokens records transcripts",
-        "database",
-        "tools formats",
+        "clock policy",
+        "messages database",
+        "tokens records transcripts formats tools",
         "history summaries",
         "view",
         "compaction context inspection",
