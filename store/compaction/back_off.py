@@ -28,51 +28,74 @@ def holds_back(cost: Budget) -> CompactionError | None:
     Of those applied the last ones in a row count that did not get below the trigger, with what is
     to come added; one that did begins anew.
     """
-    return backs_off(cost) or _reached_limit(cost)
+    return backs_off(cost.look) or _reached_limit(cost)
 
 
-def backs_off(cost: Budget) -> CompactionError | None:
+def backs_off(look: Look) -> CompactionError | None:
     """Return that too many attempts failed in a row for another one so soon, if they did."""
-    look, policy = cost.look, cost.look.policy
-    attempts = [record for record in _ended(look) if record.error_kind != HELD]
-    failures = _last_in_a_row(attempts, lambda record: _failed(record, policy))
-    if failures < policy.back_off_after or _has_waited(look, attempts[-1]):
+    failures = _failures(look)
+    if len(failures) < look.policy.back_off_after or _has_waited(look, failures[0]):
         return None
-    seconds = policy.back_off_time // 1000
-    problem = (
-        f"{failures} attempts failed, waiting for {policy.back_off_messages} more messages"
-        f" or {seconds} seconds"
-    )
-    return CompactionError(problem, session_id=look.pointer.session_id, can_retry=True)
+    return _waiting(look, failures)
+
+
+def _failures(look: Look) -> list[Compaction]:
+    """Return the last attempts that failed in a row, the newest first."""
+    attempts = [record for record in _ended(look) if record.error_kind != HELD]
+    return _last_in_a_row(attempts, lambda record: _failed(record, look.policy))
 
 
 def _has_waited(look: Look, last: Compaction) -> bool:
     """Tell whether the last attempt is long enough ago for another one."""
-    messages, passed = look.pointer.head - last.head, look.now - last.created_at
+    messages = look.pointer.head - last.head
+    if messages >= look.policy.back_off_messages:
+        return True
+    return look.now - last.created_at >= look.policy.back_off_time
+
+
+def _waiting(look: Look, failures: list[Compaction]) -> CompactionError:
+    """Return that failures hold back what is to come."""
     policy = look.policy
-    return messages >= policy.back_off_messages or passed >= policy.back_off_time
+    seconds = policy.back_off_time // 1000
+    problem = (
+        f"{len(failures)} attempts failed, waiting for {policy.back_off_messages} more messages"
+        f" or {seconds} seconds"
+    )
+    return _held(look, problem)
 
 
-def tried_in_vain(cost: Budget, planned: Plan) -> CompactionError | None:
+def _held(look: Look, problem: str) -> CompactionError:
+    return CompactionError(problem, session_id=look.pointer.session_id, can_retry=True)
+
+
+def tried_in_vain(look: Look, planned: Plan) -> CompactionError | None:
     """Return why a plan is not tried, None where it is.
 
     One that was rejected as too large is not retried in the same turn until more can be hidden.
     """
-    look = cost.look
-    same = [record for record in look.known if _was_rejected(record, look.policy, planned)]
-    if not same or same[-1].head < _turn_began(look):
+    rejected = _rejected_before(look, planned)
+    if not rejected or rejected.head < _turn_began(look):
         return None
-    what = f"compaction {same[-1].id}, which was rejected for its size"
-    problem = f"no more could be hidden than by {what}; waiting for more messages or the next turn"
-    return CompactionError(problem, session_id=look.pointer.session_id, can_retry=True)
+    return _held(look, _no_more_than(rejected))
+
+
+def _rejected_before(look: Look, planned: Plan) -> Compaction | None:
+    """Return the last attempt that was rejected for the size of the same plan."""
+    for record in reversed(look.known):
+        if _was_rejected(record, look.policy, planned):
+            return record
+    return None
+
+
+def _no_more_than(rejected: Compaction) -> str:
+    what = f"compaction {rejected.id}, which was rejected for its size"
+    return f"no more could be hidden than by {what}; waiting for more messages or the next turn"
 
 
 def _reached_limit(cost: Budget) -> CompactionError | None:
     """Return that as many compactions in a row as a policy allows did not get below the trigger."""
-    policy = cost.look.policy
-    applied = [record for record in _tried(cost.look) if not _failed(record, policy)]
-    vain = _last_in_a_row(applied, lambda record: stayed_above(record, policy, cost.added))
-    if vain < policy.max_iterations:
+    vain = _in_vain(cost)
+    if vain < cost.look.policy.max_iterations:
         return None
     problem = (
         f"compacted {vain} times in this turn without getting below the trigger, which is the limit"
@@ -81,8 +104,25 @@ def _reached_limit(cost: Budget) -> CompactionError | None:
     return MaxCompactionReachedError(problem, session_id=session_id, can_retry=True)
 
 
-def _last_in_a_row(records: Sequence[Compaction], test: Callable[[Compaction], bool]) -> int:
-    return len(list(takewhile(test, reversed(records))))
+def _in_vain(cost: Budget) -> int:
+    """Return how many compactions of this turn, the last ones in a row, did not help."""
+    policy = cost.look.policy
+    applied = _applied(cost.look)
+    vain = _last_in_a_row(applied, lambda record: stayed_above(record, policy, cost.added))
+    return len(vain)
+
+
+def _applied(look: Look) -> list[Compaction]:
+    """Return the attempts of the turn of the next request that did not fail."""
+    return [record for record in _tried(look) if not _failed(record, look.policy)]
+
+
+Test = Callable[[Compaction], bool]
+
+
+def _last_in_a_row(records: Sequence[Compaction], test: Test) -> list[Compaction]:
+    """Return the last records that pass a test, back to the first that does not."""
+    return list(takewhile(test, reversed(records)))
 
 
 def _turn_began(look: Look) -> int:

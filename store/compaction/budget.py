@@ -54,12 +54,21 @@ def budget(
     connection: Connection, pointer: Pointer, policy: Policy, now: int, user_input: str = ""
 ) -> Budget:
     """Return what a line's view costs; with an input what it will cost in a request for that."""
-    head = pointer.head
-    over = bool(user_input) and turn_of(connection, pointer, head, user_input).over
-    look = look_at(connection, pointer, policy, last=head, now=now, turn_over=over)
+    over = _ends_turn(connection, pointer, user_input)
+    look = look_at(connection, pointer, policy, last=pointer.head, now=now, turn_over=over)
+    return Budget(look, _messages(look), view_tokens(look), user_input)
+
+
+def _messages(look: Look) -> int:
+    """Return how many messages a view has: what is kept, what is pinned, and summaries."""
     left = look.visible
-    messages = head - left.first_kept + 1 + len(left.pinned) + len(left.summaries)
-    return Budget(look, messages, view_tokens(look), user_input)
+    kept = look.pointer.head - left.first_kept + 1
+    return kept + len(left.pinned) + len(left.summaries)
+
+
+def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:
+    """Tell whether a new turn begins with an input; not with one that is stored already."""
+    return bool(user_input) and turn_of(connection, pointer, pointer.head, user_input).over
 
 
 def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now: int) -> Budget:
@@ -67,8 +76,13 @@ def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now:
 
     It is what it was before, if the line has not changed since.
     """
-    look = before.look
-    left = visible(connection, pointer, pointer.head)
-    if (look.pointer, look.visible) == (pointer, left):
-        return before._replace(look=look._replace(connection=connection))
+    look = before.look._replace(connection=connection)
+    if _is_unchanged(look, pointer):
+        return before._replace(look=look)
     return budget(connection, pointer, look.policy, now, before.user_input)
+
+
+def _is_unchanged(look: Look, pointer: Pointer) -> bool:
+    """Tell whether a session is where it was at a look, with the same left visible."""
+    left = visible(look.connection, pointer, pointer.head)
+    return (look.pointer, look.visible) == (pointer, left)

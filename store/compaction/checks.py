@@ -59,7 +59,7 @@ def _with_plan(cost: Budget, found: Check) -> Check:
     planned, _ = plan_with_fewer_turns(cost)
     if planned.nothing:
         return _nothing(found, planned.nothing)
-    vain = tried_in_vain(cost, planned)
+    vain = tried_in_vain(cost.look, planned)
     if vain:
         return _held(found, vain)
     planned = with_view_tokens(cost, planned)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
-from ..history import lines, measure, segments_cte, turn_start
+from ..history import lines, segments_cte, turn_start
 from ..view import Look
-from .open_turn import newest_groups
+from .open_turn import newest_groups, shown, turns_of
 
 
 def _number(name: str) -> ColumnElement[int]:
@@ -28,7 +28,12 @@ _PINNED_ROLES: tuple[ColumnElement[str], ...] = (
 _walk = segments_cte()
 _f, _r = message_facts, tool_results
 _facts = (
-    select(_f.c.branch, _f.c.seq, _f.c.role, _f.c.turn)
+    select(
+        _f.c.branch,
+        _f.c.seq,
+        _f.c.role,
+        _f.c.turn,
+    )
     .select_from(_walk)
     .join(_f, lines.inside(_f, _walk))
     .where(_f.c.seq >= _number("start"))
@@ -52,15 +57,11 @@ SPANNING = Statement(
     row=_Span,
 )
 """Of the calls from ``begin`` to before ``start``, those answered from there to ``last``."""
-NEXT_USER = Statement(
-    select(_facts.c.seq)
-    .where(_facts.c.role == literal_column("'user'"))
-    .order_by(_facts.c.seq)
-    .limit(literal_column("1"))
-)
-PINNED = Statement(
-    select(_facts.c.seq).where(_facts.c.role.in_(_PINNED_ROLES)).order_by(_facts.c.seq)
-)
+_places = select(_facts.c.seq).order_by(_facts.c.seq)
+_is_of_user = _facts.c.role == literal_column("'user'")
+NEXT_USER = Statement(_places.where(_is_of_user).limit(literal_column("1")))
+_is_pinned = _facts.c.role.in_(_PINNED_ROLES)
+PINNED = Statement(_places.where(_is_pinned))
 _from_turn = _facts.c.turn >= _number("turn")
 TURN_START = Statement(select(func.min(_facts.c.seq)).where(_from_turn))
 
@@ -89,8 +90,7 @@ class Cuts(NamedTuple):
         """
         place, until, first = ideal, self.look.pointer.head, self._hiding(least)
         while place >= first:
-            if self.turns_only:
-                place = turn_start(self.look.connection, self.look.pointer, place)
+            place = self._boundary_up_to(place)
             call = self._spanning(place, until).call
             if call is None:
                 return place if place >= first else None
@@ -102,17 +102,27 @@ class Cuts(NamedTuple):
 
         On past an answer, until there is none.
         """
-        place: int | None = self._hiding(least)
-        while place is not None and place <= self.kept:
-            if self.turns_only:
-                place = self._next_user(place)
-            if place is None:
-                return None
+        place = self._boundary_from(self._hiding(least))
+        while place is not None:
             answer = self._spanning(place, self.look.pointer.head).answer
             if answer is None:
                 return place
-            place = answer + 1
+            place = self._boundary_from(answer + 1)
         return None
+
+    def _boundary_up_to(self, place: int) -> int:
+        """Return the last place up to this one where the policy's boundary lets a cut fall."""
+        if self.turns_only:
+            return turn_start(self.look.connection, self.look.pointer, place)
+        return place
+
+    def _boundary_from(self, place: int) -> int | None:
+        """Return the first place from this one on where the boundary lets a cut fall."""
+        if place > self.kept:
+            return None
+        if self.turns_only:
+            return self._next_user(place)
+        return place
 
     def _hiding(self, least: int) -> int:
         """Return the first place before which so many messages can be hidden."""
@@ -122,45 +132,54 @@ class Cuts(NamedTuple):
         return place
 
     def _spanning(self, place: int, until: int) -> _Span:
+        look = self.look
         span = {"begin": self.start, "start": place, "last": until}
-        return SPANNING.one(self.look.connection, **self.look.pointer.line, **span)
+        return SPANNING.one(look.connection, **look.line, **span)
 
     def _next_user(self, place: int) -> int | None:
-        line = self.look.pointer.line
+        look = self.look
         found: int | None = NEXT_USER.value(
-            self.look.connection, **line, start=place, last=self.kept
+            look.connection, **look.line, start=place, last=self.kept
         )
         return found
 
 
 def cuts_before(look: Look, kept: int, *, turns_only: bool = True) -> Cuts:
     """Return the legal cuts before the first position that is to be kept."""
-    start = look.visible.first_kept
-    line = look.pointer.line
-    pinned = PINNED.values(look.connection, **line, start=start, last=kept - 1)
-    return Cuts(look, kept, turns_only, tuple(pinned))
+    return Cuts(look, kept, turns_only, _pinned_before(look, kept))
+
+
+def _pinned_before(look: Look, kept: int) -> tuple[int, ...]:
+    """Return the positions that no cut hides, of what is visible before one."""
+    return tuple(PINNED.values(look.connection, **shown(look, kept - 1)))
 
 
 def first_kept(look: Look, keep_turns: int) -> int:
-    """Return the first position that a policy's parts together keep.
+    """Return the first position that a policy's parts together keep."""
+    newest_messages = look.pointer.head - look.policy.keep_messages + 1
+    return min(newest_messages, _newest_turns(look, keep_turns))
+
+
+def _newest_turns(look: Look, count: int) -> int:
+    """Return where the newest turns begin.
 
     To keep no turn is to keep the newest groups of the running one.
     """
-    pointer = look.pointer
-    if keep_turns:
-        turn = measure(look.connection, pointer, pointer.head).turn
-        kept = _turn_start(look, turn - keep_turns + 1)
-    else:
-        kept = newest_groups(look)
-    return min(pointer.head - look.policy.keep_messages + 1, kept)
+    if not count:
+        return newest_groups(look)
+    return _turn_start(look, turns_of(look) - count + 1)
 
 
 def _turn_start(look: Look, turn: int) -> int:
     """Return where a turn begins; before the first turn there is nothing to keep apart."""
-    pointer, start = look.pointer, look.visible.first_kept
+    start = look.visible.first_kept
     if turn < 1:
         return start
-    found: int | None = TURN_START.value(
-        look.connection, **pointer.line, start=start, last=pointer.head, turn=turn
-    )
-    return start if found is None else found
+    return _seen_from(look, turn) or start
+
+
+def _seen_from(look: Look, turn: int) -> int | None:
+    """Return the first visible position of a turn or a later one."""
+    line = shown(look, look.last)
+    found: int | None = TURN_START.value(look.connection, **line, turn=turn)
+    return found

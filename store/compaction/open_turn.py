@@ -49,6 +49,11 @@ class _Answer(NamedTuple):
     position: int
     seq: int
 
+    @property
+    def to(self) -> _Call:
+        """The call that it answers."""
+        return _Call(self.call, self.position)
+
 
 CALLS = Statement(
     select(_c.c.seq, _c.c.position)
@@ -66,44 +71,75 @@ ANSWERED = Statement(
 )
 
 
+Places = tuple[int, ...]
+"""Positions of a line, in order."""
+
+
 class Staying(NamedTuple):
     """What stays before a cut: ``places`` of what it would hide stay for the running turn.
 
     ``released`` are those that stayed until now and go with it.
     """
 
-    places: tuple[int, ...] = ()
-    released: tuple[int, ...] = ()
+    places: Places = ()
+    released: Places = ()
 
 
 def turn_begins(look: Look) -> int:
     """Return where the running turn begins; 0 where no user has spoken."""
-    if measure(look.connection, look.pointer, look.pointer.head).turn == 0:
+    if not turns_of(look):
         return 0
-    return turn_start(look.connection, look.pointer, look.pointer.head)
+    return turn_start(look.connection, look.pointer, look.last)
+
+
+def turns_of(look: Look) -> int:
+    """Return how many turns a line has."""
+    return measure(look.connection, look.pointer, look.last).turn
+
+
+def shown(look: Look, last: int) -> dict[str, int]:
+    """Return the values by which statements name what is kept of a line, up to a position."""
+    return {**look.line, "start": look.visible.first_kept, "last": last}
 
 
 def newest_groups(look: Look) -> int:
     """Return where the newest groups begin that a policy keeps in any case."""
-    start, count = look.visible.first_kept, look.policy.keep_groups
-    line = look.pointer.line
-    places = GROUPS.values(
-        look.connection, **line, start=start, last=look.pointer.head, count=count
-    )
-    return places[-1] if len(places) == count else start
+    places = _group_starts(look, look.policy.keep_groups)
+    if len(places) < look.policy.keep_groups:
+        return look.visible.first_kept
+    return places[-1]
+
+
+def _group_starts(look: Look, count: int) -> list[int]:
+    """Return where the newest groups begin, at most so many of them, the newest first."""
+    return GROUPS.values(look.connection, **shown(look, look.last), count=count)
 
 
 def staying(look: Look, cut: int) -> Staying:
     """Return what stays for the running turn before a cut, and what need not any more."""
-    begins, start = turn_begins(look), look.visible.first_kept
-    before = [place for place in look.visible.pinned if not _is_of_system(look, place)]
+    begins = turn_begins(look)
+    before = _stayed_until_now(look)
     if not begins or cut <= begins:
-        return Staying((), tuple(before))
-    wanted = {begins} | _waiting(look, max(begins, start), cut - 1, cut)
+        return Staying((), before)
+    wanted = _wanted(look, before, begins, cut)
+    start = look.visible.first_kept
+    places = sorted(place for place in wanted if start <= place < cut)
+    released = [place for place in before if place not in wanted]
+    return Staying(tuple(places), tuple(released))
+
+
+def _stayed_until_now(look: Look) -> Places:
+    """Return what earlier cuts left standing for the running turn of then."""
+    return tuple(place for place in look.visible.pinned if not _is_of_system(look, place))
+
+
+def _wanted(look: Look, before: Places, begins: int, cut: int) -> set[int]:
+    """Return what a running turn cannot do without, wherever it stands."""
+    first = max(begins, look.visible.first_kept)
+    wanted = {begins} | _waiting(look, first, cut - 1, cut)
     for place in before:
         wanted |= _waiting(look, place, place, cut)
-    places = tuple(sorted(place for place in wanted if start <= place < cut))
-    return Staying(places, tuple(place for place in before if place not in wanted))
+    return wanted
 
 
 def _waiting(look: Look, first: int, until: int, cut: int) -> set[int]:
@@ -111,14 +147,19 @@ def _waiting(look: Look, first: int, until: int, cut: int) -> set[int]:
 
     With them go the results that they have.
     """
-    line = {**look.pointer.line, "start": first, "until": until, "last": cut - 1}
-    answers = ANSWERED.rows(look.connection, **line)
-    answered = {(each.call, each.position) for each in answers}
-    calls = CALLS.rows(look.connection, **line)
-    waiting = {call.seq for call in calls if call not in answered}
+    stretch = {"start": first, "until": until, "last": cut - 1}
+    answers = ANSWERED.rows(look.connection, **look.line, **stretch)
+    calls = CALLS.rows(look.connection, **look.line, **stretch)
+    waiting = _unanswered(calls, answers)
     return waiting | {each.seq for each in answers if each.call in waiting}
 
 
+def _unanswered(calls: list[_Call], answers: list[_Answer]) -> set[int]:
+    """Return the messages with a call that is not among the answered ones."""
+    answered = {answer.to for answer in answers}
+    return {call.seq for call in calls if call not in answered}
+
+
 def _is_of_system(look: Look, place: int) -> bool:
-    role = ROLE.value(look.connection, **lines.place(look.connection, look.pointer, place))
-    return role in ("system", "developer")
+    at = lines.place(look.connection, look.pointer, place)
+    return ROLE.value(look.connection, **at) in ("system", "developer")

@@ -29,16 +29,32 @@ def triggered(policy: Policy, *, messages: int, tokens: int) -> str | None:
     """Return which trigger of a policy fires, in words; None where none does."""
     if messages < policy.min_messages:
         return None
-    most, limit = policy.trigger_messages, policy.trigger_tokens
-    if most is not None and messages >= most:
-        return f"{messages} messages"
-    if limit is not None and tokens >= limit:
-        return f"{tokens} tokens, the limit is {limit}"
+    return (
+        _by_messages(policy, messages)
+        or _by_tokens(policy, tokens)
+        or _by_share_of_window(policy, tokens)
+    )
+
+
+def _by_messages(policy: Policy, messages: int) -> str | None:
+    most = policy.trigger_messages
+    if most is None or messages < most:
+        return None
+    return f"{messages} messages"
+
+
+def _by_tokens(policy: Policy, tokens: int) -> str | None:
+    limit = policy.trigger_tokens
+    if limit is None or tokens < limit:
+        return None
+    return f"{tokens} tokens, the limit is {limit}"
+
+
+def _by_share_of_window(policy: Policy, tokens: int) -> str | None:
     window = policy.context_window or 0
-    if reaches(tokens, policy.trigger_ratio, window):
-        return f"{tokens} of {window} tokens"
-    if reaches(tokens, policy.trigger_usage, window):
-        return f"{tokens} of {window} tokens"
+    for share in (policy.trigger_ratio, policy.trigger_usage):
+        if reaches(tokens, share, window):
+            return f"{tokens} of {window} tokens"
     return None
 
 
@@ -57,16 +73,23 @@ def overflows(policy: Policy, tokens: int) -> bool:
 
 def stayed_above(record: Compaction, policy: Policy, added: int = 0) -> bool:
     """Tell whether the view that a compaction left would still trigger, with what is added."""
-    messages, tokens = record.messages_after or 0, record.tokens_after or 0
+    left = _left_by(record)
+    if left is None:
+        return False
+    messages, tokens = left
     return triggered(policy, messages=messages, tokens=tokens + added) is not None
 
 
 def with_still_over(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
     """Return a compaction that says whether the view it left is still at the trigger."""
-    messages, tokens = made.messages_before, made.tokens_before
-    if made.outcome == "applied":
-        messages, tokens = made.messages_after, made.tokens_after
+    return made._replace(still_over=stayed_above(made, policy, added))
+
+
+def _left_by(record: Compaction) -> tuple[int, int] | None:
+    """Return the messages and tokens of the view that a compaction left, where it says so."""
+    messages, tokens = record.messages_before, record.tokens_before
+    if record.outcome == "applied":
+        messages, tokens = record.messages_after, record.tokens_after
     if messages is None or tokens is None:
-        return made
-    above = triggered(policy, messages=messages, tokens=tokens + added)
-    return made._replace(still_over=above is not None)
+        return None
+    return messages, tokens
