@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from sqlalchemy import URL, Connection
 
-from . import compaction, operation
+from . import compaction, inspection
 from .clock import Now, milliseconds
 from .context import Context, Tools, code_law
 from .context import request as contexts
@@ -170,7 +170,7 @@ class Store:
     plan_compaction = reads(compaction.plan_compaction)
     undo_compaction = writes(compaction.undo_compaction)
     erasures = reads(erasure.erasures)
-    copies = reads(operation.listed)
+    copies = reads(inspection.listed)
     verify = reads(verifying.verify)
     count_tokens = runs(token_counts.count_tokens)
 
@@ -246,7 +246,7 @@ class Store:
         where it cannot be made or does not pass its check, StoreFull without room, StoreBusy where
         the file to replace is in use; then nothing is left of it.
         """
-        return operation.backup(self.database, path, replace=replace, now=now)
+        return inspection.backup(self.database, path, replace=replace, now=now)
 
     def close(self) -> None:
         """Give back all connections."""

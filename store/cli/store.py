@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inspection import query
-from ..operation import check
+from ..inspection import check, query
 from . import render
 from .options import Json, place, tell
 from .render import Cell, Column

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .. import operation
+from .. import inspection
 from ..database import HEAD, Database, upgrade
 from . import render
 from .options import Json, place, tell
@@ -39,7 +39,7 @@ def backup(ctx: typer.Context, path: Target, force: Again = False, json: Json = 
     """Copy a store to a new file while it is in use, and check the copy."""
     place(ctx).require()
     with closing(Database(place(ctx).target)) as database:
-        made = operation.backup(database, path, replace=force)
+        made = inspection.backup(database, path, replace=force)
     tell(ctx)
     render.answer(made._asdict(), f"{made.path}: {made.size:,} bytes, checked", json=json)
     if made.number is None:
@@ -49,7 +49,7 @@ def backup(ctx: typer.Context, path: Target, force: Again = False, json: Json = 
 def restore(ctx: typer.Context, copy: Source, force: Over = False, json: Json = False) -> None:
     """Put a copy, once checked, in the place of the store."""
     place(ctx).make_room()
-    done = operation.restore(copy, place(ctx).target, replace=force)
+    done = inspection.restore(copy, place(ctx).target, replace=force)
     tell(ctx)
     said = f"{done.path} is the store of {copy} now, of schema {done.schema}"
     back = (
@@ -60,7 +60,7 @@ def restore(ctx: typer.Context, copy: Source, force: Over = False, json: Json = 
 
 def doctor(ctx: typer.Context, json: Json = False) -> None:
     """Look for what may threaten the store; exit status 1 for advice, 2 if it is unusable."""
-    found = operation.doctor(place(ctx).target)
+    found = inspection.doctor(place(ctx).target)
     if json:
         render.print_json_list(each._asdict() for each in found)
     else:

@@ -1,12 +1,31 @@
-"""History as something to ask: SQL that reads only, statistics, and whether the store is whole.
+"""What a store is asked from outside its conversations, and what keeps it alive.
 
-It never writes. What it finds is told, not mended. The faces and the command call it.
+SQL that reads only, statistics, whether all is as it was stored, what threatens it where it lies.
+Copies are written, checked and put back; apart from the list of them no row changes, and what is
+found is told, not mended. The faces and the command call it.
 """
 
 from __future__ import annotations
 
 from . import integrity
+from .advice import Condition, doctor
+from .checking import check
+from .copies import backup, listed, remove_copies, restore
 from .sql import query
 from .usage_statistics import FileUse, Statistics, ToolUse, statistics
 
-__all__ = ["FileUse", "Statistics", "ToolUse", "integrity", "query", "statistics"]
+__all__ = [
+    "Condition",
+    "FileUse",
+    "Statistics",
+    "ToolUse",
+    "backup",
+    "check",
+    "doctor",
+    "integrity",
+    "listed",
+    "query",
+    "remove_copies",
+    "restore",
+    "statistics",
+]

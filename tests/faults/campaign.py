@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import sqlalchemy
 from conftest import ROOT, Child
 
-from store import Policy, Store, StoreError, operation
+from store import Policy, Store, StoreError, inspection
 from store.clock import SECONDS_BELOW
 from store.database import Database, upgrade
 from store.errors import StoreBusy
@@ -170,7 +170,7 @@ def ways_back(_: str, folder: Path) -> Count:
         path = Path(shutil.copy(each, folder))
         with closing(Database(path)) as database:
             upgrade(database, copy_to=folder / f"before-{each.name}")
-        operation.restore(folder / f"before-{each.name}", path, replace=True)
+        inspection.restore(folder / f"before-{each.name}", path, replace=True)
         held += rows(path) == rows(each)
     return held, len(saved)
 

@@ -32,7 +32,6 @@ FLOORS = [
         "history summaries",
         "view",
         "compaction context inspection",
-        "operation",
         "store",
         "importing simulation",
         "cli",
@@ -56,9 +55,11 @@ INSIDE = {
     ),
     "formats": "placed openai react",
     "history": "lines links facts sessions usages noted raw erasure heads token_counts turns",
-    "inspection": "console invariants usage_statistics sql schema_check line_check integrity",
+    "inspection": (
+        "console invariants usage_statistics sql schema_check line_check integrity checking copies "
+        "advice"
+    ),
     "messages": "json_text columns preparing",
-    "operation": "checking copies advice",
     "summaries": (
         "texts values prompts facts_ledger labels fitting brief deeds whole extracts returned "
         "summarizers"
@@ -86,7 +87,6 @@ SQL_ROOMS = {
     "compaction",
     "context",
     "inspection",
-    "operation",
     "store",
     "simulation",
 }

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from conftest import ROOT, Run
 
-from store import Store, operation
+from store import Store, inspection
 from store.database import HEAD, Database, copying, migrate
 from store.database.resources import folder
 from store.errors import StoreError, StoreFull
@@ -148,7 +148,7 @@ def test_the_way_back_is_the_copy(older: Path, next_release: Install) -> None:
     next_release()
     with Store(older) as opened:
         (copied,) = opened.copies()
-    operation.restore(copied.path, older, replace=True)
+    inspection.restore(copied.path, older, replace=True)
     assert title(older) == "as it was"
 
 
@@ -195,9 +195,9 @@ def test_other_commands_upgrade_and_say_so(saved: Path, run: Run) -> None:
 
 def test_an_older_file_is_checked_to_the_bottom(saved: Path) -> None:
     """Damage to a message or to a page shows without an upgrade."""
-    assert operation.check(saved) == []
+    assert inspection.check(saved) == []
     saved.write_bytes(saved.read_bytes().replace(b"You are helpful.", b"You are harmful."))
-    found = {(each.check, each.problem) for each in operation.check(saved)}
+    found = {(each.check, each.problem) for each in inspection.check(saved)}
     assert found == {("digest", "is not what was stored")}
 
 
@@ -209,13 +209,13 @@ def test_damaged_structures_of_an_older_file_are_found(saved: Path) -> None:
             "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name ="
             " 'ix_sessions_updated_at_id') WHERE name = 'ix_messages_tree_id_message_id'"
         )
-    assert {each.check for each in operation.check(saved)} == {"integrity"}
+    assert {each.check for each in inspection.check(saved)} == {"integrity"}
 
 
 def test_an_empty_file_is_no_store_yet(tmp_path: Path) -> None:
     """It is told, and stays empty."""
     (tmp_path / "empty.db").touch()
-    (found,) = operation.check(tmp_path / "empty.db")
+    (found,) = inspection.check(tmp_path / "empty.db")
     assert (found.check, found.problem.startswith("the schema is None")) == ("schema", True)
     assert (tmp_path / "empty.db").stat().st_size == 0
 
@@ -225,5 +225,5 @@ def test_a_copy_of_an_older_file_is_not_listed(saved: Path, tmp_path: Path, run:
     assert "remove it yourself" in run("--db", saved, "backup", "copy.db").err
     with closing(Database(tmp_path / "copy.db")) as database:
         with pytest.raises(StoreError, match="exists already"):
-            operation.backup(database, saved)
-        assert operation.backup(database, tmp_path / "again.db").number is None
+            inspection.backup(database, saved)
+        assert inspection.backup(database, tmp_path / "again.db").number is None

@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy
 from conftest import ROOT, Run
 
-from store import InvalidValue, Store, operation
-from store.operation import advice
-from store.operation.advice import Condition
+from store import InvalidValue, Store, inspection
+from store.inspection import advice
+from store.inspection.advice import Condition
 
 FINE = ["sqlite", "file system", "links", "modes", "log", "room", "schema", "purge", "copies"]
 
@@ -30,13 +30,13 @@ def store(path: Path) -> Iterator[Store]:
 
 def troubles(path: Path) -> dict[str, Condition]:
     """Return what is not fine, by what it is about."""
-    return {each.about: each for each in operation.doctor(path) if each.state != "fine"}
+    return {each.about: each for each in inspection.doctor(path) if each.state != "fine"}
 
 
 @pytest.mark.sqlite_only
 def test_a_sound_store_needs_no_advice(store: Store, path: Path) -> None:
     """Everything is looked at, and is fine."""
-    found = operation.doctor(path)
+    found = inspection.doctor(path)
     assert [each.about for each in found] == FINE
     assert {each.state for each in found} == {"fine"}
 
@@ -179,7 +179,7 @@ def test_looking_changes_no_byte(store: Store, path: Path) -> None:
     """Not of the store, and nothing appears beside it."""
     store.close()
     before = {each: each.read_bytes() for each in path.parent.iterdir()}
-    code = "import sys; from store import operation; print(len(operation.doctor(sys.argv[1])))"
+    code = "import sys; from store import inspection; print(len(inspection.doctor(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) == len(FINE)
@@ -191,13 +191,13 @@ def test_a_server_is_looked_at(url: str) -> None:
     if sqlalchemy.make_url(url).get_backend_name() == "sqlite":
         pytest.skip("no server: set CONVOSTORE_TEST_URL to the URL of one")
     Store(url).close()
-    assert [each.about for each in operation.doctor(url)] == ["schema", "server"]
+    assert [each.about for each in inspection.doctor(url)] == ["schema", "server"]
 
 
 def test_a_server_that_is_not_there() -> None:
     """Who cannot connect cannot use it; what is no URL is a mistake of the caller."""
     pytest.importorskip("psycopg")
-    (found,) = operation.doctor("postgresql://nobody@127.0.0.1:1/nothing")
+    (found,) = inspection.doctor("postgresql://nobody@127.0.0.1:1/nothing")
     assert found.state == "unusable"
     with pytest.raises(InvalidValue):
-        operation.doctor("mysql://x/y")
+        inspection.doctor("mysql://x/y")

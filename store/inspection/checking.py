@@ -11,8 +11,8 @@ from sqlalchemy import URL
 
 from ..database import HEAD, Database, upgrade, version, write_copy
 from ..errors import StoreError
-from ..inspection import integrity
 from ..records import Finding
+from . import integrity
 
 
 def check(target: str | os.PathLike[str] | URL) -> list[Finding]:

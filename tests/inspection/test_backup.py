@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from conftest import ROOT, Run
 
-from store import AsyncStore, Store, StoreError, operation
+from store import AsyncStore, Store, StoreError, inspection
 from store.database import HEAD
 from store.errors import InvalidValue, NotAStore, SchemaTooNew, StoreBusy, StoreFull
-from store.operation import copies
+from store.inspection import copies
 
 Fork = Callable[..., Any]
 
@@ -226,12 +226,12 @@ def test_copies_that_hold_erased_bytes_can_be_removed(store: Store, tmp_path: Pa
     """They go with the list's line; later ones stay, and get no number that was used before."""
     store.backup(tmp_path / "old.db")
     store.delete_session("s")
-    assert operation.remove_copies(store.database) == ((str(tmp_path / "old.db"),), ())
+    assert inspection.remove_copies(store.database) == ((str(tmp_path / "old.db"),), ())
     assert not (tmp_path / "old.db").exists()
     assert store.copies() == []
     store.backup(tmp_path / "new.db")
     assert [each.copies for each in store.erasures()] == [()]
-    assert operation.remove_copies(store.database) == ((), ())
+    assert inspection.remove_copies(store.database) == ((), ())
     assert (tmp_path / "new.db").exists()
 
 
@@ -246,7 +246,7 @@ def test_a_copy_that_became_a_store_is_left(store: Store, tmp_path: Path) -> Non
     shutil.rmtree(tmp_path / "disk")
     store.delete_session("s")
     left = (str(tmp_path / "mine.db"), str(tmp_path / "disk/away.db"))
-    assert operation.remove_copies(store.database) == ((str(tmp_path / "gone.db"),), left)
+    assert inspection.remove_copies(store.database) == ((str(tmp_path / "gone.db"),), left)
     assert contents(tmp_path / "mine.db")[-1] == "mine"
     assert tuple(each.path for each in store.copies()) == left
 
@@ -270,7 +270,7 @@ def saved(path: Path, tmp_path: Path) -> Path:
 def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -> None:
     """It says what the copy says, knows every copy there is, and what came back with it."""
     before = saved.read_bytes()
-    done = operation.restore(saved, path, replace=True)
+    done = inspection.restore(saved, path, replace=True)
     assert done == (str(path), HEAD, ("s",))
     assert saved.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o600
@@ -284,14 +284,14 @@ def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -
 
 def test_a_copy_is_restored_where_nothing_is(saved: Path, tmp_path: Path) -> None:
     """A lost store comes back from its copy alone."""
-    operation.restore(saved, tmp_path / "new.db")
+    inspection.restore(saved, tmp_path / "new.db")
     assert contents(tmp_path / "new.db") == ["then"]
 
 
 def test_restoring_replaces_nothing_unless_told(saved: Path, path: Path) -> None:
     """The store that is there stays."""
     with pytest.raises(StoreError, match="exists already"):
-        operation.restore(saved, path)
+        inspection.restore(saved, path)
     with Store(path) as opened:
         assert [each.id for each in opened.sessions()] == ["later"]
 
@@ -299,7 +299,7 @@ def test_restoring_replaces_nothing_unless_told(saved: Path, path: Path) -> None
 def test_a_store_in_use_is_never_replaced(saved: Path, path: Path, fork: Fork) -> None:
     """Neither one that this process has open, nor one that another has."""
     with Store(path), pytest.raises(StoreBusy, match="close what has it open"):
-        operation.restore(saved, path, replace=True)
+        inspection.restore(saved, path, replace=True)
     told, tell = os.pipe()
     wait, go = os.pipe()
 
@@ -311,10 +311,10 @@ def test_a_store_in_use_is_never_replaced(saved: Path, path: Path, fork: Fork) -
     holder = fork(hold)
     os.read(told, 1)
     with pytest.raises(StoreBusy):
-        operation.restore(saved, path, replace=True)
+        inspection.restore(saved, path, replace=True)
     os.write(go, b"x")
     holder.result()
-    operation.restore(saved, path, replace=True)
+    inspection.restore(saved, path, replace=True)
     assert contents(path) == ["then"]
 
 
@@ -329,7 +329,7 @@ def test_a_stale_log_brings_nothing_back(saved: Path, path: Path, fork: Fork) ->
     with pytest.raises(AssertionError, match="was killed"):
         fork(die).result()
     assert path.with_name("chat.db-wal").stat().st_size
-    operation.restore(saved, path, replace=True)
+    inspection.restore(saved, path, replace=True)
     with Store(path) as opened:
         assert [each.id for each in opened.sessions()] == ["s"]
 
@@ -338,7 +338,7 @@ def test_a_destroyed_store_is_replaced(saved: Path, path: Path) -> None:
     """A store that cannot be read any more gives way, with what lies beside it."""
     path.write_bytes(b"\0" * 5000)
     path.with_name("chat.db-wal").write_bytes(b"\1" * 5000)
-    operation.restore(saved, path, replace=True)
+    inspection.restore(saved, path, replace=True)
     assert contents(path) == ["then"]
 
 
@@ -347,7 +347,7 @@ def test_a_damaged_copy_is_not_restored(saved: Path, path: Path) -> None:
     saved.write_bytes(saved.read_bytes().replace(b"then", b"thus"))
     before = path.read_bytes()
     with pytest.raises(StoreError, match="does not pass its check"):
-        operation.restore(saved, path, replace=True)
+        inspection.restore(saved, path, replace=True)
     assert path.read_bytes() == before
     assert {each for each in names(path.parent) if "part" in each} == set()
 
@@ -362,7 +362,7 @@ def test_what_is_no_copy_is_not_restored(
     if content is not None:
         (tmp_path / "copy.db").write_bytes(content)
     with pytest.raises(error):
-        operation.restore(tmp_path / "copy.db", path, replace=True)
+        inspection.restore(tmp_path / "copy.db", path, replace=True)
     assert contents_of_sessions(path) == []
 
 
@@ -377,14 +377,14 @@ def test_a_newer_copy_is_not_restored(saved: Path, path: Path) -> None:
     with closing(sqlite3.connect(saved)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(SchemaTooNew):
-        operation.restore(saved, path, replace=True)
+        inspection.restore(saved, path, replace=True)
 
 
 @pytest.mark.parametrize("revision", ["0001", "0002"])
 def test_an_older_copy_is_restored_as_it_is(path: Path, tmp_path: Path, revision: str) -> None:
     """So is the way back to an older release: its schema stays until it is opened (M3)."""
     saved = Path(shutil.copy(ROOT / "tests" / "databases" / f"{revision}.db", tmp_path / "old.db"))
-    assert operation.restore(saved, path, replace=True).schema == revision
+    assert inspection.restore(saved, path, replace=True).schema == revision
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM alembic_version").fetchall() == [(revision,)]
     assert "saved" in contents_of_sessions(path)
