@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 MOST = 5
@@ -23,7 +24,11 @@ _PLAIN = re.compile("[a-zA-Z0-9/._-]*[a-zA-Z0-9/_-]")
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
 
 
-def mentions(text: str, *, root: str | os.PathLike[str] | None = None) -> list[str]:
+def mentions(
+    text: str,
+    *,
+    root: str | os.PathLike[str] | None = None,
+) -> list[str]:
     """Return the project's files that a text mentions, in order, each once, at most five.
 
     Full stops at the end belong to the sentence; absolute paths and ``..`` are no mentions.
@@ -37,16 +42,25 @@ def reminder(text: str) -> str:
     found = _all(text)
     if not found:
         return ""
-    named = [f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"' for path in found[:MOST]]
-    if len(found) > MOST:
-        named.append(f"(and {len(found) - MOST} more…)")
     these = "this file" if len(found) == 1 else "these files"
     return (
         "<system-reminder>\n"
-        f"The user mentioned {', '.join(named)}.\n"
+        f"The user mentioned {_named(found)}.\n"
         f"You MUST read {these} with the Read tool before answering.\n"
         "</system-reminder>"
     )
+
+
+def _named(paths: list[str]) -> str:
+    """Return the first of many files by name, and how many more there are."""
+    named = [_mention(path) for path in paths[:MOST]]
+    if len(paths) > MOST:
+        named.append(f"(and {len(paths) - MOST} more…)")
+    return ", ".join(named)
+
+
+def _mention(path: str) -> str:
+    return f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"'
 
 
 def remind(text: str) -> str:
@@ -58,15 +72,23 @@ def remind(text: str) -> str:
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 
-def _all(text: str, root: str | os.PathLike[str] | None = None) -> list[str]:
-    if "@" not in text:
-        return []
-    mentioned = _MENTION.findall(text)
-    paths = [(quoted or plain.rstrip(".")).strip() for quoted, plain in mentioned]
-    found = dict.fromkeys(filter(_in_project, paths))
+def _all(
+    text: str,
+    root: str | os.PathLike[str] | None = None,
+) -> list[str]:
+    found = dict.fromkeys(filter(_in_project, _mentioned(text)))
     if root is None:
         return list(found)
     return [path for path in found if Path(root, path).exists()]
+
+
+def _mentioned(text: str) -> Iterator[str]:
+    """Yield the paths that a text mentions, whatever they lead to."""
+    if "@" not in text:
+        return
+    for quoted, plain in _MENTION.findall(text):
+        path = quoted or plain.rstrip(".")
+        yield path.strip()
 
 
 def _in_project(path: str) -> bool:

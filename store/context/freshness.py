@@ -24,18 +24,29 @@ class Freshness:
     def __init__(self) -> None:
         self._seen: dict[str, float] = {}
 
-    def note(self, path: str | os.PathLike[str], mtime: float) -> str | None:
+    def note(
+        self,
+        path: str | os.PathLike[str],
+        mtime: float,
+    ) -> str | None:
         """Take note that a file was read; return what to tell the model if it has changed since."""
         name = os.fspath(path)
         before = self._seen.get(name)
         self._seen[name] = mtime
-        return None if before is None or before == mtime else NOTE.format(path=name)
+        if before is None or before == mtime:
+            return None
+        return NOTE.format(path=name)
 
     def wrote(self, path: str | os.PathLike[str], mtime: float) -> None:
         """Take note that the agent itself changed a file: of that it need not be told."""
         self._seen[os.fspath(path)] = mtime
 
-    def noted(self, path: str | os.PathLike[str], mtime: float, content: str) -> str:
+    def noted(
+        self,
+        path: str | os.PathLike[str],
+        mtime: float,
+        content: str,
+    ) -> str:
         """Return the JSON result of a read with what is known of the file in its ``data``.
 
         That is its ``mtime``, and a ``note`` if it changed since it was read before. A content that

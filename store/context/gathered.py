@@ -75,7 +75,14 @@ def gather(
     pointer, policy = lines.find(connection, session_id), checked(policy)
     last = lines.position(pointer, at)
     begins, answered, over = turn_of(connection, pointer, last, user_input)
-    look = look_at(connection, pointer, policy, last=last, now=given(now), turn_over=over)
+    look = look_at(
+        connection,
+        pointer,
+        policy,
+        last=last,
+        now=given(now),
+        turn_over=over,
+    )
     view = composed(look)
     return Gathered(
         view=view.written(CHAT.name),
@@ -92,13 +99,18 @@ def _recap(look: Look, begins: int) -> str | None:
 
     Of one that was done before the turn that ``begins`` at a position there is none.
     """
+    seq, found = next(_recaps(look), (0, ""))
+    was_done = seq < begins and found.endswith(ALL_DONE)
+    if not found or was_done:
+        return None
+    return f"Todo recap: {found}"
+
+
+def _recaps(look: Look) -> Iterator[tuple[int, str]]:
+    """Yield what the last todo lists say, those that say nothing aside, by position."""
     for seq, arguments, result in _todo_lists(look):
-        found = recap(arguments, result)
-        if found and seq < begins and found.endswith(ALL_DONE):
-            return None
-        if found:
-            return f"Todo recap: {found}"
-    return None
+        if found := recap(arguments, result):
+            yield seq, found
 
 
 def _todo_lists(look: Look) -> Iterator[tuple[int, object, object]]:

@@ -10,10 +10,12 @@ NAME = "CODE_LAW.md"
 LIMIT = 1_000_000
 """Bytes of the file that are read."""
 
+Folder = str | os.PathLike[str]
+
 log = logging.getLogger(__name__)
 
 
-def code_law(root: str | os.PathLike[str] | None) -> str:
+def code_law(root: Folder | None) -> str:
     """Return the rules of the project in a folder, as the file is now; "" where there are none.
 
     The name counts in any case; of several the exact one is taken, else the first in order.
@@ -30,14 +32,23 @@ def code_law(root: str | os.PathLike[str] | None) -> str:
         return ""
 
 
-def _found(root: str | os.PathLike[str]) -> Path | None:
+def _found(root: Folder) -> Path | None:
     """Return the file of a folder; a folder that is not there has none."""
+    named = filter(_is_named_so, _inside(root))
+    files = filter(Path.is_file, sorted(named, key=_preferred))
+    return next(files, None)
+
+
+def _inside(root: Folder) -> list[Path]:
+    """Return what is in a folder; nothing is in one that is not there."""
     try:
-        inside = list(Path(root).iterdir())
+        return list(Path(root).iterdir())
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    named = [path for path in inside if path.name.lower() == NAME.lower()]
-    return next(filter(Path.is_file, sorted(named, key=_preferred)), None)
+        return []
+
+
+def _is_named_so(path: Path) -> bool:
+    return path.name.lower() == NAME.lower()
 
 
 def _preferred(path: Path) -> tuple[bool, str]:

@@ -41,7 +41,11 @@ def made(layer: str, role: str, content: str | None) -> list[Piece]:
     return [Piece(layer, message, message_tokens(message, estimate), Placed(None, message))]
 
 
-def of_view(view: View, placed: Sequence[Placed], begins: int | None) -> Iterator[Piece]:
+def of_view(
+    view: View,
+    placed: Sequence[Placed],
+    begins: int | None,
+) -> Iterator[Piece]:
     """Yield the messages of a chat view in their layers, each user message with its reminder.
 
     ``placed`` are the same before they were written, ``begins`` is where the current turn does
@@ -58,16 +62,22 @@ def of_view(view: View, placed: Sequence[Placed], begins: int | None) -> Iterato
 
 def merged(pieces: list[Piece]) -> list[Piece]:
     """Return a request whose system messages in front are one, for providers that take only one."""
-    fronts = list(takewhile(lambda piece: piece.message["role"] == "system", pieces))
+    fronts = list(takewhile(_is_system, pieces))
     if len(fronts) < 2:
         return pieces
-    texts = [content_text(piece.message.get("content")) for piece in fronts]
-    first, whole = fronts[0], "\n\n".join(texts)
-    front = first._replace(
-        message=_saying(first.message, whole),
-        placed=first.placed._replace(message=_saying(first.placed.message, whole)),
-    )
+    whole = _together(fronts)
+    front = _rewritten(fronts[0], whole, whole)
     return [front, *pieces[len(fronts) :]]
+
+
+def _is_system(piece: Piece) -> bool:
+    return bool(piece.message["role"] == "system")
+
+
+def _together(pieces: Sequence[Piece]) -> str:
+    """Return what several messages say as one text."""
+    texts = (content_text(piece.message.get("content")) for piece in pieces)
+    return "\n\n".join(texts)
 
 
 def _layers(entries: Sequence[Entry], begins: int | None) -> Iterator[str]:
@@ -82,22 +92,24 @@ def _layers(entries: Sequence[Entry], begins: int | None) -> Iterator[str]:
 
 def _reminded(piece: Piece) -> Piece:
     """Return a user message that mentions files with the reminder to read them."""
-    said, given = piece.message["content"], piece.placed.message
+    said = piece.message["content"]
     added = reminder(content_text(said))
     if not added:
         return piece
-    written: object
-    stored: object
+    longer = piece._replace(tokens=piece.tokens + estimate(added))
     if isinstance(said, list):
         part = {"type": "text", "text": added}
-        written, stored = [*said, part], [*given["content"], part]
-    else:
-        written = stored = remind(said)
-    return Piece(
-        piece.layer,
-        _saying(piece.message, written),
-        piece.tokens + estimate(added),
-        piece.placed._replace(message=_saying(given, stored)),
+        stored = piece.placed.message["content"]
+        return _rewritten(longer, [*said, part], [*stored, part])
+    whole = remind(said)
+    return _rewritten(longer, whole, whole)
+
+
+def _rewritten(piece: Piece, said: object, stored: object) -> Piece:
+    """Return a piece with other contents, of the message that is sent and of the one placed."""
+    return piece._replace(
+        message=_saying(piece.message, said),
+        placed=piece.placed._replace(message=_saying(piece.placed.message, stored)),
     )
 
 

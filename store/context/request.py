@@ -21,6 +21,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from operator import eq
 from typing import Any, NamedTuple
 
 from ..errors import InvalidValue
@@ -112,13 +113,12 @@ class Requests:
 
     def compared(self, session_id: str, context: Context) -> Context:
         """Return a request with what it has in common with the one before, and remember it."""
-        hashes = [hash(_json(context.tools)), *(_hash(piece.message) for piece in context.pieces)]
+        hashes = _hashes(context)
         before = self._last.pop(session_id, [])
         self._remember(session_id, hashes)
         same = _common(before, hashes)
-        tokens = [_tools_tokens(context.tools), *(piece.tokens for piece in context.pieces)]
         return context._replace(
-            stable_prefix_tokens=sum(tokens[:same]),
+            stable_prefix_tokens=sum(_costs(context)[:same]),
             first_changed=max(0, same - 1) if same < len(before) else None,
             is_first=not before,
         )
@@ -134,12 +134,21 @@ def asked(system: object, tools: object, user_input: object, todo_recap: object)
 
     Raises InvalidValue for what is no text, or no list of tools.
     """
-    for name, text in (("system", system), ("user_input", user_input), ("todo_recap", todo_recap)):
+    _require_texts(system=system, user_input=user_input, todo_recap=todo_recap)
+    _require_tools(tools)
+    return Asked(system, tools, user_input, todo_recap)  # type: ignore[arg-type]
+
+
+def _require_texts(**given: object) -> None:
+    for name, text in given.items():
         if text is not None and not isinstance(text, str):
             raise InvalidValue(f"{name} is a text, not {type(text).__name__}")
-    if not (tools is None or isinstance(tools, str) or _is_list_of_objects(tools)):
-        raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
-    return Asked(system, tools, user_input, todo_recap)  # type: ignore[arg-type]
+
+
+def _require_tools(tools: object) -> None:
+    if tools is None or isinstance(tools, str) or _is_list_of_objects(tools):
+        return
+    raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
 
 
 def assemble(
@@ -165,21 +174,37 @@ def assemble(
     )
 
 
-def _pieces(asked: Asked, gathered: Gathered, law: str, policy: Policy) -> list[Piece]:
+def _pieces(
+    asked: Asked,
+    gathered: Gathered,
+    law: str,
+    policy: Policy,
+) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
-    role = policy.summary_role if policy.summary_role in ("user", "developer") else "system"
     shown = list(of_view(gathered.view, gathered.placed, gathered.begins))
     leading = list(takewhile(_leads, shown))
     pieces = [
         *made("system", "system", asked.system),
         *(piece._replace(layer="system") for piece in leading),
         *made("tools", "system", asked.tools_text),
-        *made("code_law", role, law),
+        *made("code_law", _law_role(policy), law),
         *shown[len(leading) :],
         *_new_input(asked, gathered),
-        *_left_to_do(asked, gathered, "user" if policy.summary_role == "merge" else role),
+        *_left_to_do(asked, gathered, _recap_role(policy)),
     ]
     return merged(pieces) if policy.summary_role == "merge" else pieces
+
+
+def _law_role(policy: Policy) -> str:
+    """Return the role of the project's rules: that of summaries, where it is one of a message."""
+    if policy.summary_role in ("user", "developer"):
+        return policy.summary_role
+    return "system"
+
+
+def _recap_role(policy: Policy) -> str:
+    """Return the role of what is left to do: at the end it cannot be merged into the first one."""
+    return "user" if policy.summary_role == "merge" else _law_role(policy)
 
 
 def _leads(piece: Piece) -> bool:
@@ -225,9 +250,20 @@ def _is_list_of_objects(value: object) -> bool:
 
 def _common(before: Sequence[int], now: Sequence[int]) -> int:
     """Return how many of their first numbers two lists have in common."""
-    both = enumerate(zip(before, now, strict=False))
-    shorter = min(len(before), len(now))
-    return next((index for index, (old, new) in both if old != new), shorter)
+    same = map(eq, before, now)
+    return sum(takewhile(bool, same))
+
+
+def _hashes(context: Context) -> list[int]:
+    """Return a request as hashes: of its tools, and of each message."""
+    messages = (_hash(piece.message) for piece in context.pieces)
+    return [hash(_json(context.tools)), *messages]
+
+
+def _costs(context: Context) -> list[int]:
+    """Return the tokens of a request: of its tools, and of each message."""
+    messages = (piece.tokens for piece in context.pieces)
+    return [_tools_tokens(context.tools), *messages]
 
 
 def _hash(message: Message) -> int:

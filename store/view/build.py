@@ -52,7 +52,13 @@ VISIBLE = Statement(
 )
 
 _r = tool_results
-CALL_OF = Statement(select(_r.c.call_seq, _r.c.call_position, _r.c.tool_name).where(lines.at(_r)))
+CALL_OF = Statement(
+    select(
+        _r.c.call_seq,
+        _r.c.call_position,
+        _r.c.tool_name,
+    ).where(lines.at(_r))
+)
 
 
 def view(
@@ -93,7 +99,14 @@ class Composed(NamedTuple):
         """Return the view in a format."""
         with paused(len(self.placed)):
             messages = format_named(format).write(self.placed)
-        return View(messages, self.entries, self.stats, self.session_id, self.branch, self.at)
+        return View(
+            messages,
+            self.entries,
+            self.stats,
+            self.session_id,
+            self.branch,
+            self.at,
+        )
 
 
 def composed(look: Look) -> Composed:
@@ -128,7 +141,11 @@ def _pinned(look: Look) -> Iterator[Segment]:
         yield from look.runs(position, min(position, look.last))
 
 
-def _read(look: Look, judged: Verdicts, runs: list[Segment]) -> tuple[list[Item], Verdicts]:
+def _read(
+    look: Look,
+    judged: Verdicts,
+    runs: list[Segment],
+) -> tuple[list[Item], Verdicts]:
     """Return the visible messages as the rules leave them, and the verdicts in the end.
 
     Only when a result is read is it known that its short form would not be shorter.
@@ -152,7 +169,11 @@ def _replaced(judged: Verdicts) -> str:
     return json.dumps([*whole])
 
 
-def _stored(look: Look, runs: list[Segment], replaced: str) -> Iterator[tuple[int, Message]]:
+def _stored(
+    look: Look,
+    runs: list[Segment],
+    replaced: str,
+) -> Iterator[tuple[int, Message]]:
     """Yield the messages of runs by position, without the contents that are ``replaced``."""
     connection, tree_id = look.connection, look.pointer.tree_id
     for run in runs:
@@ -174,6 +195,11 @@ def _unjudged(look: Look, item: Item) -> Item:
     """Return a message that no rule judges; a result that is pinned is one, beside its call."""
     if item.message.get("role") != "tool":
         return item
+    return _answering(look, item)
+
+
+def _answering(look: Look, item: Item) -> Item:
+    """Return a result with the call that it answers, as it was linked when it was stored."""
     place = lines.place(look.connection, look.pointer, item.seq)
     call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
     call = None if call_seq is None else (call_seq, position)
@@ -224,7 +250,10 @@ def _summary(standing: Standing, policy: Policy) -> Placed:
     return Placed(None, message, standing.why, (), None, "summary", standing.compaction)
 
 
-def _left_out(items: list[Item], entries: list[Entry]) -> tuple[int, ...]:
+def _left_out(
+    items: list[Item],
+    entries: list[Entry],
+) -> tuple[int, ...]:
     """Return the positions that were visible and are in no entry."""
     shown = {entry.seq for entry in entries}
     return tuple(item.seq for item in items if item.seq not in shown)

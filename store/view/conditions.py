@@ -37,7 +37,8 @@ def of_kind(kind: str) -> ColumnElement[bool]:
     known: ColumnElement[str] = literal_column(f"'{kind}'")
     own = select(_pairs.c.key)
     stored = select(name).where(tool_kinds.c.kind == known, name.not_in(own))
-    return _r.c.tool_name.in_(stored.union_all(own.where(_pairs.c.value == known)))
+    bound = own.where(_pairs.c.value == known)
+    return _r.c.tool_name.in_(stored.union_all(bound))
 
 
 overrides = (  # once and not for each result: parsing JSON costs more than looking up a name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -23,7 +23,11 @@ ESTIMATES = Statement(
 )
 _counts = token_counts
 COUNTS = Statement(
-    select(_counts.c.seq, _counts.c.tokens, _counts.c.encoding).where(lines.run_of(_counts))
+    select(
+        _counts.c.seq,
+        _counts.c.tokens,
+        _counts.c.encoding,
+    ).where(lines.run_of(_counts))
 )
 
 
@@ -57,13 +61,22 @@ def counted(look: Look, runs: list[Segment]) -> Counted:
     return Counted(estimates, encoding, counts[encoding])
 
 
-def _rows(statement: Statement[Row], look: Look, runs: list[Segment]) -> Iterator[Any]:
+def _rows(
+    statement: Statement[Row],
+    look: Look,
+    runs: list[Segment],
+) -> Iterator[Any]:
     """Return the rows of a statement in each run of a line."""
     places = (run.within(look.pointer.tree_id) for run in runs)
     return chain.from_iterable(statement.rows(look.connection, **place) for place in places)
 
 
-def entries_of(look: Look, placed: list[Placed], judged: Verdicts, tokens: Counted) -> list[Entry]:
+def entries_of(
+    look: Look,
+    placed: list[Placed],
+    judged: Verdicts,
+    tokens: Counted,
+) -> list[Entry]:
     """Return the entry of each message in its place."""
     explain = _Explained(judged, explanations(look.policy), tokens)
     return [explain.entry(each) for each in placed]
@@ -138,11 +151,19 @@ def _saved_by_rule(entries: list[Entry]) -> dict[str, int]:
     return dict(saved)
 
 
-def _first_changed(entries: list[Entry], left_out: tuple[int, ...]) -> int | None:
+def _first_changed(entries: list[Entry], left_out: Sequence[int]) -> int | None:
     """Return the first position that is not as in the raw line.
 
     What stands there was replaced, moved or left out, or stands behind something made.
     """
-    places = enumerate(entries, 1)
-    changed = (seq for seq, entry in places if entry.rule is not None or entry.seq != seq)
-    return min((*islice(changed, 1), *left_out[:1]), default=None)
+    return min(
+        chain(islice(_changed(entries), 1), left_out[:1]),
+        default=None,
+    )
+
+
+def _changed(entries: list[Entry]) -> Iterator[int]:
+    """Yield the places whose message is not the stored one of that position."""
+    for place, entry in enumerate(entries, 1):
+        if entry.rule is not None or entry.seq != place:
+            yield place

@@ -133,15 +133,15 @@ RECORDS = Statement(
     .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
     .order_by(_c.c.compaction)
 )
+_written = [_s.c[name] for name in Texts._fields]
 TEXTS = Statement(
-    select(_s.c.summary, *(_s.c[name] for name in Texts._fields)).where(
-        _s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers"))
-    )
+    select(_s.c.summary, *_written)
+    .where(_s.c.tree_id == _tree)
+    .where(_s.c.summary.in_(positions("numbers")))
 )
 """Apart from the records: a line has many, and few of their summaries stand."""
-ANY_RECORD = Statement(
-    select(_c.c.compaction).where(_c.c.tree_id == _tree).limit(literal_column("1"))
-)
+_of_tree = select(_c.c.compaction).where(_c.c.tree_id == _tree)
+ANY_RECORD = Statement(_of_tree.limit(literal_column("1")))
 
 
 def records(connection: Connection, pointer: Pointer, last: int) -> list[Compaction]:
@@ -173,11 +173,16 @@ def visible(connection: Connection, pointer: Pointer, last: int) -> Visible:
 def visible_after(connection: Connection, pointer: Pointer, in_force: list[Compaction]) -> Visible:
     """Return what the records in force leave visible of a line."""
     hiding = [record for record in in_force if record.kind == "summary"]
-    first_kept = max((record.first_kept or 1 for record in hiding), default=1)
+    first_kept = _first_kept(hiding)
     pinned = tuple(sorted(place for place in _pinned(hiding) if place < first_kept))
     cleared = dict(chain.from_iterable(record.cleared for record in in_force))
     standing = _standing(connection, pointer, hiding)
     return Visible(first_kept, pinned, standing, cleared)
+
+
+def _first_kept(hiding: list[Compaction]) -> int:
+    """Return the position from which everything is kept."""
+    return max((record.first_kept or 1 for record in hiding), default=1)
 
 
 def _pinned(hiding: list[Compaction]) -> set[int]:
@@ -211,7 +216,11 @@ def _role(policy: Policy) -> str:
     return "system" if policy.summary_role == "merge" else policy.summary_role
 
 
-def hidden(connection: Connection, session_id: str, at: int | None = None) -> dict[int, Hidden]:
+def hidden(
+    connection: Connection,
+    session_id: str,
+    at: int | None = None,
+) -> dict[int, Hidden]:
     """Return the positions that the view of a line hides behind compactions, and since when.
 
     Raises SessionNotFound, PositionOutOfRange.
@@ -243,7 +252,8 @@ def history(
     With a ``number`` only that one.
     """
     undone = _undone(known)
-    wanted = [each for each in known if each.kind != "undo" and number in (None, each.id)]
+    made = (each for each in known if each.kind != "undo")
+    wanted = [each for each in made if number in (None, each.id)]
     texts = _texts(connection, pointer, [each.summary_number for each in wanted])
     told = (_told(each, texts.get(each.summary_number)) for each in wanted)
     return [each._replace(outcome="undone") if each.id in undone else each for each in told]

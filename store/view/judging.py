@@ -104,7 +104,8 @@ Values = dict[str, Any]
 def verdicts(look: Look) -> Verdicts:
     """Return what the rules say of each visible tool result of a look, by position."""
     values = _values(look)
-    found = {row[0]: _verdict(row) for row in VERDICTS.rows(look.connection, **values)}
+    rows = VERDICTS.rows(look.connection, **values)
+    found = {row[0]: _verdict(row) for row in rows}
     if look.policy.range_aware:
         found |= _uncovered(found, COVERED.rows(look.connection, **values))
     if look.policy.clearing == "batched":
@@ -114,14 +115,29 @@ def verdicts(look: Look) -> Verdicts:
 
 def saved(look: Look) -> int:
     """Return about how many tokens the rules save of what a look sees."""
-    policy = look.policy
-    batched = policy.clearing == "batched"
-    on = {rule for rule in RULES if getattr(policy, rule)}
-    if not on or (batched and not look.visible.cleared):
+    if _replaces_nothing(look):
         return 0
-    if policy.range_aware or batched or not on <= SUMMED:
-        return sum(savings(look, verdicts(look)).values())
-    return _summed(look)
+    if _has_sums(look.policy):
+        return _summed(look)
+    return sum(savings(look, verdicts(look)).values())
+
+
+def _replaces_nothing(look: Look) -> bool:
+    """Tell whether no rule is on, or all of them wait for a clearing."""
+    if not _rules_on(look.policy):
+        return True
+    return look.policy.clearing == "batched" and not look.visible.cleared
+
+
+def _has_sums(policy: Policy) -> bool:
+    """Tell whether queries of sums say what verdicts would, after which Python changes nothing."""
+    if policy.range_aware or policy.clearing == "batched":
+        return False
+    return _rules_on(policy) <= SUMMED
+
+
+def _rules_on(policy: Policy) -> set[RuleName]:
+    return {rule for rule in RULES if getattr(policy, rule)}
 
 
 def _summed(look: Look) -> int:
@@ -145,12 +161,17 @@ def _saved_besides(look: Look, values: Values) -> int:
 
 def _saved_of_finished(look: Look, values: Values) -> int:
     """Return about how many tokens stale reads and short forms save."""
-    stale: dict[int, int] = {}
-    if look.policy.file_read:
-        stale = dict(FILE_READ_SAVINGS.rows(look.connection, **values))
+    stale = _saved_of_stale(look, values)
     finished = FINISHED.rows(look.connection, **values)
     results = (_short_result(look, each) for each in finished if each.seq not in stale)
     return sum(stale.values()) + _saved_by_short_forms(look, results)
+
+
+def _saved_of_stale(look: Look, values: Values) -> dict[int, int]:
+    """Return about how many tokens it saves to replace each stale read, by position."""
+    if not look.policy.file_read:
+        return {}
+    return dict(FILE_READ_SAVINGS.rows(look.connection, **values))
 
 
 def _saved_by_short_forms(look: Look, results: Iterable[Result]) -> int:
@@ -159,9 +180,16 @@ def _saved_by_short_forms(look: Look, results: Iterable[Result]) -> int:
 
 
 def _short_result(look: Look, of: Finished) -> Result:
-    kind = _own_kind(look, of.tool_name) or of.kind
-    place = (look.pointer.tree_id, of.branch, of.seq)
-    return Result(*place, of.tool_name, kind, of.length, of.size, bool(of.is_error))
+    return Result(
+        look.pointer.tree_id,
+        of.branch,
+        of.seq,
+        of.tool_name,
+        _own_kind(look, of.tool_name) or of.kind,
+        of.length,
+        of.size,
+        bool(of.is_error),
+    )
 
 
 def _own_kind(look: Look, tool_name: str | None) -> Kind | None:
@@ -245,7 +273,8 @@ def _frozen_now(look: Look, running_from: int) -> int:
 
 def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
     """Return verdicts under batched clearing."""
-    return {seq: _cleared(verdict, cleared.get(seq)) for seq, verdict in found.items()}
+    judged = found.items()
+    return {seq: _cleared(verdict, cleared.get(seq)) for seq, verdict in judged}
 
 
 def _cleared(verdict: Verdict, rule: str | None) -> Verdict:
@@ -261,7 +290,18 @@ def _verdict(row: Row) -> Verdict:
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
-    return Verdict(seq, call, rule, why, length, size, tool_name, kind, branch, bool(failed))
+    return Verdict(
+        seq,
+        call,
+        rule,
+        why,
+        length,
+        size,
+        tool_name,
+        kind,
+        branch,
+        bool(failed),
+    )
 
 
 Span = tuple[int, int]
@@ -290,7 +330,11 @@ class _Kept:
 
     def cover(self, reads: Iterable[_Read]) -> bool:
         """Tell whether what is kept holds every line of other reads."""
-        return all(_covers(self._spans.get(read.path, []), read.lines) for read in reads)
+        return all(map(self._covers, reads))
+
+    def _covers(self, read: _Read) -> bool:
+        kept = self._spans.get(read.path, [])
+        return _covers(kept, read.lines)
 
 
 def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:

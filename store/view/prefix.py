@@ -17,7 +17,11 @@ Rules = dict[int, str | None]
 """Which rule replaced each result in a request, by position."""
 
 
-def unchanged_tokens(look: Look, placed: list[Placed], entries: list[Entry]) -> int | None:
+def unchanged_tokens(
+    look: Look,
+    placed: list[Placed],
+    entries: list[Entry],
+) -> int | None:
     """Return how many tokens of a view the last recorded request began with as well.
 
     ``placed`` and ``entries`` are the messages of the view, one for one. The request is the one
@@ -30,7 +34,8 @@ def unchanged_tokens(look: Look, placed: list[Placed], entries: list[Entry]) -> 
     then = _look_of(look, usage)
     begun = _beginning(look, then)
     pairs = zip(placed, entries, strict=True)
-    there = [entry for _, entry in takewhile(lambda pair: begun.has(*pair), pairs)]
+    had = takewhile(lambda pair: begun.has(*pair), pairs)
+    there = [entry for _, entry in had]
     return _same_tokens(there, _rules_then(then, there))
 
 
@@ -68,8 +73,13 @@ def _look_of(look: Look, usage: Usage) -> Look:
     """Return the look that a recorded request was made by."""
     known = _known_then(look, usage)
     visible = visible_after(look.connection, look.pointer, active(known))
-    then = look._replace(known=known, visible=visible, last=usage.seq, now=usage.at)
-    return then._replace(turn_over=False)
+    return look._replace(
+        known=known,
+        visible=visible,
+        last=usage.seq,
+        now=usage.at,
+        turn_over=False,
+    )
 
 
 def _known_then(look: Look, usage: Usage) -> list[Compaction]:
@@ -81,7 +91,8 @@ def _known_then(look: Look, usage: Usage) -> list[Compaction]:
 def _beginning(now: Look, then: Look) -> _Begun:
     """Return what a view begins with as a request did."""
     begun = _Begun(set(), set())
-    for each, before in zip(_order(now, then.last), _order(then, then.last), strict=False):
+    sent, sent_then = _order(now, then.last), _order(then, then.last)
+    for each, before in zip(sent, sent_then, strict=False):
         if each != before:
             break
         if isinstance(each, Standing):

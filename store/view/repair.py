@@ -39,7 +39,12 @@ Results = dict[tuple[int, int] | None, tuple[int, Item]]
 """Where the result of each call is among the items, by the call's position."""
 
 
-def arrange(items: list[Item], policy: Policy, *, turn_over: bool = False) -> Iterator[Placed]:
+def arrange(
+    items: list[Item],
+    policy: Policy,
+    *,
+    turn_over: bool = False,
+) -> Iterator[Placed]:
     """Yield the messages so that calls and results are paired, adjacent and in order.
 
     ``turn_over``: a new turn begins behind them, so none of theirs is open.
@@ -72,7 +77,8 @@ def _unanswered_when_closed(policy: Policy) -> str:
 def _results(items: list[Item], calls: Calls) -> Results:
     """Return the result of each call that is sent, and where it is among the items."""
     wanted = _positions(calls)
-    return {item.call: (index, item) for index, item in enumerate(items) if item.call in wanted}
+    places = enumerate(items)
+    return {item.call: (index, item) for index, item in places if item.call in wanted}
 
 
 def _positions(calls: Calls) -> set[tuple[int, int] | None]:
@@ -81,7 +87,8 @@ def _positions(calls: Calls) -> set[tuple[int, int] | None]:
 
 def _open_turn(items: list[Item]) -> int:
     """Return the position of the last user message, 0 where there is none."""
-    users = (item.seq for item in reversed(items) if item.message.get("role") == "user")
+    newest_first = reversed(items)
+    users = (item.seq for item in newest_first if item.message.get("role") == "user")
     return next(users, 0)
 
 
@@ -194,7 +201,11 @@ def merged(placed: list[Placed]) -> list[Placed]:
     return _with_one_for(placed, parts, _as_one(parts, summaries))
 
 
-def _with_one_for(placed: list[Placed], parts: list[Placed], one: Placed) -> list[Placed]:
+def _with_one_for(
+    placed: list[Placed],
+    parts: list[Placed],
+    one: Placed,
+) -> list[Placed]:
     """Return messages with one for several of them, where the first of these stands."""
     gone = {id(each) for each in parts}
     place = next(index for index, each in enumerate(placed) if id(each) in gone)

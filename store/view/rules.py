@@ -221,12 +221,15 @@ def placeholder(rule: str, policy: Policy) -> str:
 
 def explanations(policy: Policy) -> dict[str, str]:
     """Return in words what each row means under a policy."""
-    minutes = f"{policy.terminal_max_age / 60_000:g}"
-    values = {**vars(policy), "minutes": minutes}
+    values = {**vars(policy), "minutes": f"{policy.terminal_max_age / 60_000:g}"}
     return {why: text.format_map(values) for why, text in REASONS.items()}
 
 
 def log_lines() -> dict[Why, str]:
     """Return what is logged of each rule, in the language that the environment chooses."""
     language = os.environ.get(LANGUAGE_VARIABLE, DEFAULT_LANGUAGE)
-    return {name: log.get(language, log[DEFAULT_LANGUAGE]) for name, log in LOGGED.items()}
+    return {name: _in_language(texts, language) for name, texts in LOGGED.items()}
+
+
+def _in_language(texts: dict[str, str], language: str) -> str:
+    return texts.get(language, texts[DEFAULT_LANGUAGE])

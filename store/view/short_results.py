@@ -27,7 +27,8 @@ REMEMBERED = 100_000
 _m = messages
 CONTENTS = Statement(
     select(_m.c.seq, _m.c.content_form, _m.c.content)
-    .where(lines.run_of(_m), _m.c.seq.in_(json_sql.positions("wanted")))
+    .where(lines.run_of(_m))
+    .where(_m.c.seq.in_(json_sql.positions("wanted")))
     .order_by(_m.c.seq)
 )
 
@@ -59,14 +60,19 @@ _remembered: dict[Result, _Short | None] = {}
 
 
 def short_form(
-    content: object, tool_name: str | None, kind: Kind | None, *, failed: bool, min_saving: int = 0
+    content: object,
+    tool_name: str | None,
+    kind: Kind | None,
+    *,
+    failed: bool,
+    min_saving: int = 0,
 ) -> str | None:
     """Return what stands for a content that is text, None where nothing shorter does.
 
     Nothing stands for more than text, which would be lost. Of the output of a command that
     ``failed`` more stays.
     """
-    text = content if isinstance(content, str) else _joined(content)
+    text = _text_of(content)
     if not text:
         return None
     short = compress(tool_name or "", text, kind=kind, failed=failed)
@@ -104,7 +110,8 @@ def _remember(fresh: dict[Result, _Short | None]) -> None:
 
 def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:
     """Yield results with the length of their short form, a branch at a time."""
-    for (tree_id, branch), there in groupby(sorted(results, key=_BRANCH), key=_BRANCH):
+    by_branch = sorted(results, key=_BRANCH)
+    for (tree_id, branch), there in groupby(by_branch, key=_BRANCH):
         wanted = {result.seq: result for result in there}
         run = Segment(branch, min(wanted), max(wanted))
         yield from _read_run(connection, run.within(tree_id), wanted)
@@ -113,7 +120,8 @@ def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:
 def _read_run(
     connection: Connection, run: dict[str, int], wanted: dict[int, Result]
 ) -> Iterator[Measured]:
-    for seq, form, content in CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted])):
+    rows = CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted]))
+    for seq, form, content in rows:
         yield wanted[seq], _measure(form, content, wanted[seq])
 
 
@@ -123,8 +131,10 @@ def _measure(form: str | None, content: str | None, result: Result) -> _Short | 
     return None if short is None else _Short(len(short), estimate(short))
 
 
-def _joined(content: object) -> str:
-    """Return the text of a content of nothing but text parts, "" for any other."""
+def _text_of(content: object) -> str:
+    """Return a content that is text, or nothing but text parts, as text; "" for any other."""
+    if isinstance(content, str):
+        return content
     if isinstance(content, list) and all(map(_is_text_part, content)):
         return content_text(content)
     return ""
