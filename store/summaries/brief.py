@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from ..messages import Message
-from .fitting import RESULT, Fitted, Ladder, Piece, Pieces, Style, ends_of_groups, fitted, written
+from .fitting import (
+    RESULT,
+    Caps,
+    Fitted,
+    Ladder,
+    Piece,
+    Pieces,
+    Style,
+    ends_of_groups,
+    fitted,
+    written,
+)
 from .labels import CHINESE, Labels
 from .texts import ELLIPSIS, RESULT_ROLES, SYSTEM_ROLES, calls_of, message_content, shortened
 
@@ -25,6 +36,7 @@ FLOOR = 100
 """Code points of a chat message below which it is rather left for the next summary."""
 
 _TEXT = RESULT + 1
+_LOWEST = len(ELLIPSIS)
 
 
 def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -> str:
@@ -33,7 +45,7 @@ def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -
     The limit of a chat message holds as well for the text beside tool calls and for the calls'
     names: without it no transcript could be made to fit.
     """
-    pieces = (_pieces(message, CHINESE) for message in messages)
+    pieces = _in_pieces(messages, CHINESE)
     return written(pieces, _style(limits), _caps(limits, limits.text))
 
 
@@ -50,7 +62,7 @@ def fit(
     Messages are shortened alike, as little as possible, down to `FLOOR`; then only the first ones
     are shown, as many as fit, up to one of ``ends``, as `fitted` has it.
     """
-    pieces = (_pieces(message, labels) for message in messages)
+    pieces = _in_pieces(messages, labels)
     return fitted(pieces, _style(limits), max_chars, ends)
 
 
@@ -60,16 +72,29 @@ def group_ends(messages: Sequence[Message]) -> list[int]:
 
 
 def _style(limits: TranscriptLimits) -> Style:
+    return Style(_ladder(limits), _shown)
+
+
+def _shown(piece: Piece, cap: int) -> str:
+    return shortened(piece.text, cap)
+
+
+def _ladder(limits: TranscriptLimits) -> Ladder:
     floor = min(FLOOR, limits.text)
-    lowest = min(len(ELLIPSIS), floor)
-    ladder = Ladder(partial(_caps, limits), lowest, floor, limits.text)
-    return Style(ladder, lambda piece, cap: shortened(piece.text, cap))
+    lowest = min(_LOWEST, floor)
+    return Ladder(partial(_caps, limits), lowest, floor, limits.text)
 
 
-def _caps(limits: TranscriptLimits, text: int) -> tuple[int, int]:
+def _caps(limits: TranscriptLimits, text: int) -> Caps:
     """Return both limits made smaller alike, that of results first, as their rank is."""
     result = limits.result * text // max(limits.text, 1)
-    return max(result, min(limits.result, len(ELLIPSIS))), text
+    lowest = min(_LOWEST, limits.result)
+    return max(result, lowest), text
+
+
+def _in_pieces(messages: Iterable[Message], labels: Labels) -> Iterator[Pieces]:
+    for message in messages:
+        yield _pieces(message, labels)
 
 
 def _pieces(message: Message, labels: Labels) -> Pieces:

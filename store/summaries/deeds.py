@@ -30,10 +30,11 @@ from .texts import (
     message_content,
     one_line,
     scrubbed,
+    tool_name,
 )
 from .values import FileChange, KeyAction
 
-VERBS: Mapping[str, str] = {
+VERBS: Mapping[str | None, str] = {
     "terminal": "run",
     "file_read": "read",
     "search": "search for",
@@ -133,8 +134,7 @@ def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
 
 def unknown_call(result: Message) -> GivenCall:
     """Return what stands for the call of a result that answers none."""
-    name = result.get("name")
-    return GivenCall(None, name if isinstance(name, str) and name else UNKNOWN_TOOL, None)
+    return GivenCall(None, tool_name(result), None)
 
 
 def last_changes(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
@@ -152,21 +152,41 @@ def last_changes(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
 
 def counted(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> str:
     """Return one sentence with how many files were read and changed; "" where none was."""
+    told = [*_files(_fates(deeds, changes))]
+    if not told:
+        return ""
+    return f"{_enumerated(told)}."
+
+
+def _fates(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> Counter[str]:
+    """Return how many files met each fate; a file that was read several times counts once."""
     files_read = {path for deed in deeds for path in deed.files_read}
-    counts = Counter({"read": len(files_read)})
-    counts.update(change.action for change in changes)
-    said = [_files(counts[what], what) for what in FATES if counts[what]]
-    listed = ", ".join(said[:-1])
-    return f"{' and '.join(filter(None, (listed, *said[-1:])))}." if said else ""
+    counts = Counter(change.action for change in changes)
+    counts["read"] = len(files_read)
+    return counts
 
 
-def _files(count: int, what: str) -> str:
-    return f"{count} file {what}" if count == 1 else f"{count} files {what}"
+def _files(fates: Counter[str]) -> Iterator[str]:
+    for fate in FATES:
+        if count := fates[fate]:
+            yield f"{count} file {fate}" if count == 1 else f"{count} files {fate}"
 
 
-def worth_by_action(deeds: Iterable[Deed]) -> dict[KeyAction, int]:
+def _enumerated(words: Sequence[str]) -> str:
+    """Return words with commas between them, and an ``and`` before the last."""
+    *before, last = words
+    if not before:
+        return last
+    return f"{', '.join(before)} and {last}"
+
+
+Worth = dict[KeyAction, int]
+"""What each of some actions is worth to know."""
+
+
+def worth_by_action(deeds: Iterable[Deed]) -> Worth:
     """Return the distinct actions, each where it was met last, with what it is worth to know."""
-    worth: dict[KeyAction, int] = {}
+    worth: Worth = {}
     for deed in deeds:
         worth.pop(deed.action, None)
         worth[deed.action] = deed.worth
@@ -190,11 +210,18 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
 def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
     """Return what a tool was used for, "" where nothing tells."""
     target = one_line(_target(use, changes), _TARGET_LIMIT)
-    verb = _verb(changes) if changes else VERBS.get(use.kind or "", "use it on")
-    return f"to {verb} {target}" if target else ""
+    if not target:
+        return ""
+    return f"to {_verb(use, changes)} {target}"
 
 
-def _verb(changes: Sequence[FileChange]) -> str:
+def _verb(use: _Use, changes: Sequence[FileChange]) -> str:
+    if changes:
+        return _change_verb(changes)
+    return VERBS.get(use.kind, "use it on")
+
+
+def _change_verb(changes: Sequence[FileChange]) -> str:
     """Return the verb for what a call did to files; for several things, one for them all."""
     actions = {change.action for change in changes}
     return INFINITIVES[actions.pop()] if len(actions) == 1 else "change"
@@ -217,18 +244,24 @@ def _target(use: _Use, changes: Sequence[FileChange]) -> str:
 
 
 def _outcome(use: _Use) -> str:
-    """Return what came of a call.
+    """Return what came of a call."""
+    return _failure(use) if use.failed else _success(use)
 
-    Of a success of a known kind only a command's exit code is worth telling.
-    """
-    code = "" if use.exit_code is None else f"exit {use.exit_code}"
-    if use.failed:
-        return _with_first_line(code or "failed", error_told(message_content(use.result)))
-    if use.kind in VERBS:
-        return code
-    if use.kind is not None and use.kind != "other":
-        return ""
-    return _with_first_line(code, message_content(use.result))
+
+def _failure(use: _Use) -> str:
+    told = error_told(message_content(use.result))
+    return _with_first_line(_exit(use) or "failed", told)
+
+
+def _success(use: _Use) -> str:
+    """Return what is worth telling of a success: where the kind is known, an exit code alone."""
+    if use.kind in (None, "other"):
+        return _with_first_line(_exit(use), message_content(use.result))
+    return _exit(use) if use.kind in VERBS else ""
+
+
+def _exit(use: _Use) -> str:
+    return "" if use.exit_code is None else f"exit {use.exit_code}"
 
 
 def _files_read(use: _Use) -> tuple[str, ...]:
@@ -238,19 +271,46 @@ def _files_read(use: _Use) -> tuple[str, ...]:
 
 
 def _with_first_line(outcome: str, text: str) -> str:
+    first = one_line(_first_line(text), _OUTCOME_LIMIT)
+    return ", ".join(filter(None, (outcome, first)))
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of a text that is not blank."""
     lines = text[:4000].splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    return ", ".join(filter(None, (outcome, one_line(first, _OUTCOME_LIMIT))))
+    return next((line for line in lines if line.strip()), "")
 
 
-def _changes(use: _Use) -> Iterator[FileChange]:
-    """Yield the files that a successful call changed: by its patch, else by its name.
+def _changes(use: _Use) -> Iterable[FileChange]:
+    """Return the files that a successful call changed.
 
-    Only edits change files, and commands that hold a patch.
+    Only edits change files, by their patch or else by their name, and commands that hold a patch.
     """
-    patched = list(_patched(use.arguments)) if use.kind in ("file_edit", "terminal") else []
-    yield from patched
-    if use.kind == "file_edit" and not patched and isinstance(use.arguments, dict):
+    if use.kind == "terminal":
+        return _patched(use)
+    if use.kind == "file_edit":
+        return list(_patched(use)) or _edited(use)
+    return ()
+
+
+def _patched(use: _Use) -> Iterator[FileChange]:
+    """Yield what the patches in a call change, whichever argument they stand in."""
+    for value in _values(use.arguments):
+        for path, action in patches.changes(value):
+            if key := normalise_path(scrubbed(path)):
+                yield FileChange(key, action)
+
+
+def _values(arguments: Any) -> Iterable[Any]:
+    """Return the values of arguments; such as are no object are one themselves."""
+    if isinstance(arguments, dict):
+        return arguments.values()
+    return (arguments,)
+
+
+def _edited(use: _Use) -> Iterator[FileChange]:
+    """Yield the files that an edit without a patch names."""
+    if isinstance(use.arguments, dict):
         action = _edit_action(use)
         for each in call_paths(use.arguments).paths:
             yield FileChange(scrubbed(each.path), action)
@@ -260,15 +320,12 @@ def _edit_action(use: _Use) -> str:
     """Return what an edit without a patch made of its files, by the words of its call."""
     words = f"{use.name} {use.arguments.get('command', '')}".lower()
     action = next((action for word, action in CHANGES if word in words), "modified")
-    if action != "written":
-        return action
-    says_created = _SAYS_CREATED.search(message_content(use.result)[:200])
-    return "created" if says_created else "modified"
+    if action == "written":
+        return _written_action(use)
+    return action
 
 
-def _patched(arguments: Any) -> Iterator[FileChange]:
-    """Yield what the patches in arguments change, whichever argument they stand in."""
-    for value in arguments.values() if isinstance(arguments, dict) else (arguments,):
-        for path, action in patches.changes(value):
-            if key := normalise_path(scrubbed(path)):
-                yield FileChange(key, action)
+def _written_action(use: _Use) -> str:
+    """Return what a call made of the files that it wrote, by the words of its result."""
+    beginning = message_content(use.result)[:200]
+    return "created" if _SAYS_CREATED.search(beginning) else "modified"

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, takewhile, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ..messages import Message
 from ..tools import answered_call_id
-from .deeds import Deed, Judge, counted, deed_of, last_changes, unknown_call, worth_by_action
+from .deeds import (
+    Deed,
+    Judge,
+    Worth,
+    counted,
+    deed_of,
+    last_changes,
+    unknown_call,
+    worth_by_action,
+)
 from .texts import (
     ELLIPSIS,
     RESULT_ROLES,
     GivenCall,
     calls_by_id,
     cut,
+    how_many_fit,
     message_content,
     one_line,
     scrubbed,
@@ -89,7 +99,7 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
 class _Done(NamedTuple):
     """The distinct actions with their worth, and what became of each file."""
 
-    actions: dict[KeyAction, int]
+    actions: Worth
     changes: tuple[FileChange, ...]
 
 
@@ -98,24 +108,36 @@ def _done(deeds: Sequence[Deed]) -> _Done:
     return _Done(worth_by_action(deeds), changes)
 
 
-def _read(request: SummaryRequest, parts: Sequence[str]) -> tuple[list[Deed], list[Speech]]:
-    """Return what each answered call did, and who said what in some parts, in order.
+class _Read(NamedTuple):
+    """What each answered call did, and who said what, in order."""
+
+    deeds: list[Deed]
+    said: list[Speech]
+
+
+def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
+    """Return what the messages tell; of texts, those in some of their parts.
 
     In one pass, so that no more need be in memory. An id that is met again means the nearest call
     before.
     """
-    deeds: list[Deed] = []
-    said: list[Speech] = []
+    read = _Read([], [])
     waiting: dict[object, GivenCall] = {}
-    limit = max(_TEXT_LIMIT, request.max_chars // max(len(request.messages), 1))
+    limit = _text_limit(request)
     judge = Judge(request.policy, request.tool_kinds)
     for message in request.messages:
         waiting |= calls_by_id(message)
         if message.get("role") in RESULT_ROLES:
-            answered = waiting.pop(answered_call_id(message), None)
-            deeds.append(deed_of(answered or unknown_call(message), message, judge))
-        said += _speeches(message, parts, limit)
-    return deeds, said
+            call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
+            read.deeds.append(deed_of(call, message, judge))
+        read.said.extend(_speeches(message, parts, limit))
+    return read
+
+
+def _text_limit(request: SummaryRequest) -> int:
+    """Return the code points that are read of each text: what all of them have room for."""
+    count = max(len(request.messages), 1)
+    return max(_TEXT_LIMIT, request.max_chars // count)
 
 
 def _speeches(message: Message, parts: Sequence[str], limit: int) -> Iterator[Speech]:
@@ -127,32 +149,48 @@ def _speeches(message: Message, parts: Sequence[str], limit: int) -> Iterator[Sp
 def _lists(done: _Done, room: int) -> Summary:
     """Return the actions and changes that have room, as a summary without a body.
 
-    Changes take half of it at most. Of actions those worth most are kept, in their own order.
+    Changes take half of it at most.
     """
     changes = newest(done.changes, change_line, room // 2)
-    room -= rendered_size(Summary("", file_changes=changes))
-    by_worth = sorted(done.actions, key=done.actions.__getitem__)
+    lists = Summary("", file_changes=changes)
+    room -= rendered_size(lists)
+    return lists._replace(key_actions=_worthiest(done.actions, room))
+
+
+def _worthiest(actions: Worth, room: int) -> tuple[KeyAction, ...]:
+    """Return the actions worth most that have room, in their own order."""
+    by_worth = sorted(actions, key=actions.__getitem__)
     chosen = {*newest(by_worth, action_line, room)}
-    actions = tuple(action for action in done.actions if action in chosen)
-    return Summary("", key_actions=actions, file_changes=changes)
+    return tuple(action for action in actions if action in chosen)
 
 
 def _left_out(done: _Done, lists: Summary) -> str:
+    """Return a line that counts what is not listed, "" where all is."""
     counts = {
         "action": len(done.actions) - len(lists.key_actions),
         "file change": len(done.changes) - len(lists.file_changes),
     }
-    said = [f"{count} more {what}{'s' * (count > 1)}" for what, count in counts.items() if count]
-    return f"({' and '.join(said)} not listed.)" if said else ""
+    told = [_more(count, what) for what, count in counts.items() if count]
+    return f"({' and '.join(told)} not listed.)" if told else ""
+
+
+def _more(count: int, what: str) -> str:
+    return f"{count} more {what}" if count == 1 else f"{count} more {what}s"
 
 
 def _closing(note: str, counts: str, room: int) -> str:
     """Return what the body closes with: what is not listed, and what was done in numbers."""
     both = "\n".join(filter(None, (note, counts)))
-    return next((each for each in (both, counts, note) if len(each) < room), "")
+    fitting = (each for each in (both, counts, note) if len(each) < room)
+    return next(fitting, "")
 
 
-def _body(request: SummaryRequest, paragraphs: Sequence[str], closing: str, room: int) -> str:
+def _body(
+    request: SummaryRequest,
+    paragraphs: Sequence[str],
+    closing: str,
+    room: int,
+) -> str:
     """Return the previous summary, what was said, and the closing, in ``room`` code points.
 
     It is never empty.
@@ -207,8 +245,7 @@ def _both_ends(parts: Sequence[str], gap: str, room: int) -> str:
 
 def _fitting(parts: Sequence[str], room: int) -> Sequence[str]:
     """Return the first parts of a text that fit."""
-    sizes = accumulate(map(len, parts))
-    return parts[: sum(1 for _ in takewhile(lambda size: size <= room, sizes))]
+    return parts[: how_many_fit(map(len, parts), room)]
 
 
 _HEADING = "|".join(
@@ -224,18 +261,20 @@ def _flattened(summary: str) -> str:
     """
     lists, heading, body = scrubbed(summary).rpartition(BODY_HEADING)
     if not heading:
-        lists, body = body, ""
-    listed = _HEADINGS.sub("\n", lists).strip()
-    return f"{body}\n{listed}".strip()
+        return _unheaded(body)
+    return f"{body}\n{_unheaded(lists)}".strip()
+
+
+def _unheaded(text: str) -> str:
+    return _HEADINGS.sub("\n", text).strip()
 
 
 def _voices(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
     """Yield who speaks in a message, and the text, for each part that is kept."""
     role = message.get("role")
-    if "reasoning" in parts:
-        thought = message.get("reasoning_content") or message.get("reasoning")
-        if isinstance(thought, str):
-            yield "Reasoning", thought
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(thought, str) and "reasoning" in parts:
+        yield "Reasoning", thought
     if role in RESULT_ROLES and "tool" in parts:
         yield "Tool", message_content(message)
     if role in ("user", "assistant") and "text" in parts:
@@ -245,27 +284,31 @@ def _voices(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
 def _paragraphs(said: Iterable[Speech]) -> list[str]:
     """Return one for each text; of an assistant's texts in a row only the last, its answer."""
     told = [speech for speech in said if speech[1]]
-    following = [voice for voice, _ in told[1:]]
-    return [
-        f"{voice}: {text}"
-        for (voice, text), after in zip_longest(told, following)
-        if not voice == after == _ASSISTANT
-    ]
+    return [f"{voice}: {text}" for voice, text in _without_drafts(told)]
+
+
+def _without_drafts(said: Sequence[Speech]) -> Iterator[Speech]:
+    """Yield what was said but for what an assistant said before its answer."""
+    following = [voice for voice, _ in said[1:]]
+    for speech, after in zip_longest(said, following):
+        if not speech[0] == after == _ASSISTANT:
+            yield speech
 
 
 def _selected(paragraphs: Sequence[str], room: int) -> str:
-    """Return paragraphs that fit.
-
-    All, else the first, which names the goal, and the newest, with ``...`` between.
-    """
+    """Return paragraphs that fit: all of them, else the goal and the newest."""
     if room <= 0:
         return ""
     text = "\n".join(paragraphs)
     if len(text) <= room:
         return text
+    return _goal_and_newest(paragraphs, room)
+
+
+def _goal_and_newest(paragraphs: Sequence[str], room: int) -> str:
+    """Return the first paragraph, which names the goal, and the newest, with ``...`` between."""
     goal = cut(paragraphs[0], room // 2)
     left = room - len(goal) - len(f"\n{ELLIPSIS}")
-    sizes = accumulate(len(paragraph) + 1 for paragraph in reversed(paragraphs[1:]))
-    count = sum(size <= left for size in sizes)
-    newest_ones = paragraphs[len(paragraphs) - count :]
-    return cut("\n".join([goal, ELLIPSIS, *newest_ones]), room)
+    sizes = (len(paragraph) + 1 for paragraph in reversed(paragraphs[1:]))
+    first = len(paragraphs) - how_many_fit(sizes, left)
+    return cut("\n".join([goal, ELLIPSIS, *paragraphs[first:]]), room)

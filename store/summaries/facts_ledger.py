@@ -7,7 +7,7 @@ by models keep one path in ten and one command in five hundred.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .texts import one_line, scrubbed, shortened
@@ -42,15 +42,15 @@ def ledger(facts: Sequence[HiddenFact], budget: int) -> str:
     its newest, and what is left out is counted. A path is whole or left out; other texts take at
     most a quarter of the budget. Where there is nothing to tell, or no room for it, "".
     """
-    entries = {fact: _entry(fact, budget // 4) for fact in _newest_first(facts)}
+    entries = _entries(facts, budget // 4)
     whole = _laid_out(entries)
     if len(whole) <= budget:
         return whole
-    kept = _in_turn(entries, budget - len(_left_out(entries)))
-    if not kept:
-        return ""
-    rest = entries.keys() - kept.keys()
-    return f"{_laid_out(kept)}\n{_left_out(rest)}"
+    return _laid_out_in_part(entries, budget)
+
+
+def _entries(facts: Sequence[HiddenFact], limit: int) -> _Entries:
+    return {fact: _entry(fact, limit) for fact in _newest_first(facts)}
 
 
 def _newest_first(facts: Sequence[HiddenFact]) -> Iterable[HiddenFact]:
@@ -62,29 +62,55 @@ def _newest_first(facts: Sequence[HiddenFact]) -> Iterable[HiddenFact]:
 
 
 def _entry(fact: HiddenFact, limit: int) -> str:
+    indented = _text(fact, limit).replace("\n", "\n  ")
+    return f"- {indented}{_detail(fact)}"
+
+
+def _text(fact: HiddenFact, limit: int) -> str:
     text = scrubbed(fact.text).strip()
-    if fact.kind != "file":
-        text = shortened(text, limit)
-    entry = "- " + text.replace("\n", "\n  ")
-    if fact.detail:
-        entry += f" ({one_line(scrubbed(fact.detail), 80)})"
-    return entry
+    if fact.kind == "file":
+        return text
+    return shortened(text, limit)
+
+
+def _detail(fact: HiddenFact) -> str:
+    if not fact.detail:
+        return ""
+    return f" ({one_line(scrubbed(fact.detail), 80)})"
 
 
 def _laid_out(entries: _Entries) -> str:
     """Return entries under the headings of their kinds, newest last."""
-    groups: dict[str, list[str]] = {kind: [] for kind in HEADINGS}
-    for fact, entry in entries.items():
-        groups[fact.kind].append(entry)
-    rows: list[str] = []
-    for kind, group in groups.items():
+    return "\n".join(_rows(entries))
+
+
+def _rows(entries: _Entries) -> Iterator[str]:
+    for kind, heading in HEADINGS.items():
+        group = _of_kind(kind, entries)
         if group:
-            rows += [HEADINGS[kind], *reversed(group)]
-    return "\n".join(rows)
+            yield heading
+            yield from reversed(group)
 
 
-def _in_turn(entries: _Entries, room: int) -> _Entries:
-    """Choose the newest of each kind, then the second newest of each, while there is room."""
+def _of_kind(kind: str, entries: _Entries) -> list[str]:
+    return [entry for fact, entry in entries.items() if fact.kind == kind]
+
+
+def _laid_out_in_part(entries: _Entries, budget: int) -> str:
+    """Return the entries that are kept, and how many of each kind are left out; "" for none."""
+    kept = _in_turn(entries, budget)
+    if not kept:
+        return ""
+    rest = entries.keys() - kept.keys()
+    return f"{_laid_out(kept)}\n{_left_out(rest)}"
+
+
+def _in_turn(entries: _Entries, budget: int) -> _Entries:
+    """Choose the newest of each kind, then the second newest of each, while there is room.
+
+    Room is kept for the line that counts what is left out.
+    """
+    room = budget - len(_left_out(entries))
     headings = {kind: len(heading) + 1 for kind, heading in HEADINGS.items()}
     chosen = set()
     for fact in _by_rank(entries):

@@ -35,6 +35,11 @@ class Piece(NamedTuple):
     rank: int
     tool: str | None = None
 
+    @property
+    def around(self) -> int:
+        """The code points of what stands around the text."""
+        return len(self.before) + len(self.after)
+
 
 Pieces = list[Piece]
 """The pieces of one message."""
@@ -77,9 +82,16 @@ class _Taken(NamedTuple):
     pieces: list[Pieces]
     sizes: list[int]
 
+    def fitting(self, max_chars: int) -> int:
+        """Return how many of the first messages fit."""
+        return bisect_right(self.sizes, max_chars) - 1
+
 
 def fitted(
-    messages: Iterable[Pieces], style: Style, max_chars: int, ends: Sequence[int] | None = None
+    messages: Iterable[Pieces],
+    style: Style,
+    max_chars: int,
+    ends: Sequence[int] | None = None,
 ) -> Fitted:
     """Return a transcript of at most ``max_chars`` that leaves out none of the messages it shows.
 
@@ -95,7 +107,7 @@ def fitted(
         return _highest(taken.pieces, style, ladder.floor, max_chars)
     if ends is None:
         ends = ends_of_groups([_is_result(pieces) for pieces in taken.pieces])
-    count = _last_fitting(ends, taken.sizes, max_chars)
+    count = _last_within(ends, taken.fitting(max_chars))
     if count:
         return _highest(taken.pieces[:count], style, ladder.floor, max_chars)
     first = next(iter(ends), 0)
@@ -122,7 +134,12 @@ def _texts(messages: Iterable[Pieces], style: Style, caps: Caps) -> Iterator[str
         yield f"{piece.before}{text}{piece.after}"
 
 
-def _highest(messages: list[Pieces], style: Style, lowest: int, max_chars: int) -> Fitted:
+def _highest(
+    messages: list[Pieces],
+    style: Style,
+    lowest: int,
+    max_chars: int,
+) -> Fitted:
     """Return a transcript of all messages on the highest rung that fits, from ``lowest`` on."""
     messages = style.ranked(messages)
     ladder, size = style.ladder, _sizer(messages)
@@ -138,10 +155,10 @@ def _is_result(pieces: Pieces) -> bool:
     return bool(pieces) and pieces[0].rank == RESULT
 
 
-def _last_fitting(ends: Sequence[int], sizes: Sequence[int], max_chars: int) -> int:
-    """Return the last end up to which messages fit, 0 where none does."""
-    known = [end for end in ends if end < len(sizes)]
-    return next((end for end in reversed(known) if sizes[end] <= max_chars), 0)
+def _last_within(ends: Sequence[int], count: int) -> int:
+    """Return the last end within so many messages, 0 where there is none."""
+    within = [end for end in ends if end <= count]
+    return max(within, default=0)
 
 
 def _taken(
@@ -167,7 +184,7 @@ def _size(pieces: Pieces, caps: Caps) -> int:
     """Return how long pieces are in a transcript."""
     size = 0
     for piece in pieces:
-        size += len(piece.before) + len(piece.after)
+        size += piece.around
         size += min(caps[piece.rank], len(piece.text))
     return size
 
@@ -178,12 +195,17 @@ def _sizer(messages: list[Pieces]) -> Callable[[Caps], int]:
     It looks at no piece again.
     """
     flat = list(chain.from_iterable(messages))
-    labels = sum(len(piece.before) + len(piece.after) for piece in flat)
+    labels = sum(piece.around for piece in flat)
     lengths: dict[int, list[int]] = {}
     for piece in flat:
         lengths.setdefault(piece.rank, []).append(len(piece.text))
-    texts = {rank: _shortener(found) for rank, found in lengths.items()}
-    return lambda caps: labels + sum(size(caps[rank]) for rank, size in texts.items())
+    shorteners = {rank: _shortener(found) for rank, found in lengths.items()}
+
+    def size(caps: Caps) -> int:
+        texts = (shortened_to(caps[rank]) for rank, shortened_to in shorteners.items())
+        return labels + sum(texts)
+
+    return size
 
 
 def _shortener(lengths: list[int]) -> Callable[[int], int]:

@@ -84,6 +84,10 @@ def load(name: str) -> Prompt:
     """
     if name not in names():
         raise InvalidValue(f"no prompt is named {name!r}; there are {', '.join(names()) or 'none'}")
+    return _read(name)
+
+
+def _read(name: str) -> Prompt:
     path = _folder() / f"{name}.md"
     try:
         return _parsed(name, path.read_text(encoding="utf-8"))

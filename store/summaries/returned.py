@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -36,11 +36,8 @@ def normalised(result: object, request: SummaryRequest) -> Summary:
     entries stay. Raises ValueError, naming the problem, for anything but text and `Summary`, and
     for a body with nothing to read in it.
     """
-    summary = _summary(result)
-    body = scrubbed(summary.body).strip()
-    if not _says_something(body):
-        raise ValueError(EMPTY)
-    return _bounded(_cleaned(summary, body), request.max_chars)
+    summary = _cleaned(_summary(result))
+    return _bounded(summary, request.max_chars)
 
 
 def _summary(result: object) -> Summary:
@@ -70,9 +67,9 @@ def _says_something(text: str) -> bool:
     return any(each.isprintable() and not each.isspace() for each in said)
 
 
-def _cleaned(summary: Summary, body: str) -> Summary:
+def _cleaned(summary: Summary) -> Summary:
     return Summary(
-        body,
+        _body(summary),
         _optional(summary.title, "the title"),
         tuple(KeyAction(*pair) for pair in _pairs(summary.key_actions, "key actions")),
         tuple(FileChange(*pair) for pair in _pairs(summary.file_changes, "file changes")),
@@ -81,19 +78,33 @@ def _cleaned(summary: Summary, body: str) -> Summary:
     )
 
 
+def _body(summary: Summary) -> str:
+    body = scrubbed(summary.body).strip()
+    if not _says_something(body):
+        raise ValueError(EMPTY)
+    return body
+
+
 def _optional(value: object, what: str) -> str | None:
     if value is None:
         return None
     return _word(value, what) or None
 
 
-def _pairs(given: Iterable[Any], what: str) -> list[tuple[str, str]]:
+Pair = tuple[str, str]
+
+
+def _pairs(given: Iterable[Any], what: str) -> Iterator[Pair]:
+    part = f"the {what}"
+    for first, second in _given_pairs(given, what):
+        yield _word(first, part), _word(second, part)
+
+
+def _given_pairs(given: Iterable[Any], what: str) -> list[Any]:
     try:
-        pairs = [(first, second) for first, second in islice(given, _PAIRS_READ)]
+        return [(first, second) for first, second in islice(given, _PAIRS_READ)]
     except (TypeError, ValueError) as error:
         raise ValueError(f"the {what} of a summary are a list of pairs of texts") from error
-    part = f"the {what}"
-    return [(_word(first, part), _word(second, part)) for first, second in pairs]
 
 
 def _word(value: object, what: str) -> str:

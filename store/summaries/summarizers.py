@@ -126,7 +126,12 @@ NAMED = {
 """What a name begins with → the summarizer; after a colon comes the name of a model."""
 
 
-def named(name: str, *, base_url: str | None = None, timeout: float = TIMEOUT) -> Summarizer:
+def named(
+    name: str,
+    *,
+    base_url: str | None = None,
+    timeout: float = TIMEOUT,
+) -> Summarizer:
     """Return a summarizer by name: ``extractive``, or ``openai:MODEL``.
 
     A model's key comes from the environment, and so does its address without ``base_url``;
@@ -203,7 +208,10 @@ class _Work(Generic[Made]):
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Begin; whoever waits for the work is woken, too, when the context's `PATIENCE` ends."""
+        patience = PATIENCE.get()
+        if patience:
+            patience.wake(self.done)
         self._thread.start()
 
     def result(self) -> Made:
@@ -232,9 +240,6 @@ def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
     `PATIENCE` ends before.
     """
     running = _Work(work)
-    patience = PATIENCE.get()
-    if patience:
-        patience.wake(running.done)
     running.start()
     seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
     if not running.done.wait(seconds):
@@ -243,16 +248,19 @@ def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
 
 
 def _cause(error: BaseException) -> str:
-    """Return an error's text with that of its own cause.
-
-    What `normalised` objects to is said in its own words.
-    """
-    text = _said(error)
-    if type(error) is not ValueError or not text:
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """Return an error's text with that of its own cause."""
+    text = _told(error)
     if error.__cause__ is not None and _said(error.__cause__):
         text += f" ({_said(error.__cause__)})"
     return cut(text, _CAUSE_LIMIT)
+
+
+def _told(error: BaseException) -> str:
+    """Return an error's kind and text; what `normalised` objects to is said in its own words."""
+    kind, text = type(error), _said(error)
+    if not text:
+        return kind.__name__
+    return text if kind is ValueError else f"{kind.__name__}: {text}"
 
 
 def _said(error: BaseException) -> str:
@@ -312,15 +320,24 @@ async def _bound(response: Any) -> None:
     """
     if response.is_success:
         return
+    kept = await _beginning(response.stream)
+    await response.stream.aclose()
+    response.stream = _http_library(response).ByteStream(kept)
+
+
+async def _beginning(stream: Any) -> bytes:
     kept = bytearray()
-    async for piece in response.stream:
+    async for piece in stream:
         kept += piece
         if len(kept) >= ERROR_LIMIT:
             break
-    await response.stream.aclose()
-    # the HTTP library is another one by the version of the model's library
-    http = sys.modules[type(response).__module__.partition(".")[0]]
-    response.stream = http.ByteStream(bytes(kept[:ERROR_LIMIT]))
+    return bytes(kept[:ERROR_LIMIT])
+
+
+def _http_library(response: Any) -> Any:
+    """Return the library that a response is of; it depends on the version of the model's one."""
+    package = type(response).__module__.partition(".")[0]
+    return sys.modules[package]
 
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from .. import text as shorteners
@@ -40,11 +41,20 @@ one_line = partial(shorteners.one_line, ellipsis=ELLIPSIS)
 """Summaries say with three dots that something was left out, ``cut`` at a line end."""
 
 
+def how_many_fit(lengths: Iterable[int], room: int) -> int:
+    """Return how many of the first texts have room together, by their lengths."""
+    sums = accumulate(lengths)
+    return sum(1 for _ in takewhile(lambda taken: taken <= room, sums))
+
+
+_compact_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 def message_content(message: Message) -> str:
     """Return the text of a message's content; an object, as some tools give it, as compact JSON."""
     content = message.get("content")
     if isinstance(content, dict):
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
+        return _compact_json(content)
     return content_text(content)
 
 
@@ -70,23 +80,37 @@ def calls_by_id(message: Message) -> dict[object, GivenCall]:
 
 
 def _given_call(call: dict[str, Any]) -> GivenCall:
+    function = _function(call)
+    return GivenCall(call.get("id"), tool_name(function), function.get("arguments"))
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    """Return what holds a call's name and arguments: in some shapes it is the call itself."""
     function = call.get("function")
-    if not isinstance(function, dict):
-        function = call
-    name = function.get("name")
+    return function if isinstance(function, dict) else call
+
+
+def tool_name(given: Mapping[str, Any]) -> str:
+    """Return the name that a function or a result tells of its tool."""
+    name = given.get("name")
     if not isinstance(name, str) or not name:
-        name = UNKNOWN_TOOL
-    return GivenCall(call.get("id"), name, function.get("arguments"))
+        return UNKNOWN_TOOL
+    return name
 
 
 def json_value(text: object) -> Any:
     """Return the JSON value that a text is, other values and texts as they are."""
-    if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
+    if not isinstance(text, str) or not _may_be_json(text):
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _may_be_json(text: str) -> bool:
+    """Tell whether a text begins like an object or a list."""
+    return text.lstrip().startswith(("{", "["))
 
 
 _COMMAND_KEYS = (

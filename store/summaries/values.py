@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
 from ..messages import Message
 from ..policy import DEFAULT, Policy
 from ..tools import TOOL_KINDS
+from .texts import how_many_fit
 
 TIMED_OUT_NOTICE = "Summary generation timed out, keeping recent history only."
 """What stands in place of a summary that came too late."""
@@ -78,15 +78,21 @@ Summarizer = Callable[[SummaryRequest], str | Summary]
 def title(started_at: int | None, ended_at: int | None) -> str:
     """Return the title of a summary from two moments in ms, in UTC.
 
-    Within a day the hours are enough, else the days are said too. Where a moment is unknown, the
-    other stands for both.
+    Where a moment is unknown, the other stands for both.
     """
     start = moment(started_at) or moment(ended_at)
     end = moment(ended_at) or start
     if start is None or end is None:
         return "Summary of conversation"
-    form = "%H:%M" if start.date() == end.date() else "%Y-%m-%d %H:%M"
-    return f"Summary of conversation from {start:{form}} to {end:{form}}"
+    return f"Summary of conversation {_span(start, end)}"
+
+
+def _span(start: datetime, end: datetime) -> str:
+    """Return two moments as text; within a day the hours are enough, else the days are said too."""
+    form = "%Y-%m-%d %H:%M"
+    if start.date() == end.date():
+        form = "%H:%M"
+    return f"from {start:{form}} to {end:{form}}"
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -153,6 +159,6 @@ def newest(
 ) -> tuple[Entry, ...]:
     """Return as many of the last entries as have room for their lines and a heading."""
     room -= len(f"{CHANGES_HEADING}\n\n")
-    sizes = accumulate(len(line_of(entry)) + 1 for entry in reversed(entries))
-    count = sum(1 for _ in takewhile(lambda size: size <= room, sizes))
-    return tuple(entries[len(entries) - count :])
+    sizes = (len(line_of(entry)) + 1 for entry in reversed(entries))
+    first = len(entries) - how_many_fit(sizes, room)
+    return tuple(entries[first:])

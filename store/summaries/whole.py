@@ -80,8 +80,15 @@ class Dated(NamedTuple):
     at: int | None = None
 
 
+Kinds = Mapping[str, Any]
+"""Of what kind each tool is."""
+
+
 def told(
-    messages: Iterable[Dated], max_chars: int, labels: Labels, kinds: Mapping[str, Any]
+    messages: Iterable[Dated],
+    max_chars: int,
+    labels: Labels,
+    kinds: Kinds,
 ) -> Fitted:
     """Return a transcript of at most ``max_chars``, of all messages or of the first that fit.
 
@@ -125,11 +132,11 @@ def _caps(steps: list[_Step], rung: int) -> Caps:
 def _ranked(shown: list[Pieces]) -> list[Pieces]:
     """Return pieces, those of the last messages ranked as the newest but for users' texts."""
     older, last = shown[:-NEWEST_MESSAGES], shown[-NEWEST_MESSAGES:]
-    return [*older, *([_newest(piece) for piece in pieces] for pieces in last)]
+    return [*older, *map(_newest, last)]
 
 
-def _newest(piece: Piece) -> Piece:
-    return piece if piece.rank == ASKED else piece._replace(rank=NEWEST)
+def _newest(pieces: Pieces) -> Pieces:
+    return [piece if piece.rank == ASKED else piece._replace(rank=NEWEST) for piece in pieces]
 
 
 def _pieces(messages: Iterable[Dated], labels: Labels) -> Iterator[Pieces]:
@@ -177,26 +184,32 @@ def _named(tool: str) -> str:
 def _arguments(call: GivenCall) -> str:
     """Return a call's arguments as they were given, but with every script readable."""
     given = call.arguments
-    if isinstance(given, str) and "\\u" not in given:
-        return given
     if given is None:
         return ""
-    value = json_value(given)
+    if isinstance(given, str) and "\\u" not in given:
+        return given
+    return _unescaped(given)
+
+
+def _unescaped(arguments: Any) -> str:
+    value = json_value(arguments)
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _shown(kinds: Mapping[str, Any], piece: Piece, cap: int) -> str:
+def _shown(kinds: Kinds, piece: Piece, cap: int) -> str:
     """Return what is shown of a text; no line of it can pass for a label of the transcript.
 
     It would else be easy for a file to speak as the user. Its length stays what it is.
     """
-    text = piece.text if len(piece.text) <= cap else _shorter(kinds, piece, cap)
+    text = piece.text
+    if len(text) > cap:
+        text = _shorter(kinds, piece, cap)
     return _FORGED.sub(r"\1(", text)
 
 
-def _shorter(kinds: Mapping[str, Any], piece: Piece, cap: int) -> str:
+def _shorter(kinds: Kinds, piece: Piece, cap: int) -> str:
     """Return a text in less room.
 
     A result in its short form, what is still too long by its ends.
