@@ -129,7 +129,7 @@ def _turn_began(look: Look) -> int:
     """Return from where on a line's records are of the turn of the next request."""
     if look.turn_over:
         return look.pointer.head
-    return turn_start(look.connection, look.pointer, look.pointer.head)
+    return turn_start(look.raw, look.pointer.head)
 
 
 def _ended(look: Look) -> list[Compaction]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Pointer, turn_of
+from ..history import Line, Pointer, turn_of
 from ..policy import Policy
 from ..tokens import third_of_length
 from ..view import Look, Visible, look_at, view_tokens, visible
@@ -68,7 +68,7 @@ def _messages(look: Look) -> int:
 
 def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:
     """Tell whether a new turn begins with an input; not with one that is stored already."""
-    return bool(user_input) and turn_of(connection, pointer, pointer.head, user_input).over
+    return bool(user_input) and turn_of(Line(connection, pointer), pointer.head, user_input).over
 
 
 def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now: int) -> Budget:

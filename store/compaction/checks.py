@@ -113,8 +113,8 @@ def _shortened(cost: Budget, last: int) -> int:
     if not look.policy.tool_output or not _is_of_earlier_turn(look, last):
         return 0
     then = view_tokens(look._replace(last=last, turn_over=False))
-    since = measure(look.connection, look.pointer, look.last).tokens
-    since -= measure(look.connection, look.pointer, last).tokens
+    since = measure(look.raw, look.last).tokens
+    since -= measure(look.raw, last).tokens
     return max(0, then + since - cost.tokens)
 
 
@@ -122,7 +122,7 @@ def _is_of_earlier_turn(look: Look, last: int) -> bool:
     """Tell whether the turn that a position is in is not that of the next request."""
     if look.turn_over:
         return True
-    return turn_start(look.connection, look.pointer, look.last) > last
+    return turn_start(look.raw, look.last) > last
 
 
 class _Request(NamedTuple):
@@ -146,7 +146,7 @@ def _usage(cost: Budget) -> Usage | None:
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
     look = cost.look
-    usage = last_usage_of(look.connection, look.pointer, look.pointer.head)
+    usage = last_usage_of(look.raw, look.pointer.head)
     applied = [record for record in look.known if record.outcome == "applied"]
     changes = [(record.head, record.created_at) for record in applied]
     changed = max(changes, default=(0, -NEVER))

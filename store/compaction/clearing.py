@@ -68,5 +68,5 @@ def _freed(look: Look) -> dict[tuple[int, str | None], int]:
 
 def _is_cold(look: Look) -> bool:
     """Tell whether the last request is so long ago that no cache has it."""
-    usage = last_usage(look.connection, look.pointer, look.pointer.head)
+    usage = last_usage(look.raw, look.pointer.head)
     return usage is not None and look.now - usage.at >= look.policy.clear_cold_after

@@ -113,7 +113,7 @@ class Cuts(NamedTuple):
     def _boundary_up_to(self, place: int) -> int:
         """Return the last place up to this one where the policy's boundary lets a cut fall."""
         if self.turns_only:
-            return turn_start(self.look.connection, self.look.pointer, place)
+            return turn_start(self.look.raw, place)
         return place
 
     def _boundary_from(self, place: int) -> int | None:

@@ -221,9 +221,7 @@ def first_moment(look: Look, first: int, last: int) -> int | None:
 
 def _runs(look: Look, first: int, last: int) -> list[Run]:
     """Return the runs of a range as the values that the statements above are given."""
-    pointer = look.pointer
-    segments = lines.segments(look.connection, pointer, first, last)
-    return [{"tree_id": pointer.tree_id, **run._asdict()} for run in segments]
+    return look.raw.ranges(first, last)
 
 
 def _results(look: Look, runs: list[Run]) -> Iterator[_Result]:

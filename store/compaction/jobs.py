@@ -77,7 +77,7 @@ def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compacti
 
 def holder_of(look: Look, position: int) -> int:
     """Return the branch that holds a position of a line."""
-    return lines.segments(look.connection, look.pointer, position, position)[0].branch
+    return look.raw.place(position)["branch"]
 
 
 def facts_beside(look: Look, previous: tuple[Standing, ...], last: int) -> str:

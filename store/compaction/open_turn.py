@@ -89,12 +89,12 @@ def turn_begins(look: Look) -> int:
     """Return where the running turn begins; 0 where no user has spoken."""
     if not turns_of(look):
         return 0
-    return turn_start(look.connection, look.pointer, look.last)
+    return turn_start(look.raw, look.last)
 
 
 def turns_of(look: Look) -> int:
     """Return how many turns a line has."""
-    return measure(look.connection, look.pointer, look.last).turn
+    return measure(look.raw, look.last).turn
 
 
 def shown(look: Look, last: int) -> dict[str, int]:
@@ -161,5 +161,5 @@ def _unanswered(calls: list[_Call], answers: list[_Answer]) -> set[int]:
 
 
 def _is_of_system(look: Look, place: int) -> bool:
-    at = lines.place(look.connection, look.pointer, place)
+    at = look.raw.place(place)
     return ROLE.value(look.connection, **at) in ("system", "developer")

@@ -245,7 +245,7 @@ def _up_to(cost: Budget, cuts: Cuts, cut: int | None) -> Plan:
     pinned = tuple(position for position in cuts.pinned if position < cut)
     stays, released = staying(look, cut)
     hidden = _raw_tokens(look, cuts.start, cut - 1, (*pinned, *stays))
-    hidden += tokens_at(look.connection, look.pointer, released)
+    hidden += tokens_at(look.raw, released)
     return Plan(
         first=cuts.start,
         last=cut - 1,
@@ -261,10 +261,10 @@ def _up_to(cost: Budget, cuts: Cuts, cut: int | None) -> Plan:
 
 def _raw_tokens(look: Look, first: int, last: int, pinned: tuple[int, ...]) -> int:
     """Return the estimated tokens of a range as it was stored, without its pinned messages."""
-    connection, pointer = look.connection, look.pointer
-    before = measure(connection, pointer, first - 1).tokens
-    through = measure(connection, pointer, last).tokens
-    return through - before - tokens_at(connection, pointer, pinned)
+    line = look.raw
+    before = measure(line, first - 1).tokens
+    through = measure(line, last).tokens
+    return through - before - tokens_at(line, pinned)
 
 
 def _nothing(cost: Budget, why: str) -> Plan:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select
 from ..clock import Now, given
 from ..database import Statement, tool_results
 from ..formats import CHAT, Placed, format_named
-from ..history import lines, message_at, turn_of
+from ..history import Line, lines, message_at, turn_of
 from ..messages import Message
 from ..policy import Policy, checked
 from ..records import View
@@ -74,7 +74,7 @@ def gather(
     format_named(format)
     pointer, policy = lines.find(connection, session_id), checked(policy)
     last = lines.position(pointer, at)
-    begins, answered, over = turn_of(connection, pointer, last, user_input)
+    begins, answered, over = turn_of(Line(connection, pointer), last, user_input)
     look = look_at(
         connection,
         pointer,
@@ -127,8 +127,8 @@ def _todo_lists(look: Look) -> Iterator[tuple[int, object, object]]:
         limit=LISTS,
     )
     for seq, call_seq, call_position in rows:
-        called = message_at(look.connection, look.pointer, call_seq)
-        result = message_at(look.connection, look.pointer, seq)
+        called = message_at(look.raw, call_seq)
+        result = message_at(look.raw, seq)
         yield seq, _arguments(called["tool_calls"][call_position]), result.get("content")
 
 

@@ -24,8 +24,9 @@ from .facts import (
     turn_moment,
     turn_start,
 )
-from .lines import NEVER, PLACE, Pointer, Segment, line_cte, segments_cte
+from .lines import NEVER, Line, line_cte, segments_cte
 from .links import ANSWERS
+from .places import PLACE, Pointer, Segment
 from .raw import read, stored_calls
 from .sessions import newest_record
 from .turns import message_at, turn_of
@@ -40,6 +41,7 @@ __all__ = [
     "MEASURE",
     "NEVER",
     "PLACE",
+    "Line",
     "Measure",
     "Pointer",
     "ResultRows",

@@ -6,7 +6,7 @@ everything here is a function of the raw rows of a line and the session's projec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, cast, func, literal_column, select
@@ -25,8 +25,9 @@ from ..database import (
 from ..messages import Prepared
 from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
 from . import lines
-from .lines import PLACE, Pointer
-from .links import Call, Links
+from .lines import Line
+from .links import NO_CALL, Call, Links
+from .places import PLACE, Pointer
 
 INSERT_FACTS = Insertion(message_facts, *PLACE, "role", "turn", "tokens", "tokens_through")
 INSERT_RESULTS = Insertion(
@@ -62,24 +63,21 @@ class ResultRows(NamedTuple):
 
 _facts = message_facts
 MEASURE = Statement(
-    select(*(_facts.c[name] for name in ("turn", "tokens_through"))).where(lines.at(_facts)),
+    select(_facts.c.turn, _facts.c.tokens_through).where(lines.at(_facts)),
     row=Measure,
 )
 LAST_USER = Statement(
     select(_facts.c.seq)
-    .where(lines.run_of(_facts), _facts.c.role == literal_column("'user'"))
+    .where(lines.run_of(_facts))
+    .where(_facts.c.role == literal_column("'user'"))
     .order_by(_facts.c.seq.desc())
     .limit(literal_column("1"))
 )
-MOMENT = Statement(
-    select(func.coalesce(messages.c.created_at, messages.c.stored_at)).where(lines.at(messages))
-)
+_moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
+MOMENT = Statement(select(_moment).where(lines.at(messages)))
 KINDS = Statement(select(tool_kinds.c.name, tool_kinds.c.kind))
-TOKENS_OF = Statement(
-    select(cast(func.coalesce(func.sum(_facts.c.tokens), literal_column("0")), BIG)).where(
-        lines.at(_facts)
-    )
-)
+_tokens = func.coalesce(func.sum(_facts.c.tokens), literal_column("0"))
+TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at(_facts)))
 
 
 def stored_kinds(connection: Connection) -> dict[str, str]:
@@ -87,14 +85,14 @@ def stored_kinds(connection: Connection) -> dict[str, str]:
     return dict(KINDS.rows(connection))
 
 
-def measure(connection: Connection, pointer: Pointer, position: int) -> Measure:
+def measure(line: Line, position: int) -> Measure:
     """Return how far a line has come at a position."""
-    known = _known(pointer) if position == pointer.head else None
+    known = _known(line.pointer) if position == line.pointer.head else None
     if known is not None:
         return known
     if position < 1:
         return Measure(0, 0)
-    return MEASURE.one(connection, **lines.place(connection, pointer, position))
+    return MEASURE.one(line.connection, **line.place(position))
 
 
 def _known(pointer: Pointer) -> Measure | None:
@@ -105,52 +103,49 @@ def _known(pointer: Pointer) -> Measure | None:
     return Measure(turn, tokens)
 
 
-def turn_start(connection: Connection, pointer: Pointer, last: int) -> int:
+def turn_start(line: Line, last: int) -> int:
     """Return where the turn that a position is in begins (1 where no user has spoken)."""
-    for run in reversed(lines.segments(connection, pointer, 1, last)):
-        start: int | None = LAST_USER.value(connection, **run.within(pointer.tree_id))
+    for run in reversed(line.ranges(1, last)):
+        start: int | None = LAST_USER.value(line.connection, **run)
         if start is not None:
             return start
     return 1
 
 
-def turn_moment(connection: Connection, pointer: Pointer, start: int) -> int | None:
+def turn_moment(line: Line, start: int) -> int | None:
     """Return when the turn that begins at a position began, in ms.
 
     That is the message's own time, else when it came.
     """
-    moment: int | None = MOMENT.value(connection, **lines.place(connection, pointer, start))
+    moment: int | None = MOMENT.value(line.connection, **line.place(start))
     return moment
 
 
-def tokens_at(connection: Connection, pointer: Pointer, positions: tuple[int, ...]) -> int:
+def tokens_at(line: Line, positions: Iterable[int]) -> int:
     """Return the estimated tokens of single positions of a line."""
-    places = (lines.place(connection, pointer, position) for position in positions)
-    return sum(TOKENS_OF.value(connection, **place) for place in places)
+    places = map(line.place, positions)
+    return sum(TOKENS_OF.value(line.connection, **place) for place in places)
 
 
-def write(
-    connection: Connection,
-    pointer: Pointer,
-    start: int,
-    batch: Sequence[Prepared],
-    tokens: Iterable[int],
-) -> None:
+def write(line: Line, start: int, batch: Sequence[Prepared], tokens: Iterable[int]) -> None:
     """Write what follows from messages that stand from position ``start`` on, the line's new end.
 
     ``tokens`` are their estimates.
     """
-    before = measure(connection, pointer, start - 1)
     weights = _weights(batch, tokens)
-    INSERT_FACTS.insert_many(connection, message_rows(pointer, start, weights, before))
-    derived = derive(connection, pointer, start, batch)
-    INSERT_RESULTS.insert_many(connection, derived.results)
-    INSERT_PATHS.insert_many(connection, derived.paths)
+    rows = message_rows(line.pointer, start, weights, measure(line, start - 1))
+    INSERT_FACTS.insert_many(line.connection, rows)
+    _write_results(line.connection, derive(line, start, batch))
 
 
-def _weights(batch: Sequence[Prepared], tokens: Iterable[int]) -> list[Weight]:
-    weighed = zip(batch, tokens, strict=True)
-    return [Weight(each.columns.role, cost) for each, cost in weighed]
+def _weights(batch: Iterable[Prepared], tokens: Iterable[int]) -> Iterator[Weight]:
+    for prepared, cost in zip(batch, tokens, strict=True):
+        yield Weight(prepared.columns.role, cost)
+
+
+def _write_results(connection: Connection, rows: ResultRows) -> None:
+    INSERT_RESULTS.insert_many(connection, rows.results)
+    INSERT_PATHS.insert_many(connection, rows.paths)
 
 
 def message_rows(
@@ -166,11 +161,9 @@ def message_rows(
     return rows
 
 
-def derive(
-    connection: Connection, pointer: Pointer, start: int, batch: Iterable[Prepared]
-) -> ResultRows:
+def derive(line: Line, start: int, batch: Iterable[Prepared]) -> ResultRows:
     """Return what follows from the tool results among messages from position ``start`` on."""
-    links = Links(connection, pointer, start - 1)
+    links = Links(line, start - 1)
     rows = ResultRows([], [])
     for seq, prepared in enumerate(batch, start):
         role = prepared.columns.role
@@ -178,19 +171,26 @@ def derive(
             links.offer(seq, prepared.calls)
         elif role == "tool":
             call = links.answer(answered_call_id(prepared.message) or "")
-            _add(rows, pointer, seq, prepared, call)
+            _add(rows, line.pointer, seq, prepared, call or NO_CALL)
     return rows
 
 
-def _add(
-    rows: ResultRows, pointer: Pointer, seq: int, prepared: Prepared, call: Call | None
-) -> None:
+def _add(rows: ResultRows, pointer: Pointer, seq: int, result: Prepared, call: Call) -> None:
     """Add the rows of one result."""
-    call_seq, call_position, called, arguments = call or (None, None, None, None)
-    name = kind_name(called or prepared.columns.name, arguments)
-    at = prepared.columns.created_at
-    facts = result_facts(prepared.message, prepared.text_size, at=at)
-    paths, complete = call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
+    root, fold_case = pointer.project_root, bool(pointer.fold_case)
+    paths, complete = call_paths(call.arguments, root, fold_case=fold_case)
     place = (pointer.tree_id, pointer.branch, seq)
-    rows.results.append((*place, call_seq, call_position, name, *facts, int(complete)))
+    called = (call.seq, call.position, _tool_name(result, call))
+    rows.results.append((*place, *called, *_judged_by(result), int(complete)))
     rows.paths.extend((*place, *path) for path in paths)
+
+
+def _tool_name(result: Prepared, call: Call) -> str | None:
+    """Return the name by which a result's tool is judged: the call's, else the result's own."""
+    return kind_name(call.name or result.columns.name, call.arguments)
+
+
+def _judged_by(result: Prepared) -> Facts:
+    """Return what a result says itself of how it ended, when and of what length."""
+    at = result.columns.created_at
+    return result_facts(result.message, result.text_size, at=at)

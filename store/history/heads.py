@@ -14,22 +14,20 @@ from ..database import BIG, Insertion, Statement, branches, compaction_records, 
 from ..errors import NothingToUndo
 from ..records import HeadMove, Session
 from . import lines
-from .lines import Pointer
+from .places import Pointer
 from .sessions import (
     Stem,
     checked_text,
     claim,
+    id_for,
     insert_branch,
     insert_session,
     newest_record,
     session,
 )
 
-NEXT_BRANCH = Statement(
-    select(func.max(branches.c.branch) + 1).where(
-        branches.c.tree_id == bindparam("tree_id", type_=BIG)
-    )
-)
+_in_tree = branches.c.tree_id == bindparam("tree_id", type_=BIG)
+NEXT_BRANCH = Statement(select(func.max(branches.c.branch) + 1).where(_in_tree))
 _of_session = and_(
     head_moves.c.tree_id == bindparam("tree_id", type_=BIG),
     head_moves.c.session_id == bindparam("session_id"),
@@ -42,7 +40,8 @@ FORKED_SESSION = Statement(
 )
 POINT_TO = Statement(
     update(sessions)
-    .where(sessions.c.tree_id == bindparam("tree"), sessions.c.id == bindparam("session_id"))
+    .where(sessions.c.tree_id == bindparam("tree"))
+    .where(sessions.c.id == bindparam("session_id"))
     .values(
         head_branch=bindparam("branch"),
         head=bindparam("to"),
@@ -67,10 +66,15 @@ STEM = Statement(
         branches.c.branch == bindparam("branch"),
     )
 )
-NEXT_MOVE = Statement(select(func.coalesce(func.max(head_moves.c.move), 0) + 1).where(_of_session))
+_newest_move = func.coalesce(func.max(head_moves.c.move), 0)
+NEXT_MOVE = Statement(select(_newest_move + 1).where(_of_session))
 INSERT_MOVE = Insertion(head_moves)
 MOVE = Statement(
-    select(*(head_moves.c[name] for name in ("from_branch", "from_position", "earlier_rewind")))
+    select(
+        head_moves.c.from_branch,
+        head_moves.c.from_position,
+        head_moves.c.earlier_rewind,
+    )
     .where(_of_session)
     .where(head_moves.c.move == bindparam("move"))
 )
@@ -100,7 +104,7 @@ def fork(
     position = lines.position(pointer, at)
     values = _stored(connection, pointer)
     stem = _next_branch(connection, pointer, position)
-    values["id"] = claim(connection, session_id, pointer.tree_id, moment)
+    values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
     if title is not None:
         values["title"] = checked_text("title", title)
@@ -112,12 +116,16 @@ def fork(
 
 def _stored(connection: Connection, pointer: Pointer) -> dict[str, Any]:
     """Return the row of a session, by the names of its columns."""
-    names = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
-    row = FORKED_SESSION.one(connection, **names)
+    row = FORKED_SESSION.one(connection, **pointer.session)
     return dict(zip(sessions.columns.keys(), row, strict=True))
 
 
-def _where_a_fork_stands(source: str, branch: int, position: int, moment: int) -> dict[str, Any]:
+def _where_a_fork_stands(
+    source: str,
+    branch: int,
+    position: int,
+    moment: int,
+) -> dict[str, Any]:
     """Return what a fork has of its own in place of what its source has."""
     return {
         "head_branch": branch,
@@ -130,7 +138,13 @@ def _where_a_fork_stands(source: str, branch: int, position: int, moment: int) -
     }
 
 
-def rewind(connection: Connection, session_id: str, to: int, *, now: Now = None) -> Session:
+def rewind(
+    connection: Connection,
+    session_id: str,
+    to: int,
+    *,
+    now: Now = None,
+) -> Session:
     """Move a session's head back to position ``to`` (0: before the first message).
 
     Deletes nothing, and can be undone. Raises SessionNotFound, PositionOutOfRange.
@@ -144,7 +158,8 @@ def rewind(connection: Connection, session_id: str, to: int, *, now: Now = None)
     insert_branch(connection, pointer.tree_id, stem, session_id, moment)
     target = pointer._replace(branch=stem.branch, head=position)
     move = _log_move(connection, "rewind", pointer, target, moment)
-    return _point(connection, target, move, moment)
+    _point(connection, target._replace(last_rewind=move), moment)
+    return session(connection, session_id)
 
 
 def undo_rewind(connection: Connection, session_id: str, *, now: Now = None) -> Session:
@@ -157,12 +172,12 @@ def undo_rewind(connection: Connection, session_id: str, *, now: Now = None) -> 
     pointer = lines.lock_tree(connection, session_id)
     if pointer.last_rewind is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind to undo")
-    branch, position, earlier = MOVE.one(
-        connection, tree_id=pointer.tree_id, session_id=session_id, move=pointer.last_rewind
-    )
-    target = pointer._replace(branch=branch, head=position)
+    undone = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
+    branch, position, earlier = undone
+    target = pointer._replace(branch=branch, head=position, last_rewind=earlier)
     _log_move(connection, "undo", pointer, target, moment)
-    return _point(connection, target, earlier, moment)
+    _point(connection, target, moment)
+    return session(connection, session_id)
 
 
 def moves(connection: Connection, session_id: str) -> list[HeadMove]:
@@ -171,7 +186,7 @@ def moves(connection: Connection, session_id: str) -> list[HeadMove]:
     Raises SessionNotFound.
     """
     pointer = lines.find(connection, session_id)
-    return MOVES.rows(connection, tree_id=pointer.tree_id, session_id=session_id)
+    return MOVES.rows(connection, **pointer.session)
 
 
 def _next_branch(connection: Connection, pointer: Pointer, position: int) -> Stem:
@@ -199,11 +214,10 @@ def _log_move(
     connection: Connection, kind: str, source: Pointer, target: Pointer, moment: int
 ) -> int:
     """Record a move of the target session's head; return its number."""
-    number: int = NEXT_MOVE.value(connection, tree_id=target.tree_id, session_id=target.session_id)
+    number: int = NEXT_MOVE.value(connection, **target.session)
     INSERT_MOVE.run(
         connection,
-        tree_id=target.tree_id,
-        session_id=target.session_id,
+        **target.session,
         move=number,
         kind=kind,
         from_branch=source.branch,
@@ -216,14 +230,13 @@ def _log_move(
     return number
 
 
-def _point(connection: Connection, target: Pointer, rewind: int | None, moment: int) -> Session:
+def _point(connection: Connection, target: Pointer, moment: int) -> None:
+    """Let a session point to where a pointer says that it stands."""
     POINT_TO.run(
         connection,
-        tree=target.tree_id,
-        session_id=target.session_id,
+        **target.row,
         branch=target.branch,
         to=target.head,
-        rewind=rewind,
+        rewind=target.last_rewind,
         now=moment,
     )
-    return session(connection, target.session_id)

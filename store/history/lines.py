@@ -29,6 +29,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    Select,
     and_,
     bindparam,
     case,
@@ -41,47 +42,7 @@ from sqlalchemy.sql.selectable import CTE
 from ..database import BIG, Statement, branches, message_facts, messages, session_ids, sessions
 from ..errors import InvalidValue, PositionOutOfRange, SessionNotFound
 from ..text import is_text
-
-
-class Pointer(NamedTuple):
-    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
-
-    ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None
-    where an ancestor holds the head.
-    """
-
-    tree_id: int
-    session_id: str
-    branch: int
-    head: int
-    parent_position: int
-    last_rewind: int | None
-    project_root: str | None
-    fold_case: int
-    head_turn: int | None
-    head_tokens: int | None
-
-    @property
-    def line(self) -> dict[str, int]:
-        """The names under which statements are given a line: its tree and its head branch."""
-        return {"tree_id": self.tree_id, "branch": self.branch}
-
-
-PLACE = ("tree_id", "branch", "seq")
-"""The columns that say where a message stands, first in each table of what hangs on it."""
-
-
-class Segment(NamedTuple):
-    """A run of a line: the positions first to last, held by one branch."""
-
-    branch: int
-    first: int
-    last: int
-
-    def within(self, tree_id: int) -> dict[str, int]:
-        """Return the values by which statements name the run, in the tree that holds it."""
-        branch, first, last = self
-        return {"tree_id": tree_id, "branch": branch, "first": first, "last": last}
+from .places import Pointer, Segment
 
 
 def at(table: FromClause) -> ColumnElement[bool]:
@@ -91,13 +52,19 @@ def at(table: FromClause) -> ColumnElement[bool]:
 
 def run_of(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for a run of a branch: ``tree_id``, ``branch``, ``first`` to ``last``."""
-    return and_(_of_branch(table), table.c.seq.between(bindparam("first"), bindparam("last")))
+    positions = table.c.seq.between(bindparam("first"), bindparam("last"))
+    return and_(_of_branch(table), positions)
 
 
 def inside(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
     """Build the condition for the rows of the tree ``tree_id`` that lie in any of a line's runs."""
     positions = table.c.seq.between(segments.c.first, segments.c.last)
-    return and_(_of_tree(table), table.c.branch == segments.c.branch, positions)
+    return on_branch(table, segments) & positions
+
+
+def on_branch(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the rows of the tree ``tree_id`` on any branch of a walk."""
+    return and_(_of_tree(table), table.c.branch == walk.c.branch)
 
 
 def _of_branch(table: FromClause) -> ColumnElement[bool]:
@@ -109,8 +76,20 @@ def _of_tree(table: FromClause) -> ColumnElement[bool]:
     return condition
 
 
-NAMED = and_(sessions.c.tree_id == session_ids.c.tree_id, sessions.c.id == session_ids.c.id)
+NAMED = and_(
+    sessions.c.tree_id == session_ids.c.tree_id,
+    sessions.c.id == session_ids.c.id,
+)
 """Joins a session to its name in the look-up of ids."""
+_of_head = and_(
+    branches.c.tree_id == sessions.c.tree_id,
+    branches.c.branch == sessions.c.head_branch,
+)
+_at_head = and_(
+    message_facts.c.tree_id == sessions.c.tree_id,
+    message_facts.c.branch == sessions.c.head_branch,
+    message_facts.c.seq == sessions.c.head,
+)
 POINTER = Statement(
     select(
         sessions.c.tree_id,
@@ -126,16 +105,8 @@ POINTER = Statement(
     )
     .select_from(session_ids)
     .join(sessions, NAMED)
-    .join(
-        branches,
-        (branches.c.tree_id == sessions.c.tree_id) & (branches.c.branch == sessions.c.head_branch),
-    )
-    .outerjoin(
-        message_facts,
-        (message_facts.c.tree_id == sessions.c.tree_id)
-        & (message_facts.c.branch == sessions.c.head_branch)
-        & (message_facts.c.seq == sessions.c.head),
-    )
+    .join(branches, _of_head)
+    .outerjoin(message_facts, _at_head)
     .where(session_ids.c.id == bindparam("session_id")),
     row=Pointer,
 )
@@ -147,11 +118,11 @@ SESSION_LOCK = Statement(
     .with_for_update(of=sessions)
 )
 
+_last_held = select(func.max(messages.c.seq)).where(_of_branch(messages))
 LEFT_BRANCH = Statement(
-    select(
-        branches.c.parent_position,
-        select(func.max(messages.c.seq)).where(_of_branch(messages)).scalar_subquery(),
-    ).where(_of_branch(branches), branches.c.session_id == bindparam("session_id"))
+    select(branches.c.parent_position, _last_held.scalar_subquery())
+    .where(_of_branch(branches))
+    .where(branches.c.session_id == bindparam("session_id"))
 )
 TREE_LOCK = Statement(
     select(branches.c.branch)
@@ -176,13 +147,27 @@ def segments_cte() -> CTE:
 
 def _walk_up(start: BindParameter[int], last: BindParameter[int]) -> CTE:
     """Build the walk from a head's branch up to the one that holds the first position."""
-    branch, parent, first = _begun(branches)
-    at_head = select(branch, parent, first.label("first"), last.label("last"))
-    top = at_head.where(_of_branch(branches)).cte("walk", recursive=True)
-    parents = branches.alias("parents")
-    before = case((top.c.first <= last, top.c.first - literal_column("1")), else_=last)
-    above = select(*_begun(parents), before).join(top, parents.c.branch == top.c.parent_branch)
-    return top.union_all(above.where(_of_tree(parents), top.c.first > start))
+    *hangs, first = _begun(branches)
+    top = _from_head("walk", *hangs, first.label("first"), last.label("last"))
+    is_held = top.c.first <= last
+    before = case((is_held, top.c.first - literal_column("1")), else_=last)
+    above = _step_up(top, *_begun(_parents), before)
+    return top.union_all(above.where(top.c.first > start))
+
+
+_parents = branches.alias("parents")
+
+
+def _from_head(name: str, *columns: ColumnElement[Any]) -> CTE:
+    """Build the first step of a walk: what is asked of the head's branch."""
+    at_head = select(*columns).where(_of_branch(branches))
+    return at_head.cte(name, recursive=True)
+
+
+def _step_up(top: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Build each further step: what is asked of the branch that the one before hangs on."""
+    hangs_on = _parents.c.branch == top.c.parent_branch
+    return select(*columns).join(top, hangs_on).where(_of_tree(_parents))
 
 
 def _begun(table: FromClause) -> tuple[ColumnElement[Any], ...]:
@@ -193,8 +178,34 @@ def _begun(table: FromClause) -> tuple[ColumnElement[Any], ...]:
 
 _walk = segments_cte()
 SEGMENTS = Statement(
-    select(_walk.c.branch, _walk.c.first, _walk.c.last).order_by(_walk.c.first), row=Segment
+    select(_walk.c.branch, _walk.c.first, _walk.c.last).order_by(_walk.c.first),
+    row=Segment,
 )
+
+
+class Line(NamedTuple):
+    """A session's raw line as one transaction sees it, and the way to its rows."""
+
+    connection: Connection
+    pointer: Pointer
+
+    def runs(self, first: int, last: int) -> list[Segment]:
+        """Return the runs that hold the positions ``first`` to ``last``, in order."""
+        if first > last:
+            return []
+        connection, pointer = self
+        if pointer.parent_position < first:
+            return [Segment(pointer.branch, first, last)]
+        return SEGMENTS.rows(connection, **pointer.line, start=first, last=last)
+
+    def ranges(self, first: int, last: int) -> list[dict[str, int]]:
+        """Return these runs as the values by which statements name them."""
+        return [run.within(self.pointer.tree_id) for run in self.runs(first, last)]
+
+    def place(self, position: int) -> dict[str, int]:
+        """Return where a position is stored, by the names of `PLACE`."""
+        (run,) = self.runs(position, position)
+        return {"tree_id": self.pointer.tree_id, "branch": run.branch, "seq": position}
 
 
 def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
@@ -202,18 +213,24 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
     Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
     """
-    pointer = POINTER.row(connection, session_id=session_id) if is_text(session_id) else None
-    if pointer is None:
-        raise SessionNotFound(session_id)
+    pointer = _stands(connection, session_id)
     if branch is None or branch == pointer.branch:
         return pointer
     return _at_the_end_of(connection, pointer, branch)
 
 
+def _stands(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands now."""
+    if is_text(session_id):
+        pointer = POINTER.row(connection, session_id=session_id)
+        if pointer:
+            return pointer
+    raise SessionNotFound(session_id)
+
+
 def _at_the_end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
     """Return where a session stood when it left a branch of its own."""
-    own = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
-    left = LEFT_BRANCH.row(connection, **own, branch=branch)
+    left = LEFT_BRANCH.row(connection, **pointer.session, branch=branch)
     if left is None:
         raise _not_its_own(branch, pointer.session_id)
     parent_position, last = left
@@ -232,50 +249,53 @@ def _not_its_own(branch: int, session_id: str) -> InvalidValue:
 
 
 def lock(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands; no other writer moves it until the transaction ends.
-
-    A server's lock is taken apart, since what is read with it may be older; and again where it
-    waited for a session that was erased in the end, while there is another one of that id by now.
-    """
+    """Return where a session stands; no other writer moves it until the transaction ends."""
     if connection.dialect.name == "sqlite":
-        return find(connection, session_id)
-    locked = None
+        return _stands(connection, session_id)
+    return _locked_on_server(connection, session_id)
+
+
+def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
+    """Lock a session's row and return where it stands.
+
+    The lock is taken apart, since what is read with it may be older; and again where it waited for
+    a session that was erased in the end, while there is another one of that id by now.
+    """
     while True:
-        if is_text(session_id):
-            locked = SESSION_LOCK.value(connection, session_id=session_id)
-        pointer = find(connection, session_id)
+        locked = _lock_row(connection, session_id)
+        pointer = _stands(connection, session_id)
         if locked == pointer.tree_id:
             return pointer
 
 
+def _lock_row(connection: Connection, session_id: str) -> int | None:
+    """Lock the row of a session, and return its tree; None where there is none."""
+    tree_id: int | None = None
+    if is_text(session_id):
+        tree_id = SESSION_LOCK.value(connection, session_id=session_id)
+    return tree_id
+
+
 def lock_tree(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands; no other writer moves it, or adds branches to its tree."""
-    if connection.dialect.name == "sqlite":
-        return find(connection, session_id)
-    locked, found = None, find(connection, session_id)
-    while locked != found.tree_id:  # once locked, a session stays in its tree
-        locked = found.tree_id
-        TREE_LOCK.row(connection, tree_id=locked)
-        found = find(connection, session_id)
+    if connection.dialect.name != "sqlite":
+        _lock_branches(connection, session_id)
     return lock(connection, session_id)
 
 
-def segments(connection: Connection, pointer: Pointer, start: int, last: int) -> list[Segment]:
-    """Return the runs that hold the positions ``start`` to ``last`` of a line, in order."""
-    if start > last:
-        return []
-    if pointer.parent_position < start:
-        return [Segment(pointer.branch, start, last)]
-    return SEGMENTS.rows(connection, **pointer.line, start=start, last=last)
+def _lock_branches(connection: Connection, session_id: str) -> None:
+    """Lock a session's tree on a server; once it is locked, the session stays in it."""
+    locked = None
+    while locked != (tree_id := _stands(connection, session_id).tree_id):
+        TREE_LOCK.row(connection, tree_id=tree_id)
+        locked = tree_id
 
 
-def place(connection: Connection, pointer: Pointer, position: int) -> dict[str, int]:
-    """Return where a position of a line is stored, by the names of `PLACE`."""
-    (run,) = segments(connection, pointer, position, position)
-    return {"tree_id": pointer.tree_id, "branch": run.branch, "seq": position}
-
-
-def span(start: int, stop: int | None, last: int) -> tuple[int, int]:
+def span(
+    start: int,
+    stop: int | None,
+    last: int,
+) -> tuple[int, int]:
     """Return the first and last position of a range of a line of ``last`` messages.
 
     A start of -20 is the 20th message from the end. Raises InvalidValue for what are no positions:
@@ -301,7 +321,7 @@ def position(pointer: Pointer, given: int | None) -> int:
     """
     if given is None:
         return pointer.head
-    if type(given) is not int or not 0 <= given <= pointer.head:
+    if not pointer.holds(given):
         raise PositionOutOfRange(pointer.session_id, given, pointer.head)
     return given
 
@@ -316,14 +336,16 @@ _WALKED = ("branch", "parent_branch", "parent_position", "records_seen")
 def line_cte() -> CTE:
     """Build the walk up a line's branches with the newest record that each part of it may know."""
     bounds = (bindparam(name, type_=BIG).label(name) for name in ("last", "newest"))
-    at_head = select(*_walked(branches), *bounds).where(_of_branch(branches))
-    top = at_head.cte("line", recursive=True)
-    parents = branches.alias("parents")
-    ends = case((top.c.parent_position < top.c.last, top.c.parent_position), else_=top.c.last)
-    above = select(*_walked(parents), ends, top.c.records_seen)
-    joined = above.join(top, parents.c.branch == top.c.parent_branch)
-    return top.union_all(joined.where(_of_tree(parents)))
+    top = _from_head("line", *_walked(branches), *bounds)
+    above = _step_up(top, *_walked(_parents), _end_above(top), top.c.records_seen)
+    return top.union_all(above)
 
 
 def _walked(table: FromClause) -> Iterator[ColumnElement[Any]]:
     return (table.c[name] for name in _WALKED)
+
+
+def _end_above(top: CTE) -> ColumnElement[int]:
+    """Build how far a branch counts that another one hangs on."""
+    ends, last = top.c.parent_position, top.c.last
+    return case((ends < last, ends), else_=last)

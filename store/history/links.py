@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import bindparam, func, literal_column, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
 from ..messages import StoredCall, decode
 from . import lines
-from .lines import Pointer
+from .lines import Line
 
 FIRST_LOOK = 8
 """How many positions back a result's call is looked for at first."""
@@ -24,13 +24,21 @@ FURTHER = 16
 """How many times as far each further look goes."""
 
 
+CallPlace = tuple[int | None, int | None]
+"""The position of a call's message, and the place of the call in it."""
+
+
 class Call(NamedTuple):
     """A tool call on the line, as far as its result needs it; ``arguments`` as they went in."""
 
-    seq: int
-    position: int
+    seq: int | None
+    position: int | None
     name: str | None
     arguments: object
+
+
+NO_CALL = Call(None, None, None, None)
+"""What a result answers that no call of its line asked for."""
 
 
 class OpenCall(NamedTuple):
@@ -41,6 +49,11 @@ class OpenCall(NamedTuple):
     name: str | None
     arguments_form: str | None
     arguments: str | None
+
+    @property
+    def place(self) -> CallPlace:
+        """The position of its message, and its own place in it."""
+        return self.seq, self.position
 
     def given(self) -> Call:
         """Return the call as it went in."""
@@ -55,9 +68,8 @@ class Answer(NamedTuple):
     call_position: int
 
 
-_IS_OBJECT = func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1).in_(
-    (literal_column("'{'"), literal_column("'='"))
-)
+_first_sign = func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1)
+_IS_OBJECT = _first_sign.in_((literal_column("'{'"), literal_column("'='")))
 OPEN_CALLS = Statement(
     select(*(tool_calls.c[name] for name in OpenCall._fields))
     .join(
@@ -86,10 +98,10 @@ ANSWERS = Statement(
 class Links:
     """The open calls of a line: those of a batch in memory, older ones looked up nearest first."""
 
-    def __init__(self, connection: Connection, pointer: Pointer, last: int) -> None:
-        self._connection, self._pointer, self._last = connection, pointer, last
+    def __init__(self, line: Line, last: int) -> None:
+        self._line, self._last = line, last
         self._offered: dict[str, list[Call]] = {}
-        self._taken: set[tuple[int, int]] = set()
+        self._taken: set[CallPlace] = set()
 
     def offer(self, seq: int, calls: tuple[StoredCall, ...]) -> None:
         """Add the calls of a message of the batch.
@@ -99,9 +111,8 @@ class Links:
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
             if _is_object(call):  # nothing can be sent for an entry that is none
-                arguments = _as_given(call.arguments_form, call.arguments)
-                offered = Call(seq, position, call.name, arguments)
-                self._offered.setdefault(call.call_id or "", []).append(offered)
+                offered = self._offered.setdefault(call.call_id or "", [])
+                offered.append(_offered(seq, position, call))
 
     def answer(self, call_id: str) -> Call | None:
         """Return the call that a result with this id answers, and close it."""
@@ -125,22 +136,32 @@ class Links:
 
     def _look(self, call_id: str, first: int, last: int) -> Call | None:
         """Look for an open call among the positions first to last."""
-        for run in reversed(lines.segments(self._connection, self._pointer, first, last)):
-            place = run.within(self._pointer.tree_id)
-            found = OPEN_CALLS.rows(self._connection, **place, call_id=call_id)
-            answered = self._answered(found[-1].seq) if found else set()
-            for each in found:
-                if (each.seq, each.position) not in answered:
-                    return each.given()
+        for run in reversed(self._line.ranges(first, last)):
+            found = OPEN_CALLS.rows(self._line.connection, **run, call_id=call_id)
+            call = self._unanswered(found) if found else None
+            if call:
+                return call.given()
         return None
 
-    def _answered(self, since: int) -> set[tuple[int, int]]:
+    def _unanswered(self, found: list[OpenCall]) -> OpenCall | None:
+        """Return the first call that nothing has answered; the last one found is the earliest."""
+        answered = self._answered(found[-1].seq)
+        for call in found:
+            if call.place not in answered:
+                return call
+        return None
+
+    def _answered(self, since: int) -> set[CallPlace]:
         """Return the calls that results after a position have answered."""
         answered = set(self._taken)
-        for run in lines.segments(self._connection, self._pointer, since, self._last):
-            place = run.within(self._pointer.tree_id)
-            answered.update(ANSWERS.scan(self._connection, **place))
+        for run in self._line.ranges(since, self._last):
+            answered.update(ANSWERS.scan(self._line.connection, **run))
         return answered
+
+
+def _offered(seq: int, position: int, call: StoredCall) -> Call:
+    arguments = _as_given(call.arguments_form, call.arguments)
+    return Call(seq, position, call.name, arguments)
 
 
 def _is_object(call: StoredCall) -> bool:

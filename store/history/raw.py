@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -24,13 +25,15 @@ from ..messages import Columns, Message, Prepared, StoredCall, assemble, join_ca
 from ..records import StoredMessage
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
-from .lines import PLACE, Pointer, Segment, run_of
+from .lines import Line, run_of
+from .places import PLACE
 
 INSERT_MESSAGES = Insertion(messages, *PLACE, *Columns._fields, "stored_at", "digest")
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
 MOVE_HEAD = Statement(
     update(sessions)
-    .where(sessions.c.tree_id == bindparam("tree"), sessions.c.id == bindparam("session_id"))
+    .where(sessions.c.tree_id == bindparam("tree"))
+    .where(sessions.c.id == bindparam("session_id"))
     .values(head=bindparam("to"), updated_at=bindparam("now"))
 )
 
@@ -45,9 +48,9 @@ class Known(NamedTuple):
 
 
 KNOWN = Statement(
-    select(*(messages.c[name] for name in Known._fields)).where(
-        messages.c.tree_id == bindparam("tree_id"), messages.c.message_id == bindparam("message_id")
-    ),
+    select(*(messages.c[name] for name in Known._fields))
+    .where(messages.c.tree_id == bindparam("tree_id"))
+    .where(messages.c.message_id == bindparam("message_id")),
     row=Known,
 )
 MESSAGES = Statement(
@@ -65,6 +68,10 @@ CALLS = Statement(
     .where(run_of(tool_calls))
     .order_by(tool_calls.c.seq, tool_calls.c.position)
 )
+
+
+ByIndex = dict[int, StoredMessage]
+"""Messages of a batch as they are stored, by their index in it."""
 
 
 def append(
@@ -89,13 +96,13 @@ def append(
     tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
     moment = given(now)
     _check_expected(expected_head)
-    pointer = lines.lock(connection, session_id)
-    known = _known(connection, pointer, batch)
+    line = Line(connection, lines.lock(connection, session_id))
+    known = _known(line, batch)
     fresh = _fresh(batch, known)
-    if fresh and expected_head not in (None, pointer.head):
-        raise HeadMoved(session_id, expected_head, pointer.head)
+    if fresh and expected_head not in (None, line.pointer.head):
+        raise HeadMoved(session_id, expected_head, line.pointer.head)
     new = [batch[index] for index in fresh]
-    stored = _store(connection, pointer, new, [tokens[index] for index in fresh], moment)
+    stored = _store(line, new, [tokens[index] for index in fresh], moment)
     noted.note(session_id, new)
     return _in_order(batch, known | dict(zip(fresh, stored, strict=True)))
 
@@ -105,7 +112,7 @@ def _check_expected(head: int | None) -> None:
         raise InvalidValue(f"expected_head is a position, not {head!r}")
 
 
-def _in_order(batch: list[Prepared], by_index: dict[int, StoredMessage]) -> list[StoredMessage]:
+def _in_order(batch: list[Prepared], by_index: ByIndex) -> list[StoredMessage]:
     """Return each message of a batch as stored; one given twice is stored at its first index."""
     if len(by_index) == len(batch):
         return [by_index[index] for index in range(len(batch))]
@@ -134,11 +141,30 @@ def read(
     """
     pointer = lines.find(connection, session_id, branch)
     first, last = lines.span(start, stop, lines.position(pointer, at))
-    found: list[StoredMessage] = []
     with paused(last - first):
-        for segment in lines.segments(connection, pointer, first, last):
-            found += _read_segment(connection, pointer.tree_id, segment)
-    return found
+        return messages_between(Line(connection, pointer), first, last)
+
+
+def messages_between(line: Line, first: int, last: int) -> list[StoredMessage]:
+    """Return the messages of a line from one position to another, both included."""
+    runs = line.ranges(first, last)
+    return [stored for run in runs for stored in _read_run(line.connection, run)]
+
+
+def _read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage]:
+    calls = stored_calls(connection, run)
+    return [
+        StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest)
+        for seq, stored_at, digest, *columns in MESSAGES.scan(connection, **run)
+    ]
+
+
+def stored_calls(connection: Connection, run: dict[str, int]) -> dict[int, list[Any]]:
+    """Return the tool calls of a run as they went in, by the position of their message."""
+    calls: defaultdict[int, list[Any]] = defaultdict(list)
+    for seq, *columns in CALLS.rows(connection, **run):
+        calls[seq].append(join_call(*columns))
+    return calls
 
 
 def pages(
@@ -160,7 +186,8 @@ def pages(
         branch, start, last = stretch(connection, session_id, start, stop, at)
     for first in range(start, last + 1, size):
         with transactions.reading() as connection:
-            page = read(connection, session_id, first, min(first + size - 1, last), branch=branch)
+            end = min(first + size - 1, last)
+            page = read(connection, session_id, first, end, branch=branch)
         yield page
 
 
@@ -180,15 +207,6 @@ def stretch(
     return pointer.branch, *lines.span(start, stop, lines.position(pointer, at))
 
 
-def stored_calls(connection: Connection, tree_id: int, segment: Segment) -> dict[int, list[Any]]:
-    """Return a segment's tool calls as they went in, by the position of their message."""
-    calls: dict[int, list[Any]] = {}
-    rows = CALLS.rows(connection, **segment.within(tree_id))
-    for seq, call_id, name, form, arguments, extra in rows:
-        calls.setdefault(seq, []).append(join_call(call_id, name, form, arguments, extra))
-    return calls
-
-
 def _listed(
     given: Message | BaseModel | Iterable[Message | BaseModel],
 ) -> list[Message | BaseModel]:
@@ -199,109 +217,105 @@ def _listed(
     return list(given)
 
 
-def _known(
-    connection: Connection, pointer: Pointer, batch: list[Prepared]
-) -> dict[int, StoredMessage]:
-    """Return the messages of the batch that the line has already, by index.
+def _known(line: Line, batch: list[Prepared]) -> ByIndex:
+    """Return the messages of the batch that the line has already.
 
     Raises InvalidMessage for a changed one.
     """
-    known: dict[int, StoredMessage] = {}
+    known: ByIndex = {}
     for index, prepared in enumerate(batch):
         message_id = prepared.columns.message_id
-        if message_id is None:
-            continue
-        for found in KNOWN.rows(connection, tree_id=pointer.tree_id, message_id=message_id):
-            if not _on_line(connection, pointer, found):
-                continue
-            if not _is_same(connection, pointer, found, prepared):
-                raise _another(index, message_id, f"position {found.seq}")
-            known[index] = StoredMessage(found.seq, prepared.message, found.stored_at, found.digest)
+        found = None if message_id is None else _find_on(line, message_id)
+        if found is not None:
+            known[index] = _same(line, found, prepared, index)
     return known
 
 
-def _on_line(connection: Connection, pointer: Pointer, found: Known) -> bool:
-    if found.seq > pointer.head:
+def _find_on(line: Line, message_id: str) -> Known | None:
+    """Return where the message of an id stands on a line; None where it is on none or another."""
+    tree_id = line.pointer.tree_id
+    for found in KNOWN.rows(line.connection, tree_id=tree_id, message_id=message_id):
+        if _is_on(line, found):
+            return found
+    return None
+
+
+def _is_on(line: Line, found: Known) -> bool:
+    if found.seq > line.pointer.head:
         return False
-    return lines.place(connection, pointer, found.seq)["branch"] == found.branch
+    return line.place(found.seq)["branch"] == found.branch
 
 
-def _is_same(connection: Connection, pointer: Pointer, found: Known, given: Prepared) -> bool:
-    """Tell whether a message is the stored one.
+def _same(line: Line, found: Known, given: Prepared, index: int) -> StoredMessage:
+    """Return a message of the batch as it is stored already.
 
     One whose keys come in another order has another digest, but is the same.
     """
-    if found.digest == given.digest:
-        return True
-    (stored,) = read(connection, pointer.session_id, found.seq, found.seq)
-    return stored.message == given.message
+    if found.digest != given.digest:
+        (stored,) = messages_between(line, found.seq, found.seq)
+        if stored.message != given.message:
+            raise _another(index, given, f"position {found.seq}")
+    return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
 
 
-def _another(index: int, message_id: str, place: str) -> InvalidMessage:
+def _another(index: int, given: Prepared, place: str) -> InvalidMessage:
+    message_id = given.columns.message_id
     return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
 
 
-def _fresh(batch: list[Prepared], known: dict[int, StoredMessage]) -> list[int]:
-    """Return the indices to store: neither on the line nor given twice.
-
-    Raises InvalidMessage for one id, two texts.
-    """
+def _fresh(batch: list[Prepared], known: ByIndex) -> list[int]:
+    """Return the indices to store: neither on the line nor given twice."""
     first: dict[str, int] = {}
     fresh = []
     for index, prepared in enumerate(batch):
         message_id = prepared.columns.message_id
-        if message_id is not None:
-            earlier = first.setdefault(message_id, index)
-            other = batch[earlier]
-            if other.digest != prepared.digest and other.message != prepared.message:
-                raise _another(index, message_id, f"index {earlier}")
-            if earlier != index:
-                continue
-        if index not in known:
+        earlier = index if message_id is None else first.setdefault(message_id, index)
+        if earlier != index:
+            _check_repeated(batch, earlier, index)
+        elif index not in known:
             fresh.append(index)
     return fresh
 
 
+def _check_repeated(batch: list[Prepared], earlier: int, index: int) -> None:
+    """Refuse one id with two texts in a batch."""
+    one, other = batch[earlier], batch[index]
+    if one.digest != other.digest and one.message != other.message:
+        raise _another(index, other, f"index {earlier}")
+
+
 def _store(
-    connection: Connection, pointer: Pointer, batch: list[Prepared], tokens: list[int], moment: int
+    line: Line,
+    batch: list[Prepared],
+    tokens: list[int],
+    moment: int,
 ) -> list[StoredMessage]:
     """Write messages, what follows from them and the new head; return them as stored."""
     if not batch:
         return []
-    start = pointer.head + 1
-    _insert(connection, pointer, start, batch, moment)
-    facts.write(connection, pointer, start, batch, tokens)
-    _move_head(connection, pointer, pointer.head + len(batch), moment)
+    start = line.pointer.head + 1
+    _insert(line, start, batch, moment)
+    facts.write(line, start, batch, tokens)
+    _move_head(line, start + len(batch) - 1, moment)
     return [
         StoredMessage(seq, each.message, moment, each.digest)
         for seq, each in enumerate(batch, start)
     ]
 
 
-def _move_head(connection: Connection, pointer: Pointer, head: int, moment: int) -> None:
-    session = {"tree": pointer.tree_id, "session_id": pointer.session_id}
-    MOVE_HEAD.run(connection, **session, to=head, now=moment)
+def _move_head(line: Line, head: int, moment: int) -> None:
+    MOVE_HEAD.run(line.connection, **line.pointer.row, to=head, now=moment)
 
 
-def _insert(
-    connection: Connection, pointer: Pointer, start: int, batch: list[Prepared], moment: int
-) -> None:
+def _insert(line: Line, start: int, batch: list[Prepared], moment: int) -> None:
     """Write the raw rows of messages that stand from position ``start`` on."""
-    tree_id, branch = pointer.tree_id, pointer.branch
+    tree_id, branch = line.pointer.tree_id, line.pointer.branch
     rows: list[Row] = []
     calls: list[Row] = []
     for seq, each in enumerate(batch, start):
-        rows.append((tree_id, branch, seq, *each.columns, moment, each.digest))
-        for position, call in enumerate(each.calls):
-            calls.append((tree_id, branch, seq, position, *call))
-    INSERT_MESSAGES.insert_many(connection, rows)
-    INSERT_CALLS.insert_many(connection, calls)
-
-
-def _read_segment(connection: Connection, tree_id: int, segment: Segment) -> list[StoredMessage]:
-    calls = stored_calls(connection, tree_id, segment)
-    rows = MESSAGES.scan(connection, **segment.within(tree_id))
-    return [
-        StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest)
-        for seq, stored_at, digest, *columns in rows
-    ]
+        place = (tree_id, branch, seq)
+        rows.append((*place, *each.columns, moment, each.digest))
+        for number, call in enumerate(each.calls):
+            calls.append((*place, number, *call))
+    INSERT_MESSAGES.insert_many(line.connection, rows)
+    INSERT_CALLS.insert_many(line.connection, calls)

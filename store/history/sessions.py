@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import sqlalchemy
 from sqlalchemy import Connection, bindparam, literal_column, select, update
@@ -72,7 +73,8 @@ LIST_SESSIONS_AFTER = Statement(
     row=Session,
 )
 _ONE_SESSION = update(sessions).where(
-    sessions.c.tree_id == bindparam("tree"), sessions.c.id == bindparam("session_id")
+    sessions.c.tree_id == bindparam("tree"),
+    sessions.c.id == bindparam("session_id"),
 )
 SET_TITLE = Statement(
     _ONE_SESSION.values(title=bindparam("title"), updated_at=bindparam("updated_at"))
@@ -137,7 +139,7 @@ def create_session(
         "metadata": _metadata_text(metadata),
     }
     try:
-        claimed = claim(connection, session_id, tree_id, moment)
+        claimed = claim(connection, id_for(session_id, moment), tree_id)
     except SessionExists as taken:
         if exist_ok:
             return session(connection, taken.session_id)
@@ -162,13 +164,20 @@ def list_sessions(
     though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
     InvalidValue, and SessionNotFound for an id.
     """
+    _check_limit(limit)
+    return [_decoded(stored) for stored in _listed(connection, limit, after)]
+
+
+def _check_limit(limit: int) -> None:
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
-    found = _listed(connection, limit, after)
-    return [_decoded(stored) for stored in found]
 
 
-def _listed(connection: Connection, limit: int, after: Session | str | None) -> list[Session]:
+def _listed(
+    connection: Connection,
+    limit: int,
+    after: Session | str | None,
+) -> list[Session]:
     if after is None:
         return LIST_SESSIONS.rows(connection, limit=limit)
     last = after if isinstance(after, Session) else session(connection, after)
@@ -187,7 +196,11 @@ def rename_session(
 
 
 def set_metadata(
-    connection: Connection, session_id: str, metadata: dict[str, Any] | None, *, merge: bool = False
+    connection: Connection,
+    session_id: str,
+    metadata: dict[str, Any] | None,
+    *,
+    merge: bool = False,
 ) -> Session:
     """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
 
@@ -219,17 +232,26 @@ def merged(target: object, patch: object) -> Any:
 
 def _locked(connection: Connection, session_id: str) -> dict[str, Any]:
     """Lock a session for a change, and return where its row is."""
-    return {"tree": lines.lock(connection, session_id).tree_id, "session_id": session_id}
+    return lines.lock(connection, session_id).row
 
 
-def claim(connection: Connection, session_id: str | None, tree_id: int, moment: int) -> str:
-    """Put a session's id, the caller's or a new one, into the look-up of ids."""
+def id_for(session_id: str | None, moment: int) -> str:
+    """Return a new session's id: the caller's, or one made of the moment. Raises InvalidValue."""
     if session_id is None:
-        session_id = uuid7(moment)
-    elif not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
+        return uuid7(moment)
+    _check_id(session_id)
+    return session_id
+
+
+def _check_id(session_id: str) -> None:
+    if not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
         raise InvalidValue(
             f"a session id is a text of 1 to {ID_LIMIT} characters, not {session_id!r:.80}"
         )
+
+
+def claim(connection: Connection, session_id: str, tree_id: int) -> str:
+    """Put a session's id into the look-up of ids. Raises SessionExists where it is there."""
     if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
         raise SessionExists(session_id)
     return session_id
@@ -266,17 +288,17 @@ def checked_text(name: str, value: str | None) -> str | None:
     return value
 
 
+_MOMENT = 2**48 - 1
+"""The part of a moment in ms that a UUID has room for."""
+_VERSION = 0x7 << 76 | 0b10 << 62
+"""What says that a UUID begins with a moment, and how its other bits are laid out."""
+
+
 def uuid7(moment: int) -> str:
     """Return a new UUID that begins with its moment in ms (RFC 9562); an id, never an order."""
-    value = (
-        (moment & (2**48 - 1)) << 80
-        | 0x7 << 76
-        | secrets.randbits(12) << 64
-        | 0b10 << 62
-        | secrets.randbits(62)
-    )
-    text = f"{value:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    begin = (moment & _MOMENT) << 80
+    chance = secrets.randbits(12) << 64 | secrets.randbits(62)
+    return str(UUID(int=begin | _VERSION | chance))
 
 
 def _folder_text(folder: str | os.PathLike[str] | None) -> str | None:

@@ -5,7 +5,7 @@ They are filled in batches, outside of transactions, never by an append or a vie
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, select
 
@@ -14,18 +14,20 @@ from ..messages import Message
 from ..records import TokenTotal
 from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
 from . import lines
-from .lines import PLACE, segments_cte
+from .lines import segments_cte
+from .places import PLACE
 from .raw import read
 
 BATCH = 500
 """Messages counted between two transactions."""
 
 _segments = segments_cte()
+_of_encoding = token_counts.c.encoding == bindparam("encoding")
 _counted = and_(
     token_counts.c.tree_id == bindparam("tree_id"),
     token_counts.c.branch == messages.c.branch,
     token_counts.c.seq == messages.c.seq,
-    token_counts.c.encoding == bindparam("encoding"),
+    _of_encoding,
 )
 UNCOUNTED = Statement(
     select(messages.c.branch, messages.c.seq)
@@ -42,7 +44,7 @@ TOTAL = Statement(
     .select_from(_segments)
     .join(
         token_counts,
-        lines.inside(token_counts, _segments) & (token_counts.c.encoding == bindparam("encoding")),
+        lines.inside(token_counts, _segments) & _of_encoding,
     )
 )
 STILL_UNCOUNTED = Statement(
@@ -60,6 +62,11 @@ class Uncounted(NamedTuple):
     branch: int
     seq: int
     message: Message
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Where it is stored, by the names of `PLACE`."""
+        return dict(zip(PLACE, self[:3], strict=True))
 
 
 def count_tokens(
@@ -99,9 +106,7 @@ def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> l
 def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Uncounted]:
     """Return the first messages of a line that have no count by an encoding, a batch at most."""
     pointer = lines.find(connection, session_id)
-    places = UNCOUNTED.rows(
-        connection, **pointer.line, start=1, last=pointer.head, encoding=encoding, limit=BATCH
-    )
+    places = UNCOUNTED.rows(connection, **pointer.whole, encoding=encoding, limit=BATCH)
     if not places:
         return []
     (_, first), (_, last) = places[0], places[-1]
@@ -122,24 +127,21 @@ def keep_counts(
     """
     lines.lock_tree(connection, session_id)  # other sessions of it may count the same messages
     rows = [
-        (*place, encoding, tokens)
-        for (*place, _), tokens in zip(batch, counts, strict=True)
-        if _is_uncounted(connection, place, encoding)
+        (*each.place.values(), encoding, tokens)
+        for each, tokens in zip(batch, counts, strict=True)
+        if _is_uncounted(connection, each, encoding)
     ]
     KEEP_COUNTS.insert_many(connection, rows)
 
 
-def _is_uncounted(connection: Connection, place: list[Any], encoding: str) -> bool:
-    values = dict(zip(PLACE, place, strict=True))
-    return STILL_UNCOUNTED.row(connection, **values, encoding=encoding) is not None
+def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> bool:
+    return STILL_UNCOUNTED.row(connection, **message.place, encoding=encoding) is not None
 
 
 def total(connection: Connection, session_id: str, encoding: str) -> TokenTotal:
     """Return the tokens of a line by the stored counts of an encoding."""
     pointer = lines.find(connection, session_id)
-    messages, tokens = TOTAL.one(
-        connection, **pointer.line, start=1, last=pointer.head, encoding=encoding
-    )
+    messages, tokens = TOTAL.one(connection, **pointer.whole, encoding=encoding)
     return TokenTotal(encoding, messages, 0, tokens)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from ..formats import asks_for_tool
 from ..messages import Message, content_text
 from .facts import measure, turn_start
-from .lines import Pointer
-from .raw import read
+from .lines import Line
+from .raw import messages_between
 
 
 class Turn(NamedTuple):
@@ -25,24 +23,30 @@ class Turn(NamedTuple):
     over: bool
 
 
-def turn_of(connection: Connection, pointer: Pointer, last: int, user_input: str | None) -> Turn:
+def turn_of(line: Line, last: int, user_input: str | None) -> Turn:
     """Return the turn of a request about a line up to a position, with an input or without (None).
 
     An input that the open turn begins with is stored already, so that turn goes on.
     """
-    spoken = measure(connection, pointer, last).turn > 0
-    begins: int | None = turn_start(connection, pointer, last) if spoken else None
-    answered = begins is not None and _answers(message_at(connection, pointer, last))
-    if user_input is not None and (
-        begins is None or answered or not _says(connection, pointer, begins, user_input)
-    ):
+    begins = _open_turn(line, last)
+    answered = begins is not None and _answers(message_at(line, last))
+    if user_input is None:
+        return Turn(begins, answered, over=False)
+    if begins is None or answered or not _says(message_at(line, begins), user_input):
         begins = None
-    return Turn(begins, answered, begins is None and user_input is not None)
+    return Turn(begins, answered, over=begins is None)
 
 
-def message_at(connection: Connection, pointer: Pointer, position: int) -> Message:
+def _open_turn(line: Line, last: int) -> int | None:
+    """Return where the turn of a position begins; None where no user has spoken."""
+    if measure(line, last).turn == 0:
+        return None
+    return turn_start(line, last)
+
+
+def message_at(line: Line, position: int) -> Message:
     """Return the message at a position of a line."""
-    (stored,) = read(connection, pointer.session_id, position, position, branch=pointer.branch)
+    (stored,) = messages_between(line, position, position)
     return stored.message
 
 
@@ -56,6 +60,6 @@ def _answers(message: Message) -> bool:
     return not asks_for_tool(content_text(message.get("content")))
 
 
-def _says(connection: Connection, pointer: Pointer, position: int, text: str) -> bool:
+def _says(message: Message, text: str) -> bool:
     """Tell whether a message says just this: the input of an open turn must not be sent twice."""
-    return content_text(message_at(connection, pointer, position).get("content")) == text
+    return content_text(message.get("content")) == text

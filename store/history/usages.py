@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import Connection, func, literal_column, select
 
 from ..clock import Now, given
 from ..database import Insertion, Statement, usages
 from ..errors import InvalidValue
 from ..records import Usage
 from . import lines
-from .lines import NEVER, Pointer, line_cte
+from .lines import NEVER, Line, line_cte
+from .places import Pointer
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
 
 _line = line_cte()
+_counts = usages.c.seq <= _line.c.last
 
 LAST_USAGE = Statement(
     select(*(usages.c[name] for name in Usage._fields))
     .select_from(_line)
-    .join(
-        usages,
-        (usages.c.tree_id == bindparam("tree_id"))
-        & (usages.c.branch == _line.c.branch)
-        & (usages.c.seq <= _line.c.last),
-    )
+    .join(usages, lines.on_branch(usages, _line) & _counts)
     .order_by(usages.c.seq.desc(), usages.c.usage.desc())
     .limit(literal_column("1")),
     row=Usage,
@@ -51,15 +48,20 @@ def record_usage(
 
     Raises InvalidValue.
     """
-    for name, tokens in (("input", input), ("output", output), ("cached", cached)):
+    counts = {"input": input, "output": output, "cached": cached}
+    for name, tokens in counts.items():
         _check_tokens(name, tokens)
     moment = given(now)
     pointer = lines.lock(connection, session_id)
-    number = NEXT_USAGE.value(connection, **pointer.line, seq=pointer.head)
-    usage = Usage(pointer.head, input, output, cached, moment)
-    values = {**usage._asdict(), "usage": number}
-    INSERT_USAGE.run(connection, **pointer.line, **values)
+    usage = Usage(pointer.head, **counts, at=moment)
+    _add(connection, pointer, usage)
     return usage
+
+
+def _add(connection: Connection, pointer: Pointer, usage: Usage) -> None:
+    """Write a usage as the newest one at its position."""
+    number = NEXT_USAGE.value(connection, **pointer.line, seq=usage.seq)
+    INSERT_USAGE.run(connection, **pointer.line, **usage._asdict(), usage=number)
 
 
 def _check_tokens(name: str, tokens: int) -> None:
@@ -67,6 +69,6 @@ def _check_tokens(name: str, tokens: int) -> None:
         raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
 
 
-def last_usage(connection: Connection, pointer: Pointer, last: int) -> Usage | None:
+def last_usage(line: Line, last: int) -> Usage | None:
     """Return the usage recorded last on a line, up to a position."""
-    return LAST_USAGE.row(connection, **pointer.line, last=last, newest=NEVER)
+    return LAST_USAGE.row(line.connection, **line.pointer.line, last=last, newest=NEVER)

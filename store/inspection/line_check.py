@@ -25,12 +25,12 @@ from ..history import (
     INSERT_RESULTS,
     MEASURE,
     PLACE,
+    Line,
     Measure,
     Pointer,
     ResultRows,
     Weight,
     derive,
-    lines,
     message_rows,
 )
 from ..messages import Columns, Message, Prepared, StoredCall, assemble, digest_of, join_call
@@ -295,9 +295,9 @@ def _check_facts(
     found by right ones.
     """
     weights: list[Weight] = []
-    pointer = branch.pointer()
+    line = Line(connection, branch.pointer())
     try:
-        results, paths = _derived(connection, pointer, run, weights)
+        results, paths = _derived(line, run, weights)
     except DAMAGE:
         yield from run.findings
         raise
@@ -305,18 +305,16 @@ def _check_facts(
     span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
     yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
     yield from _differences(branch, INSERT_PATHS, paths, streams.paths.between(*span))
-    before = _measure_before(connection, pointer, run.first)
-    measures = message_rows(pointer, run.first, weights, before)
+    before = _measure_before(line, run.first)
+    measures = message_rows(line.pointer, run.first, weights, before)
     yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
 
 
-def _derived(
-    connection: Connection, pointer: Pointer, run: _Run, weights: list[Weight]
-) -> ResultRows:
+def _derived(line: Line, run: _Run, weights: list[Weight]) -> ResultRows:
     """Return what follows from a run; note the weight of each of its messages, to the last."""
     prepared = _weighed(run, weights)
     try:
-        return derive(connection, pointer, run.first, prepared)
+        return derive(line, run.first, prepared)
     except ValueError as error:
         run.doubt(f"cannot be derived: {error}")
         deque(prepared, 0)
@@ -331,12 +329,12 @@ def _weighed(run: Iterable[Prepared], weights: list[Weight]) -> Iterator[Prepare
         yield prepared
 
 
-def _measure_before(connection: Connection, pointer: Pointer, first: int) -> Measure:
+def _measure_before(line: Line, first: int) -> Measure:
     """Return how far a line has come before a position, as its stored facts say."""
     before = first - 1
-    for segment in lines.segments(connection, pointer, max(1, before), before):
-        place = {"tree_id": pointer.tree_id, "branch": segment.branch, "seq": before}
-        measure = MEASURE.row(connection, **place)
+    for run in line.runs(max(1, before), before):
+        place = {"tree_id": line.pointer.tree_id, "branch": run.branch, "seq": before}
+        measure = MEASURE.row(line.connection, **place)
         if measure:
             return measure
     return Measure(0, 0)

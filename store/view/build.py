@@ -177,8 +177,9 @@ def _stored(
     """Yield the messages of runs by position, without the contents that are ``replaced``."""
     connection, tree_id = look.connection, look.pointer.tree_id
     for run in runs:
-        calls = stored_calls(connection, tree_id, run)
-        for row in VISIBLE.rows(connection, **run.within(tree_id), replaced=replaced):
+        values = run.within(tree_id)
+        calls = stored_calls(connection, values)
+        for row in VISIBLE.rows(connection, **values, replaced=replaced):
             seq = row[0]
             yield seq, assemble(row[1:], calls.get(seq))
 
@@ -200,7 +201,7 @@ def _unjudged(look: Look, item: Item) -> Item:
 
 def _answering(look: Look, item: Item) -> Item:
     """Return a result with the call that it answers, as it was linked when it was stored."""
-    place = lines.place(look.connection, look.pointer, item.seq)
+    place = look.raw.place(item.seq)
     call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
     call = None if call_seq is None else (call_seq, position)
     return item._replace(call=call, tool_name=tool_name)

@@ -21,11 +21,11 @@ def _kept_tokens(look: Look) -> int:
 
 
 def _tokens_through(look: Look, position: int) -> int:
-    return measure(look.connection, look.pointer, position).tokens
+    return measure(look.raw, position).tokens
 
 
 def _pinned_tokens(look: Look) -> int:
-    return tokens_at(look.connection, look.pointer, look.visible.pinned)
+    return tokens_at(look.raw, look.visible.pinned)
 
 
 def summary_tokens(policy: Policy, standing: tuple[Standing, ...]) -> int:

@@ -121,7 +121,7 @@ def stats_of(
 ) -> ViewStats:
     """Return the totals of a view; ``left_out`` are visible positions that are in no entry."""
     saved = _saved_by_rule(entries)
-    stored = measure(look.connection, look.pointer, look.last).tokens
+    stored = measure(look.raw, look.last).tokens
     return ViewStats(
         messages=len(entries),
         raw_messages=look.last,

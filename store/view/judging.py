@@ -249,7 +249,7 @@ def _moments(look: Look) -> _Moments:
         return _Moments(NEVER, look.now)
     if look.turn_over:
         return _Moments(look.last + 1, look.now)
-    running_from = turn_start(look.connection, look.pointer, look.last)
+    running_from = turn_start(look.raw, look.last)
     if _is_frozen(look.policy):
         return _Moments(running_from, _frozen_now(look, running_from))
     return _Moments(running_from, look.now)
@@ -265,7 +265,7 @@ def _asks_for_the_turn(policy: Policy) -> bool:
 
 def _frozen_now(look: Look, running_from: int) -> int:
     """Return when the running turn began; a moment before all where two clocks disagree."""
-    began = turn_moment(look.connection, look.pointer, running_from)
+    began = turn_moment(look.raw, running_from)
     if began is None or began > look.now:
         return -NEVER
     return began

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Pointer, Segment, lines
+from ..history import Line, Pointer, Segment
 from ..policy import Policy
 from ..records import Compaction
 from .hiding import Visible, active, records, visible_after
@@ -37,9 +37,14 @@ class Look(NamedTuple):
         """The values by which statements name the line."""
         return self.pointer.line
 
+    @property
+    def raw(self) -> Line:
+        """The line itself, whatever is visible of it."""
+        return Line(self.connection, self.pointer)
+
     def runs(self, first: int, last: int) -> list[Segment]:
         """Return the runs that hold the positions ``first`` to ``last`` of the line, in order."""
-        return lines.segments(self.connection, self.pointer, first, last)
+        return self.raw.runs(first, last)
 
 
 def look_at(

@@ -28,7 +28,7 @@ def unchanged_tokens(
     that `record_usage` recorded last, at its position and moment, by the same policy. None where
     none was recorded.
     """
-    usage = last_usage(look.connection, look.pointer, look.last)
+    usage = last_usage(look.raw, look.last)
     if usage is None:
         return None
     then = _look_of(look, usage)

@@ -77,7 +77,8 @@ def test_hidden_messages_are_not_read(store: Store) -> None:
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.find(connection, session_id)
         visible = compactions.visible(connection, pointer, pointer.head)
-        for run in lines.segments(connection, pointer, visible.first_kept, pointer.head):
+        line = lines.Line(connection, pointer)
+        for run in line.runs(visible.first_kept, pointer.head):
             VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]")
 
     costs = []

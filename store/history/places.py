@@ -1,0 +1,65 @@
+"""Where things stand: a session on its line, the runs of a line, and a message in its table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Pointer(NamedTuple):
+    """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
+
+    ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None
+    where an ancestor holds the head.
+    """
+
+    tree_id: int
+    session_id: str
+    branch: int
+    head: int
+    parent_position: int
+    last_rewind: int | None
+    project_root: str | None
+    fold_case: int
+    head_turn: int | None
+    head_tokens: int | None
+
+    @property
+    def line(self) -> dict[str, int]:
+        """The names under which statements are given a line: its tree and its head branch."""
+        return {"tree_id": self.tree_id, "branch": self.branch}
+
+    @property
+    def whole(self) -> dict[str, int]:
+        """The names under which statements are given a line from its first position to its last."""
+        return {**self.line, "start": 1, "last": self.head}
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The names under which statements are given a session."""
+        return {"tree_id": self.tree_id, "session_id": self.session_id}
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The names under which statements are given the row of a session that they change."""
+        return {"tree": self.tree_id, "session_id": self.session_id}
+
+    def holds(self, position: int) -> bool:
+        """Tell whether the line has a position (0: the one before its first message)."""
+        return type(position) is int and 0 <= position <= self.head
+
+
+PLACE = ("tree_id", "branch", "seq")
+"""The columns that say where a message stands, first in each table of what hangs on it."""
+
+
+class Segment(NamedTuple):
+    """A run of a line: the positions first to last, held by one branch."""
+
+    branch: int
+    first: int
+    last: int
+
+    def within(self, tree_id: int) -> dict[str, int]:
+        """Return the values by which statements name the run, in the tree that holds it."""
+        branch, first, last = self
+        return {"tree_id": tree_id, "branch": branch, "first": first, "last": last}
