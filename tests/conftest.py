@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import select
 import shutil
 import sqlite3
 import traceback
@@ -239,8 +240,10 @@ class Child:
             pickle.dump(outcome, pipe)
         os._exit(0)
 
-    def result(self) -> Any:
-        """Wait for the end of the process; fail with its traceback if it failed."""
+    def result(self, patience: float = 300) -> Any:
+        """Wait for the end of the process; fail with its traceback if it failed, or if it hangs."""
+        ready, _, _ = select.select([self._reader], [], [], patience)
+        assert ready, f"the process has not ended after {patience:.0f} s"
         with os.fdopen(os.dup(self._reader), "rb") as pipe:
             outcome = pipe.read()
         self.end(0)

@@ -24,6 +24,7 @@ def cases() -> list[object]:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", cases())
 def test_a_fault_is_survived(name: str, bare_url: str, tmp_path: Path) -> None:
     """Every time that it is tried."""
