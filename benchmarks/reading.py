@@ -23,7 +23,7 @@ DEPTH = 100
 
 def disk(stage: Stage) -> Found:
     """Compare the files' sizes with the bytes of what was said."""
-    stage.normal.database.purge()
+    stage.normal.purge()
     stage.raw_normal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     ours, raw = (path.stat().st_size / stage.payload for path in (stage.path, stage.raw_path))
     yield "disk", Pair(Times(ours, ours), Times(raw, raw))

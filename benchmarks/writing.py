@@ -84,11 +84,11 @@ def fork(stage: Stage) -> Found:
 
 def _bytes_of_forks(stage: Stage, forks: int = 100) -> float:
     """Return how many bytes the file grows by one fork."""
-    stage.normal.database.purge()
+    stage.normal.purge()
     before = stage.path.stat().st_size
     for _ in range(forks):
         stage.normal.fork(SESSION, stage.size // 2, stage.new_id())
-    stage.normal.database.purge()
+    stage.normal.purge()
     return (stage.path.stat().st_size - before) / forks
 
 

@@ -59,10 +59,11 @@ class Erasure(NamedTuple):
 
     ``kept`` messages stay because other sessions' lines run through them.
 
-    ``purged`` tells whether the freed bytes are gone from the files already; it is False while
-    another process reads an older snapshot, for files of over 256 MB, which are not written anew,
-    and on servers, which purge by themselves. ``copies`` are the paths of the copies of the store
-    that were made before, and may hold the bytes still.
+    ``purged`` tells whether a purge has written the file anew since, so that no freed byte is left
+    in it; on servers it stays False, because nothing there tells what they still hold. ``copies``
+    are the paths of the copies of the store that may hold the bytes still. ``finished`` is False
+    while rows that nobody can reach any more wait to be erased: the next opening, deletion or purge
+    goes on with them.
     """
 
     session_id: str
@@ -70,6 +71,23 @@ class Erasure(NamedTuple):
     kept: int
     purged: bool
     copies: tuple[str, ...] = ()
+    finished: bool = True
+
+
+class Purge(NamedTuple):
+    """Whether a purge was done, and why not; true if it was.
+
+    ``removed`` and ``left`` are the copies that were removed, or were gone already, and those that
+    were left, by path.
+    """
+
+    done: bool
+    problem: str | None
+    removed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.done
 
 
 class Copy(NamedTuple):

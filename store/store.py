@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
 
 from sqlalchemy import URL, Connection
 
@@ -25,14 +25,14 @@ from . import compaction, inspection
 from .clock import Now, milliseconds
 from .context import Context, Tools, code_law
 from .context import request as contexts
-from .database import Database, Transactions, paused, upgrade
-from .errors import StoreClosed, StoreError
-from .history import erasure, heads, token_counts, usages
+from .database import LONGEST_PURGE, Database, Transactions, paused, upgrade
+from .errors import InvalidValue, StoreClosed, StoreError, StoreForked
+from .history import erasure, heads, slices, token_counts, usages
 from .history import raw as history
 from .history import sessions as known_sessions
 from .inspection import integrity as verifying
 from .policy import TURNS, Policy
-from .records import Copy, Erasure
+from .records import Copy, Erasure, Purge, Removal
 from .summaries import PATIENCE, Patience
 from .view import build as views
 from .view import hiding as line_records
@@ -147,6 +147,7 @@ class Store:
         except BaseException:
             self.database.close()
             raise
+        slices.go_on_at_opening(self.database, milliseconds(None))
 
     create_session = writes(known_sessions.create_session)
     session = reads(known_sessions.session)
@@ -217,23 +218,71 @@ class Store:
                 session_id, contexts.assemble(asked, gathered, law, policy, format=format)
             )
 
-    def delete_session(self, session_id: str, *, now: Now = None) -> Erasure:
-        """Erase a session for good.
+    @overload
+    def delete_session(
+        self, session_id: str, /, *, purge: bool = False, now: Now = None
+    ) -> Erasure: ...
+    @overload
+    def delete_session(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> list[Erasure]: ...
+    def delete_session(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> Erasure | list[Erasure]:
+        """Erase a session for good: its messages and all that was derived from them.
 
-        Its messages and all that was derived from them, down to the freed bytes.
-
-        Messages that other sessions' lines run through stay; the erasure itself is recorded. Raises
-        SessionNotFound.
+        It is gone for every reader at once; its rows are erased between other writers, in slices of
+        some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
+        is recorded. What may be found in the file until a purge, and how `purge` does it at once,
+        is told by the `Erasure`. Several ids, each in a transaction of its own, give a list of
+        erasures. Raises SessionNotFound where an id is unknown, and then nothing was erased; nor
+        where anything else is raised. If one of several fails later, those that are erased are
+        returned.
         """
         moment = milliseconds(now)
-        with self.database.writing() as connection:
-            erased = erasure.erase(connection, session_id, now=moment)
-        purged = self.database.purge()
-        if purged:
-            # What was erased stays so; the next purge notes it.
-            with suppress(StoreError), self.database.writing() as connection:
-                erasure.note_purged(connection, now=milliseconds(now))
-        return erased._replace(purged=purged)
+        erased = slices.delete_sessions(self.database, session_ids, moment=moment)
+        if purge:
+            with suppress(StoreError):  # what was erased stays so; the next purge does it
+                self._purge(moment)
+                erased = [each._replace(purged=True, finished=True) for each in erased]
+        return erased[0] if len(session_ids) == 1 else erased
+
+    def purge(
+        self,
+        *,
+        backups: bool = False,
+        idle: bool = False,
+        longest: float = LONGEST_PURGE,
+        now: Now = None,
+    ) -> Purge:
+        """Leave no byte in the file of what was erased: write it anew, once for all erasures.
+
+        Writers wait meanwhile, a second per 100 MB or so: what would take more than ``longest``
+        seconds is given up. With ``idle`` it is only done where nobody else reads or writes just
+        now. What keeps it from being done is told, not raised; the file is whole either way.
+        ``backups`` removes the copies that may still hold what was erased. On a server only what is
+        left of erasures is done: it writes nothing anew. Raises InvalidValue.
+        """
+        if not isinstance(longest, int | float):
+            raise InvalidValue(f"longest is in seconds, not {longest!r}")
+        problem, removal = None, Removal((), ())
+        try:
+            self._purge(milliseconds(now), longest, patience=0 if idle else None)
+        except (StoreClosed, StoreForked):
+            raise
+        except StoreError as error:
+            problem = str(error)
+        if backups:
+            removal = inspection.remove_copies(self.database)
+        return Purge(problem is None, problem, *removal)
+
+    def _purge(
+        self, moment: int, longest: float = LONGEST_PURGE, patience: float | None = None
+    ) -> None:
+        """Do what is left of erasures, then write the file anew, and note it."""
+        note = partial(erasure.note_purged, now=moment)
+        slices.go_on(self.database, moment, patience=patience)
+        self.database.purge(note, longest=longest, patience=patience)
 
     def backup(
         self, path: str | os.PathLike[str], *, replace: bool = False, now: Now = None
@@ -298,6 +347,7 @@ class AsyncStore:
     compact_if_needed = awaits(Store.compact_if_needed, waits=True)
     context = awaits(Store.context)
     delete_session = awaits(Store.delete_session, waits=True)
+    purge = awaits(Store.purge, waits=True)
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
     count_tokens = awaits(Store.count_tokens, waits=True)

@@ -23,7 +23,8 @@ NOTICES = (
 def upgrade() -> None:
     """Add the list of copies, and columns of erasures, compactions and summaries.
 
-    They tell where erased bytes may still be, and what came in the place of a summary.
+    They tell where erased bytes may still be, and what came in the place of a summary. What an
+    erasure still has to do is found by an index.
     """
     op.create_table(
         "copies",
@@ -41,6 +42,14 @@ def upgrade() -> None:
         sa.Column("purged_at", BIG),
     ):
         op.add_column("erasures", column)
+    is_open = sa.text("finished_at IS NULL")
+    op.create_index(
+        "ix_erasures_open",
+        "erasures",
+        ["tree_id", "erasure"],
+        sqlite_where=is_open,
+        postgresql_where=is_open,
+    )
     op.add_column("compaction_records", sa.Column("error_kind", sa.Text()))
     op.add_column("summaries", sa.Column("notice", sa.Text()))
     for kind in SUMMARY_ERRORS:

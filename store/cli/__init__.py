@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         transfer.export,
         keeping.backup,
         keeping.restore,
+        keeping.purge,
         asking.verify,
         keeping.doctor,
         keeping.migrate,

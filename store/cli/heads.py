@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from ..records import Compaction, HeadMove, Session
+from ..records import Compaction, Erasure, HeadMove, Session
 from . import render
 from .options import At, Json, SessionId, complete_session, existing, find
 from .render import Cell, Column
@@ -49,6 +49,9 @@ WholeId = Annotated[
     typer.Argument(
         metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
     ),
+]
+WithPurge = Annotated[
+    bool, typer.Option("--purge", help="Write the file anew at once; writers wait meanwhile.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -115,17 +118,29 @@ def _move_row(move: HeadMove) -> tuple[Cell, ...]:
     return move.move, move.kind, move.from_position, move.to_position, when
 
 
-def delete(ctx: typer.Context, session: WholeId, yes: Yes = False, json: Json = False) -> None:
+def delete(
+    ctx: typer.Context,
+    session: WholeId,
+    purge: WithPurge = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
     """Erase a session for good: its messages and everything made from them; asks first."""
     with existing(ctx) as store:
         found = store.session(session)
         if not yes:
             _confirm(found)
-        erased = store.delete_session(found.id)
+        erased = store.delete_session(found.id, purge=purge)
+    render.answer(erased._asdict(), _told(erased), json=json)
+    if purge and not erased.purged:
+        render.complain("the file could not be purged now; `convostore purge` says why")
+
+
+def _told(erased: Erasure) -> str:
     said = f"{erased.session_id}: {render.counted(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
-    render.answer(erased._asdict(), said, json=json)
+    return said
 
 
 def _confirm(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Commands that keep a store alive: backup, restore, doctor, migrate."""
+"""Commands that keep a store alive: backup, restore, purge, doctor, migrate."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from .. import inspection
-from ..database import HEAD, Database, upgrade
+from ..database import HEAD, LONGEST_PURGE, Database, upgrade
+from ..errors import StoreError
 from . import render
-from .options import Json, place, tell
+from .options import Json, existing, place, tell
 from .render import Column
 
 STATES = {"fine": 0, "advice": 1, "unusable": 2}
@@ -28,6 +29,13 @@ Source = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backu
 Again = Annotated[bool, typer.Option("--force", help="Replace an earlier copy of that name.")]
 Over = Annotated[
     bool, typer.Option("--force", help="Replace the store that is there; it is lost then.")
+]
+Backups = Annotated[
+    bool, typer.Option("--backups", help="Remove the copies that may hold what was erased, too.")
+]
+Idle = Annotated[bool, typer.Option("--idle", help="Only if nobody else reads or writes just now.")]
+Longest = Annotated[
+    float, typer.Option("--longest", metavar="SECONDS", help="How long writers may have to wait.")
 ]
 Before = Annotated[
     Path | None,
@@ -56,6 +64,24 @@ def restore(ctx: typer.Context, copy: Source, force: Over = False, json: Json = 
         f"session {each} was erased since, and is back: delete it again" for each in done.erased
     )
     render.answer(done._asdict(), said, *back, json=json)
+
+
+def purge(
+    ctx: typer.Context,
+    backups: Backups = False,
+    idle: Idle = False,
+    longest: Longest = LONGEST_PURGE,
+    json: Json = False,
+) -> None:
+    """Leave no byte in the file of what was erased: write it anew, once for all erasures."""
+    with existing(ctx) as store:
+        done = store.purge(backups=backups, idle=idle, longest=longest)
+    said = "the file holds nothing any more of what was erased" if done else "nothing was purged"
+    copies = (f"{each}: removed" for each in done.removed)
+    left = (f"{each}: left, it has changed or is out of reach" for each in done.left)
+    render.answer(done._asdict(), said, *copies, *left, json=json)
+    if done.problem:
+        raise StoreError(done.problem)
 
 
 def doctor(ctx: typer.Context, json: Json = False) -> None:

@@ -51,6 +51,7 @@ from .schema import (
 )
 from .statements import Insertion, Row, Statement
 from .transactions import Transactions
+from .write_ahead import LONGEST_PURGE
 
 __all__ = [
     "BIG",
@@ -58,6 +59,7 @@ __all__ = [
     "COPIES",
     "FORGET_COPY",
     "HEAD",
+    "LONGEST_PURGE",
     "RAW_TABLES",
     "UNFINISHED",
     "VERSION",

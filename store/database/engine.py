@@ -21,11 +21,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
 
-from ..errors import ConnectionLost, InvalidValue, StoreBusy, StoreClosed, StoreForked, StoreFull
+from ..errors import ConnectionLost, InvalidValue, StoreClosed, StoreError, StoreForked
 from . import forking
 from .files import KnownFile, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
@@ -33,12 +33,16 @@ from .lease import Lease, lease_of
 from .queue import WriterQueue
 from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
 from .statements import driver_errors, translate
-from .write_ahead import WriteAheadLog, fold_in, rewrite, switch_on
+from .write_ahead import LONGEST_PURGE, PURGE_PATIENCE, WriteAheadLog, empty, rewrite, switch_on
 
 _LOST = "the connection to the server was lost; nothing was written, try again"
 _UNKNOWN = (
     "the connection to the server was lost while it committed, so nobody knows whether it did; "
     "read what is there, or repeat the call: messages with an `id` are not stored twice"
+)
+ON_SERVER = (
+    "a server writes nothing anew for us: what is erased stays in its files until it writes over"
+    " it; `VACUUM FULL`, by whoever runs it, leaves nothing of it in the tables"
 )
 
 R = TypeVar("R")
@@ -108,18 +112,21 @@ class Database:
                 return work(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, patience: float | None = None) -> Iterator[Connection]:
         """Give a connection in a write transaction, which commits at the end.
 
         It begins at the first statement. Work done before the first statement holds up nobody. Any
-        error rolls everything back.
+        error rolls everything back. Others are waited for as long as the store does, or for
+        ``patience`` seconds.
         """
-        with self._lent(self._writer, writes=True) as lease:
+        with self._lent(self._writer, writes=True, patience=patience) as lease:
             yield lease.connection
             lease.commit()
 
     @contextmanager
-    def _lent(self, engine: Engine, *, writes: bool = False) -> Iterator[Lease]:
+    def _lent(
+        self, engine: Engine, *, writes: bool = False, patience: float | None = None
+    ) -> Iterator[Lease]:
         """Lend a connection, an idle one or a new one, for the time of an operation."""
         operation, lease = object(), None
         try:
@@ -130,6 +137,7 @@ class Database:
             try:
                 lease = _popped(idle) or self._new(engine)
                 lease.writes = writes
+                lease.patience = self._timeout if patience is None else patience
                 yield lease
                 is_idle = lease.end()
             except BaseException:
@@ -189,34 +197,49 @@ class Database:
         Under the queue, since of two at once SQLite refuses one.
         """
         if self.path:
-            with self._alone() as driver:
-                switch_on(driver, self._timeout)
+            with self._alone() as lease:
+                switch_on(lease.driver, self._timeout)
 
-    def purge(self) -> bool:
-        """Leave no erased byte in the files; tell whether that was possible (SQLite only).
+    def empty_log(self) -> None:
+        """Fold a file's write-ahead log in, so that its room can be used again.
+
+        Raises StoreBusy where somebody reads an older state.
+        """
+        if self.path:
+            with self._alone() as lease:
+                empty(lease.driver)
+
+    def purge(
+        self,
+        note: Callable[[Connection], object],
+        *,
+        longest: float = LONGEST_PURGE,
+        patience: float | None = None,
+    ) -> None:
+        """Leave no erased byte in a file: write it anew, then fold in and empty its log.
 
         Rows that moved when a page was split or joined leave copies where they were, which
-        secure_delete does not overwrite. So a file that is not too large is written anew; then the
-        write-ahead log is folded in and emptied.
+        secure_delete does not overwrite. Writers wait meanwhile, so what takes more than
+        ``longest`` seconds is given up. ``note`` is called in a transaction that no other writer
+        precedes. Raises StoreBusy, StoreFull, StoreError on a server; then nothing has changed.
         """
         if self.path is None:
-            return False
-        try:
-            with self._alone() as driver:
-                rewritten = rewrite(driver)
-                return fold_in(driver) and rewritten
-        except (StoreBusy, StoreFull):
-            return False
+            raise StoreError(ON_SERVER)
+        with self._alone(patience) as lease:
+            waits = PURGE_PATIENCE if patience is None else int(patience * 1000)
+            rewrite(lease.driver, longest, waits)
+            note(lease.connection)
+            lease.commit()
 
     @contextmanager
-    def _alone(self) -> Iterator[Any]:
-        """Give a file's driver connection outside of any transaction.
+    def _alone(self, patience: float | None = None) -> Iterator[Lease]:
+        """Give a lease on a file outside of any transaction.
 
         No other of our writers is at work meanwhile.
         """
-        with self._lent(self._reader) as lease:
+        with self._lent(self._reader, patience=patience) as lease:
             lease.wait_in_line()
-            yield lease.driver
+            yield lease
 
     def is_busy_elsewhere(self) -> bool:
         """Tell whether an operation is going on in another thread."""

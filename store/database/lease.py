@@ -15,8 +15,10 @@ database that nobody uses any more goes at once, and its connections with it.
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 import weakref
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
@@ -38,7 +40,7 @@ class Lease:
     """A connection, whether the operation that has it writes, has begun, holds the writers' queue.
 
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
-    waits ``timeout`` seconds for others.
+    waits ``timeout`` seconds for others. ``patience`` is how many the next one does.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Lease:
         self.is_on_server = file is None
         self.is_committing = False
         self._deadline = self._granted = 0.0
+        self.patience = timeout
         self._process = os.getpid()
         connection.info[_KEY] = weakref.ref(self)
 
@@ -77,7 +80,7 @@ class Lease:
         self.begun = True
         if self._file is None:
             self._granted = self._timeout
-            self._deadline = time.monotonic() + self._timeout
+            self._deadline = time.monotonic() + self.patience
             return
         if self.writes:
             self._file.check()  # before a lock file is made beside another one
@@ -104,7 +107,7 @@ class Lease:
         """Wait until no other writer of ours is at work on the file."""
         if self._place is not None:
             self._queued = True
-            self._place.take()
+            self._place.take(self.patience)
 
     def commit(self) -> None:
         """Keep what was written. Raises StoreForked in a child that was forked meanwhile."""
@@ -129,7 +132,10 @@ class Lease:
             self.begun = False
             self.driver.rollback()
         if self._queued and self._log:
-            self._log.keep_short(self.driver)
+            with suppress(
+                sqlite3.Error, OSError
+            ):  # what was committed is; the next one tries again
+                self._log.keep_short(self.driver)
         if self._queued and self._place:
             self._queued = False
             self._place.leave()

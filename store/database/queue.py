@@ -114,10 +114,11 @@ class Place:
         self._file: FileIO | None = None
         self._turn: _Turn | None = None
 
-    def take(self) -> None:
-        """Wait for the lock; raises StoreBusy, naming the process that holds it, at the deadline.
+    def take(self, seconds: float | None = None) -> None:
+        """Wait for the lock, as long as the queue says or so many seconds.
 
-        After an error the place is to be closed.
+        Raises StoreBusy, naming the process that holds it, at the deadline. After an error the
+        place is to be closed.
         """
         if not FLOCK:
             return
@@ -126,7 +127,7 @@ class Place:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._wait(self._file)
+            self._wait(self._file, self._queue.timeout if seconds is None else seconds)
         with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
             os.pwrite(self._file.fileno(), self._queue.process.ljust(_LONGEST), 0)
 
@@ -141,8 +142,7 @@ class Place:
         if self._file is not None and is_free:
             self._file.close()
 
-    def _wait(self, file: FileIO) -> None:
-        seconds = self._queue.timeout
+    def _wait(self, file: FileIO, seconds: float) -> None:
         if seconds > 0:
             self._turn = _Turn(file)
             if self._turn.wait(seconds):

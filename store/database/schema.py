@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     literal_column,
+    null,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -281,6 +282,12 @@ erasures = _table(
     Column("finished_at", BIG),
     Column("newest_copy", BIG, nullable=False, server_default="0"),
     Column("purged_at", BIG),
+)
+Index(
+    "ix_erasures_open",
+    erasures.c.tree_id,
+    erasures.c.erasure,
+    sqlite_where=erasures.c.finished_at.is_(null()),
 )
 
 copies = _table(

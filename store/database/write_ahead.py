@@ -7,6 +7,8 @@ import sqlite3
 import time
 from pathlib import Path
 
+from ..errors import StoreBusy
+
 _log = logging.getLogger(__name__)
 
 PURGE_PATIENCE = 1000
@@ -29,11 +31,22 @@ LOG_CHECKED_EVERY = 32
 SWITCH_PAUSE = 0.005
 """How many seconds pass before a file that is in use is asked again to switch to a log."""
 
-REWRITE_LIMIT = 256 * 1024 * 1024
-"""How many bytes a file may have that is written anew to leave nothing behind.
+LONGEST_PURGE = 15.0
+"""How many seconds writers wait at most while a file is written anew, a second per 100 MB or so.
 
-Writers wait for about a second per 100 MB.
+It is half of what a writer waits for others.
 """
+STEPS_BETWEEN = 10_000
+"""Steps of SQLite's machine between two looks at the clock."""
+
+READ_MEANWHILE = (
+    "somebody reads an older state of the store, whose bytes have to stay as long;"
+    " end that, then purge again"
+)
+TOO_LONG = (
+    "writing the file anew takes more than {:g} s, and writers wait meanwhile, so it was given up;"
+    " purge when they can wait, and say for how long (`longest`)"
+)
 
 
 class WriteAheadLog:
@@ -96,18 +109,31 @@ def switch_on(driver: sqlite3.Connection, seconds: float) -> None:
         time.sleep(SWITCH_PAUSE)
 
 
-def rewrite(driver: sqlite3.Connection) -> bool:
-    """Write a file anew, so that no freed page keeps old bytes.
+def rewrite(driver: sqlite3.Connection, longest: float, patience: int) -> None:
+    """Write a file anew, so that no page keeps old bytes; nor does its log, which is emptied.
 
-    Tell whether it was small enough.
+    Readers of an older state are waited for ``patience`` ms. It goes in three parts that take about
+    as long: the rows are copied, the copy is logged, the log is folded in. Only the first one can
+    be cut off, so after a third of ``longest`` seconds it is. Raises StoreBusy.
     """
-    (size,) = driver.execute(
-        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-    ).fetchone()
-    if size > REWRITE_LIMIT:
-        return False
-    driver.execute("VACUUM")
-    return True
+    empty(driver, patience)
+    ends = time.monotonic() + longest / 3
+    driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN)
+    try:
+        driver.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname == "SQLITE_INTERRUPT":
+            raise StoreBusy(TOO_LONG.format(longest)) from error
+        raise
+    finally:
+        driver.set_progress_handler(None, 0)
+    empty(driver, patience)
+
+
+def empty(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
+    """Fold the write-ahead log in and empty it. Raises StoreBusy where a reader is in the way."""
+    if not fold_in(driver, patience):
+        raise StoreBusy(READ_MEANWHILE)
 
 
 def fold_in(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
@@ -117,6 +143,8 @@ def fold_in(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
     """
     (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
     driver.execute(f"PRAGMA busy_timeout = {min(patience, longest)}")
-    busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    driver.execute(f"PRAGMA busy_timeout = {patience}")
+    try:
+        busy, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {patience}")
     return not busy

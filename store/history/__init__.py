@@ -6,7 +6,7 @@ move heads, fork and erase. Rooms that build views or compact read lines through
 
 from __future__ import annotations
 
-from . import erasure, heads, lines, raw, sessions, token_counts, usages
+from . import erasure, heads, lines, raw, sessions, slices, token_counts, usages
 from .erasure import HOLDING
 from .facts import (
     INSERT_FACTS,
@@ -61,6 +61,7 @@ __all__ = [
     "read",
     "segments_cte",
     "sessions",
+    "slices",
     "stored_calls",
     "stored_kinds",
     "token_counts",

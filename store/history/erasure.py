@@ -1,5 +1,10 @@
 """The one way out: the recorded erasure of a whole session.
 
+An erasure begins in one short transaction. It records for each branch what stays of it, deletes the
+session with all that was recorded about it, and takes its branches from it; from then on nobody can
+reach its messages. These are erased behind it, slice by slice (`slices`). The lines of the record
+that are still open say what is left to do, and let the database itself allow it.
+
 What other sessions' lines run through stays.
 """
 
@@ -10,8 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Table,
-    and_,
+    Select,
     bindparam,
     cast,
     delete,
@@ -34,61 +38,47 @@ from ..database import (
     compaction_records,
     copies,
     head_moves,
-    message_facts,
     messages,
     session_ids,
     sessions,
-    summaries,
-    token_counts,
-    tool_calls,
-    tool_result_paths,
-    tool_results,
-    usages,
 )
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
+from .fates import Fate, fates
 from .sessions import newest_record
 
 _tree = bindparam("tree_id", type_=BIG)
 
-
-def _of_branch(table: Table) -> ColumnElement[bool]:
-    return and_(table.c.tree_id == _tree, table.c.branch == bindparam("branch"))
-
-
-def _of_number(table: Table, column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Build the condition for the row of a tree that has a number, for what changes rows."""
-    return and_(table.c.tree_id == bindparam("tree"), column == bindparam("number"))
-
-
-BRANCHES = Statement(
-    select(
-        branches.c.branch,
-        branches.c.parent_branch,
-        branches.c.parent_position,
-        branches.c.session_id,
-    )
-    .where(branches.c.tree_id == _tree)
-    .order_by(branches.c.branch.desc())
-)
 NEXT_ERASURE = Statement(
     select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(
-        erasure_log.c.tree_id == bindparam("tree_id", type_=BIG)
+        erasure_log.c.tree_id == _tree
     )
 )
 NEWEST_COPY = Statement(select(func.coalesce(func.max(copies.c.copy), 0)))
 """The number of the last copy that was begun: up to it, copies may hold what is erased now."""
-BEYOND = Statement(
-    select(func.count()).where(_of_branch(messages), messages.c.seq > bindparam("kept"))
+END = Statement(
+    select(
+        select(func.max(messages.c.seq))
+        .where(messages.c.tree_id == _tree, messages.c.branch == bindparam("branch"))
+        .scalar_subquery(),
+        select(func.min(erasure_log.c.kept))
+        .where(
+            erasure_log.c.tree_id == _tree,
+            erasure_log.c.branch == bindparam("branch"),
+            erasure_log.c.finished_at.is_(null()),
+        )
+        .scalar_subquery(),
+    )
 )
+"""The last position of a branch, and up to where an erasure that has not ended leaves it."""
 HOLDING = Statement(
     select(copies)
     .where(copies.c.copy <= select(func.max(erasure_log.c.newest_copy)).scalar_subquery())
     .order_by(copies.c.copy),
     CopyRow,
 )
-"""The copies that were begun before some erasure, and so may hold what it erased."""
+"""The copies that were begun before some erasure had ended, and so may hold what it erased."""
 OPEN_ERASURE = Insertion(
     erasure_log,
     "tree_id",
@@ -101,36 +91,6 @@ OPEN_ERASURE = Insertion(
     "started_at",
     "newest_copy",
 )
-CLOSE_ERASURE = Statement(
-    update(erasure_log)
-    .where(_of_number(erasure_log, erasure_log.c.erasure))
-    .values(finished_at=bindparam("now"))
-)
-
-
-def _delete_beyond(table: Table, position: str = "seq") -> Statement[Row]:
-    beyond = table.c[position] > bindparam("kept")
-    return Statement(delete(table).where(_of_branch(table), beyond))
-
-
-DELETE_BEYOND = (
-    _delete_beyond(token_counts),
-    _delete_beyond(message_facts),
-    _delete_beyond(usages),
-    _delete_beyond(tool_result_paths),
-    _delete_beyond(tool_results),
-    _delete_beyond(tool_calls),
-    _delete_beyond(messages),
-    _delete_beyond(compaction_records, "head"),
-)
-"""Everything that hangs on a branch beyond a position, children first."""
-_still_told = select(compaction_records.c.summary).where(
-    compaction_records.c.tree_id == _tree, compaction_records.c.summary.is_not(null())
-)
-DELETE_SUMMARIES = Statement(
-    delete(summaries).where(_of_branch(summaries), summaries.c.summary.not_in(_still_told))
-)
-"""The summaries of a branch that no record tells of any more, whatever positions they stand for."""
 DELETE_SESSION = tuple(
     Statement(delete(table).where(table.c.tree_id == _tree, column == bindparam("session_id")))
     for table, column in (
@@ -139,9 +99,17 @@ DELETE_SESSION = tuple(
         (session_ids, session_ids.c.id),
     )
 )
-DELETE_BRANCH = Statement(delete(branches).where(_of_branch(branches)))
-DISOWN_BRANCH = Statement(
-    update(branches).where(_of_number(branches, branches.c.branch)).values(session_id=None)
+DELETE_RECORDS = Statement(
+    delete(compaction_records).where(
+        compaction_records.c.tree_id == _tree,
+        compaction_records.c.branch == bindparam("branch"),
+        compaction_records.c.head > bindparam("kept"),
+    )
+)
+DISOWN_BRANCHES = Statement(
+    update(branches)
+    .where(branches.c.tree_id == bindparam("tree"), branches.c.session_id == bindparam("owner"))
+    .values(session_id=None)
 )
 LOWER_SEEN = Statement(
     update(branches)
@@ -163,42 +131,34 @@ class Recorded(NamedTuple):
     session_id: str
     removed: int
     kept: int
-    purged_at: int | None
     newest_copy: int
+    unfinished: int
+    unpurged: int
 
 
-ERASURES = Statement(
-    select(
-        erasure_log.c.session_id,
-        cast(func.sum(erasure_log.c.messages), BIG).label("removed"),
-        cast(func.sum(erasure_log.c.kept_messages), BIG).label("kept"),
-        func.min(erasure_log.c.purged_at).label("purged_at"),
-        func.max(erasure_log.c.newest_copy).label("newest_copy"),
+def _recorded(*of: ColumnElement[bool]) -> Select[Recorded]:
+    each = erasure_log.c
+    lines = func.count()
+    return (
+        select(
+            each.session_id,
+            cast(func.sum(each.messages), BIG).label("removed"),
+            cast(func.sum(each.kept_messages), BIG).label("kept"),
+            func.max(each.newest_copy).label("newest_copy"),
+            (lines - func.count(each.finished_at)).label("unfinished"),
+            (lines - func.count(each.purged_at)).label("unpurged"),
+        )
+        .where(*of)
+        .group_by(each.tree_id, each.erasure, each.session_id)
+        .order_by(func.min(each.started_at), each.session_id)
     )
-    .group_by(erasure_log.c.tree_id, erasure_log.c.erasure, erasure_log.c.session_id)
-    .order_by(func.min(erasure_log.c.finished_at), erasure_log.c.session_id),
+
+
+ERASURES = Statement(_recorded(), row=Recorded)
+ERASURE = Statement(
+    _recorded(erasure_log.c.tree_id == _tree, erasure_log.c.erasure == bindparam("erasure")),
     row=Recorded,
 )
-NOTHING = -1
-"""A position before all, that of an empty line included."""
-
-
-class Fate(NamedTuple):
-    """What becomes of a branch that no session owns any more.
-
-    Its positions up to ``kept`` stay for other lines. It ``stays`` itself where another branch
-    hangs on it, be it without any position.
-    """
-
-    branch: int
-    first: int
-    kept: int
-    stays: bool
-
-    @property
-    def kept_messages(self) -> int:
-        """How many of its messages stay."""
-        return self.kept - self.first + 1
 
 
 class Opened(NamedTuple):
@@ -210,58 +170,57 @@ class Opened(NamedTuple):
     tree_id: int
     number: int
     session_id: str
-    moment: int
     fates: list[Fate]
     removed: list[int]
 
+    @property
+    def unfinished(self) -> Erasure:
+        """What is told of it where nobody knows how far it has come."""
+        kept = sum(fate.kept_messages for fate in self.fates)
+        return Erasure(self.session_id, sum(self.removed), kept, purged=False, finished=False)
 
-def erase(connection: Connection, session_id: str, *, now: Now = None) -> Erasure:
-    """Delete a session, the messages that only it has, and all that was derived from them.
 
-    Returns the erasure as it is recorded. Raises SessionNotFound.
+def begin(connection: Connection, session_id: str, *, now: Now = None) -> Opened:
+    """Delete a session, and record what of its messages is to be erased.
+
+    Returns the erasure as begun. Raises SessionNotFound.
     """
-    opened = _opened(connection, session_id, given(now))
-    _record(connection, opened)
-    for statement in DELETE_SESSION:
-        statement.run(connection, tree_id=opened.tree_id, session_id=session_id)
-    for fate in opened.fates:
-        _erase_branch(connection, opened.tree_id, fate)
-    _lower_seen(connection, opened.tree_id)
-    CLOSE_ERASURE.run(connection, tree=opened.tree_id, number=opened.number, now=opened.moment)
-    return _told(connection, opened)
-
-
-def _opened(connection: Connection, session_id: str, moment: int) -> Opened:
-    """Return what an erasure of a session is about to do."""
     tree_id = lines.lock_tree(connection, session_id).tree_id
-    fates = _fates(connection, tree_id, session_id)
+    found = fates(connection, tree_id, session_id)
+    removed = [_removed(connection, tree_id, fate) for fate in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
-    removed = [_removed(connection, tree_id, fate) for fate in fates]
-    return Opened(tree_id, number, session_id, moment, fates, removed)
+    opened = Opened(tree_id, number, session_id, found, removed)
+    _record(connection, opened, given(now))
+    _delete_session(connection, opened)
+    return opened
 
 
-def _record(connection: Connection, opened: Opened) -> None:
+def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
+    """Return how many messages of a branch go, but for those that an earlier erasure counts."""
+    end, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
+    last: int = min(end or 0, end or 0 if cut is None else cut)
+    return max(0, last - fate.kept)
+
+
+def _record(connection: Connection, opened: Opened, moment: int) -> None:
     """Write down that an erasure has begun, a row for each branch."""
-    tree_id, number, session_id, moment, fates, removed = opened
     newest = NEWEST_COPY.value(connection)
     rows: list[Row] = []
-    for fate, gone in zip(fates, removed, strict=True):
-        counts = (fate.kept, gone, fate.kept_messages)
-        rows.append((tree_id, number, fate.branch, session_id, *counts, moment, newest))
+    for fate, gone in zip(opened.fates, opened.removed, strict=True):
+        place = (opened.tree_id, opened.number, fate.branch, opened.session_id)
+        rows.append((*place, fate.kept, gone, fate.kept_messages, moment, newest))
     OPEN_ERASURE.insert_many(connection, rows)
 
 
-def _lower_seen(connection: Connection, tree_id: int) -> None:
-    newest = newest_record(connection, tree_id)
-    LOWER_SEEN.run(connection, tree=tree_id, newest=newest)
-
-
-def _told(connection: Connection, opened: Opened) -> Erasure:
-    """Return an erasure as it is told to who asked for it."""
-    kept = sum(fate.kept_messages for fate in opened.fates)
-    copies = tuple(row.path for row in COPIES.rows(connection))
-    removed = sum(opened.removed)
-    return Erasure(opened.session_id, removed, kept, purged=False, copies=copies)
+def _delete_session(connection: Connection, opened: Opened) -> None:
+    """Delete all that names the session, and what was recorded beyond what stays of its line."""
+    tree_id, session_id = opened.tree_id, opened.session_id
+    for statement in DELETE_SESSION:
+        statement.run(connection, tree_id=tree_id, session_id=session_id)
+    DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)
+    for fate in opened.fates:
+        DELETE_RECORDS.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.told_to)
+    LOWER_SEEN.run(connection, tree=tree_id, newest=newest_record(connection, tree_id))
 
 
 def erasures(connection: Connection) -> list[Erasure]:
@@ -270,55 +229,20 @@ def erasures(connection: Connection) -> list[Erasure]:
     return [_erasure(row, known) for row in ERASURES.rows(connection)]
 
 
+def told(connection: Connection, opened: Opened) -> Erasure:
+    """Return an erasure as it is recorded now."""
+    row = ERASURE.one(connection, tree_id=opened.tree_id, erasure=opened.number)
+    return _erasure(row, COPIES.rows(connection))
+
+
 def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
-    """Return a recorded erasure, with the copies that were begun before it."""
+    """Return a recorded erasure, with the copies that were begun before it had ended."""
     copies = tuple(copy.path for copy in known if copy.copy <= row.newest_copy)
-    purged = row.purged_at is not None
-    return Erasure(row.session_id, row.removed, row.kept, purged=purged, copies=copies)
+    finished, purged = not row.unfinished, not row.unpurged
+    counts = (row.removed, row.kept)
+    return Erasure(row.session_id, *counts, purged=purged, copies=copies, finished=finished)
 
 
 def note_purged(connection: Connection, *, now: Now = None) -> None:
     """Note that the files hold no byte any more of what was erased until now."""
     NOTE_PURGED.run(connection, now=given(now))
-
-
-def _fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
-    """Return what becomes of the session's branches and of those that earlier erasures left.
-
-    The newest branch comes first. A position stays if a branch of another session continues from it
-    or from beyond it; children have higher numbers than their parents, so one pass from the newest
-    sees every need before the branch that has to meet it.
-    """
-    needed: dict[int, int] = {}
-    fates = []
-    for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
-        lost = owner is None or owner == session_id
-        stays = branch in needed
-        if lost:
-            fates.append(
-                Fate(branch, parent_position + 1, needed.setdefault(branch, parent_position), stays)
-            )
-        if parent is not None and (stays or not lost):
-            needed[parent] = max(needed.get(parent, 0), parent_position)
-    return fates
-
-
-def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
-    """Return how many messages of a branch go."""
-    gone: int = BEYOND.value(connection, tree_id=tree_id, branch=fate.branch, kept=fate.kept)
-    return gone
-
-
-def _erase_branch(connection: Connection, tree_id: int, fate: Fate) -> None:
-    """Erase a branch beyond what stays of it.
-
-    Where nothing does, what was recorded where it began goes with it.
-    """
-    kept = fate.kept if fate.stays else NOTHING
-    for statement in DELETE_BEYOND:
-        statement.run(connection, tree_id=tree_id, branch=fate.branch, kept=kept)
-    DELETE_SUMMARIES.run(connection, tree_id=tree_id, branch=fate.branch)
-    if fate.stays:
-        DISOWN_BRANCH.run(connection, tree=tree_id, number=fate.branch)
-    else:
-        DELETE_BRANCH.run(connection, tree_id=tree_id, branch=fate.branch)

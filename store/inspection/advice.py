@@ -176,7 +176,7 @@ def _purge(connection: Connection) -> Condition:
     if not waiting:
         return Condition("purge", "fine", "nothing is waiting for it")
     found = f"{waiting:,} erasures may have left bytes in the file"
-    return Condition("purge", "advice", found, "erase or purge again while nobody else reads")
+    return Condition("purge", "advice", found, "run `convostore purge` while nobody else reads")
 
 
 def _copies(connection: Connection) -> Condition:

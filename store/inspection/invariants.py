@@ -56,6 +56,8 @@ LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id WHERE b.se
 -- tree {0}, branch {1}: belongs to no session, and no line runs through it
 SELECT b.tree_id, b.branch FROM branches b WHERE b.session_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.tree_id = b.tree_id AND c.parent_branch = b.branch)
+    AND NOT EXISTS (
+        SELECT 1 FROM erasures e WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL)
 -- tree {0}, branch {1}: continues branch {2} from {3}, which this does not hold
 SELECT b.tree_id, b.branch, b.parent_branch, b.parent_position FROM branches b
 WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >= b.branch
@@ -66,13 +68,19 @@ WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >=
             AND (p.parent_position < m.seq OR (p.parent_position = b.parent_position AND EXISTS (
                 SELECT 1 FROM compaction_records c
                 WHERE c.tree_id = p.tree_id AND c.branch = p.branch AND c.head = p.parent_position)))))
+    AND NOT EXISTS (
+        SELECT 1 FROM erasures e WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL)
 -- tree {0}, branch {1}, {2} {3}: is about position {4}, beyond the end of its branch
 SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
     SELECT tree_id, branch, 'compaction' AS kind, compaction AS number, head AS position FROM compaction_records
     UNION ALL SELECT tree_id, branch, 'summary', summary, last FROM summaries
 ) AS c JOIN branches b USING (tree_id, branch) WHERE c.position > b.parent_position AND c.position > COALESCE(
     (SELECT MAX(seq) FROM messages m WHERE m.tree_id = c.tree_id AND m.branch = c.branch), 0)
--- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected
-SELECT tree_id, erasure, branch FROM erasures WHERE finished_at IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM erasures e WHERE e.tree_id = c.tree_id AND e.branch = c.branch AND e.finished_at IS NULL)
+-- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase
+SELECT e.tree_id, e.erasure, e.branch FROM erasures e
+LEFT JOIN branches b ON b.tree_id = e.tree_id AND b.branch = e.branch
+WHERE e.finished_at IS NULL AND (b.branch IS NULL OR b.session_id IS NOT NULL)
 """
 """What must hold between the rows: a place, what is wrong there, a query for it."""

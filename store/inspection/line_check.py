@@ -58,6 +58,7 @@ def unreadable(error: Exception) -> str:
 class Branch(NamedTuple):
     """A branch and where it ends: at a head, where a move left it, or where an erasure cut it off.
 
+    What an erasure has still to do beyond is not looked at (``is_open``).
     The project root and the case rule are those of any session of the tree: a fork takes over both,
     nothing changes them, so they are known even for a branch whose own session was erased.
     """
@@ -67,6 +68,7 @@ class Branch(NamedTuple):
     parent_position: int
     session_id: str | None
     tip: int | None
+    is_open: bool
     project_root: str | None
     fold_case: int | None
 
@@ -107,6 +109,10 @@ SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
                 AND m.from_branch = b.branch AND m.kind <> 'fork'
         )
     END,
+    EXISTS (
+        SELECT 1 FROM erasures e
+        WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL
+    ),
     o.project_root, o.fold_case
 FROM branches b
 LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
@@ -212,7 +218,8 @@ def _check_branch(
 ) -> Iterator[Finding]:
     """Check that a branch's positions follow on each other to its end, and what stands at each."""
     key, last = (branch.tree_id, branch.branch), branch.parent_position
-    for rows in _runs(streams.messages.between(key, key)):
+    end = (*key, branch.tip or 0) if branch.is_open else key
+    for rows in _runs(streams.messages.between(key, end)):
         run = _Run(branch, rows, streams.calls)
         if run.first != last + 1:
             yield Finding("positions", branch.place(run.first), f"follows on {last}")

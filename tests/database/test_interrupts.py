@@ -183,7 +183,7 @@ def test_an_interrupted_purge_leaves_the_queue(path: Path) -> None:
     """What works on the file outside of a transaction stands in line too."""
     with Store(path, timeout=2) as store, Store(path, timeout=2) as other:
         for number in range(1, 40):
-            interrupted(store.database.purge, 0.0001 * number)
+            interrupted(store.purge, 0.0001 * number)
             with suppress(Struck):
                 other.append("s", said(number))
         assert other.session("s").head == 39

@@ -48,6 +48,7 @@ ACROSS_TREES = {
     "history.lines.SESSION_LOCK": "finds the tree by the session's id",
     "history.erasure.ERASURES": "lists the erasures of all trees",
     "history.erasure.NOTE_PURGED": "one purge is enough for the erasures of all trees",
+    "history.slices.OPEN_TREES": "finds what is left to do in all trees",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
@@ -142,7 +143,7 @@ def test_statements_are_found() -> None:
         "history.raw.MESSAGES",
         "history.lines.POINTER",
         "view.rules.VERDICTS",
-        "history.erasure.DELETE_BEYOND.1",
+        "history.slices.DELETE_BEYOND.1",
         "database.migrate.VERSION",
     } <= found
     assert set(ACROSS_TREES) <= found
@@ -219,6 +220,7 @@ SCANNED = {
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
     "history.sessions.LIST_SESSIONS": "walks the index of activity, to the limit",
+    "history.slices.OPEN_TREES": "walks the index of what is left to do",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
@@ -286,6 +288,8 @@ HOT = {
     "compaction.cuts.NEXT_USER": ["branches", "parents", "message_facts"],
     "history.token_counts.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
     "history.sessions.LIST_SESSIONS_AFTER": ["sessions"],
+    "history.slices.OPEN_PART": ["erasures", "messages"],
+    "history.slices.DELETE_BEYOND.7": ["messages"],
 }
 """What the hot paths look up, table by table (``parents``: the walk up the branches)."""
 

@@ -289,15 +289,12 @@ def broken_connections(url: str, _: Path) -> Count:
     return held, 10
 
 
-LATER = "an erasure whose purge fails is reported as failed"
-
 ROWS: dict[str, Row] = {
     **{
         f"D3 {name}": Row(
             f"each write and flush of `{name}` fails, comes short or kills",
             "sqlite",
             of_disk(name),
-            LATER if name == "delete" else "",
         )
         for name in disk.OPERATIONS
     },

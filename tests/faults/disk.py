@@ -77,6 +77,7 @@ OPERATIONS: dict[str, Operation] = {
     "rename": lambda store: store.rename_session("s", "renamed " * 900),
     "compact": lambda store: store.compact("s", Policy(), lambda _: "all of it", now=later()),
     "delete": lambda store: store.delete_session("gone"),
+    "purge": lambda store: store.delete_session("gone", purge=True),
     "backup": copied,
     "open": opened_anew,
 }

@@ -188,9 +188,8 @@ def test_a_cancelled_task_is_over_when_it_says_so(path: Path) -> None:
 # --- Erasing --------------------------------------------------------------------------------------
 
 
-def test_freed_pages_are_overwritten_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a file is too large to be written anew, erased contents are gone from it all the same."""
-    monkeypatch.setattr(write_ahead, "REWRITE_LIMIT", 0)
+def test_freed_pages_are_overwritten_at_once(path: Path) -> None:
+    """Before any purge, erased contents are gone from the file when its log is folded in."""
     with Store(path) as opened:
         opened.create_session("s")
         opened.append("s", [said("SECRET" * 4000) for _ in range(40)])
@@ -200,7 +199,7 @@ def test_freed_pages_are_overwritten_at_once(path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> None:
-    """When the file cannot be written anew, the erasure says so and raises nothing."""
+    """When the file cannot be written anew, the purge says so and the erasure raises nothing."""
     with Store(path) as opened:
         opened.create_session("t")
         opened.append("t", [said("x" * 9000) for _ in range(200)])
@@ -211,7 +210,7 @@ def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> Non
         with Store(path, timeout=5) as opened:
             hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
             resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
-            purged = opened.delete_session("s").purged
+            purged = opened.delete_session("s", purge=True).purged
             return purged, [each.id for each in opened.sessions()]
 
     assert fork(erase).result() == (False, ["t"])

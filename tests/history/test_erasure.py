@@ -172,7 +172,7 @@ def test_an_empty_session_is_erased(store: Store) -> None:
 def test_an_erasure_that_fails_erases_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error on the way leaves every row, and no record."""
+    """An error where it begins leaves every row, and no record."""
     from store.history import erasure
 
     fill(store, "s")
@@ -182,7 +182,7 @@ def test_an_erasure_that_fails_erases_nothing(
         def run(self, *_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-    monkeypatch.setattr(erasure, "CLOSE_ERASURE", Failing())
+    monkeypatch.setattr(erasure, "LOWER_SEEN", Failing())
     with pytest.raises(ZeroDivisionError):
         store.delete_session("s")
     assert counts(store) == before
@@ -536,10 +536,10 @@ def test_the_bytes_are_gone(tmp_path: Path, seed: int) -> None:
         assert traces(tmp_path)["chat.db"] > 1000
         for session in store.sessions():
             if session.id not in ("before", "after"):
-                assert store.delete_session(session.id).purged
+                assert store.delete_session(session.id).finished
         with store.database.writing() as connection:
             connection.execute(text("DELETE FROM erasures"))  # it names the sessions, on purpose
-        assert store.database.purge()
+        assert store.purge()
         assert traces(tmp_path) == {}
         assert {len(set(contents(store, other))) > 2 for other in ("before", "after")} == {True}
     assert traces(tmp_path) == {}
@@ -549,7 +549,7 @@ def test_the_bytes_are_gone(tmp_path: Path, seed: int) -> None:
 def test_a_reader_delays_the_purge(tmp_path: Path) -> None:
     """While somebody reads an older state its bytes must stay.
 
-    The erasure says so, and the next one takes them.
+    The purge says so, and one when he has ended is enough for all erasures.
     """
     with Store(tmp_path / "chat.db", timeout=0.2) as store, Store(tmp_path / "chat.db") as other:
         for session in ("s", "t"):
@@ -558,11 +558,14 @@ def test_a_reader_delays_the_purge(tmp_path: Path) -> None:
         with other.database.reading() as connection:
             count = select(func.count()).select_from(TABLES["messages"])
             assert connection.scalar(count) == 1
-            assert store.delete_session("s").purged is False
+            assert store.delete_session("s", purge=True).purged is False
             assert connection.scalar(count) == 1
-        assert [each.purged for each in store.erasures()] == [False]
+            assert "reads an older state" in str(store.purge().problem)
+            assert "reads an older state" in str(store.purge(idle=True).problem)
+        store.delete_session("t")
+        assert [each.purged for each in store.erasures()] == [False, False]
         assert traces(tmp_path) != {}
-        assert store.delete_session("t").purged is True
+        assert store.purge().problem is None
         assert [each.purged for each in store.erasures()] == [True, True]
         assert traces(tmp_path) == {}
 
@@ -579,11 +582,11 @@ def test_an_erasure_is_done_even_where_the_purge_has_to_wait(
         store.create_session("s")
         purge = store.database.purge
 
-        def purge_behind_another() -> bool:
+        def purge_behind_another(*arguments: Any, **options: Any) -> None:
             with other.database.writing() as connection:
                 connection.execute(text("DELETE FROM tool_kinds WHERE name = 'nothing'"))
-                return purge()
+                purge(*arguments, **options)
 
         monkeypatch.setattr(store.database, "purge", purge_behind_another)
-        assert store.delete_session("s").purged is False
+        assert store.delete_session("s", purge=True).purged is False
         assert store.sessions() == []

@@ -325,7 +325,7 @@ CHANGES = {
         "UPDATE head_moves SET to_branch = 9 WHERE session_id = 'b' AND move = 1",
         "UPDATE head_moves SET earlier_rewind = 1 WHERE session_id = 'b' AND move = 2",
         "UPDATE head_moves SET session_id = 'nobody' WHERE session_id = 'b'",
-        "UPDATE erasures SET finished_at = NULL",
+        "UPDATE erasures SET finished_at = NULL, branch = 2",
         (
             "INSERT INTO summaries (tree_id, summary, branch, first, last, created_at, body) "
             f"SELECT tree_id, 1, 1, 1, 9, 0, '' FROM branches WHERE {A}"

@@ -54,7 +54,9 @@ INSIDE = {
         "engine copying json_sql queries transactions migrate"
     ),
     "formats": "placed openai react",
-    "history": "places lines links facts sessions usages noted raw erasure heads token_counts turns",
+    "history": (
+        "places lines links facts sessions usages noted raw fates erasure slices heads token_counts turns"
+    ),
     "inspection": (
         "console invariants usage_statistics sql schema_check line_check integrity checking copies "
         "advice"

@@ -1,4 +1,4 @@
 UPDATE branches
 SET session_id=:session_id
 WHERE branches.tree_id = :tree
-  AND branches.branch = :number
+  AND branches.session_id = :owner

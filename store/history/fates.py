@@ -1,0 +1,65 @@
+"""What becomes of branches when a session is erased: which of their positions others still need."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, select
+
+from ..database import BIG, Statement, branches
+
+BRANCHES = Statement(
+    select(
+        branches.c.branch,
+        branches.c.parent_branch,
+        branches.c.parent_position,
+        branches.c.session_id,
+    )
+    .where(branches.c.tree_id == bindparam("tree_id", type_=BIG))
+    .order_by(branches.c.branch.desc())
+)
+NOTHING = -1
+"""A position before all, that of an empty line included."""
+
+
+class Fate(NamedTuple):
+    """What becomes of a branch that no session owns any more.
+
+    Its positions up to ``kept`` stay for other lines. It ``stays`` itself where another branch
+    hangs on it, be it without any position.
+    """
+
+    branch: int
+    first: int
+    kept: int
+    stays: bool
+
+    @property
+    def kept_messages(self) -> int:
+        """How many of its messages stay."""
+        return self.kept - self.first + 1
+
+    @property
+    def told_to(self) -> int:
+        """The last position at which something that was recorded stays."""
+        return self.kept if self.stays else NOTHING
+
+
+def fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
+    """Return what becomes of the session's branches and of those that earlier erasures left.
+
+    The newest branch comes first. A position stays if a branch of another session continues from it
+    or from beyond it; children have higher numbers than their parents, so one pass from the newest
+    sees every need before the branch that has to meet it.
+    """
+    needed: dict[int, int] = {}
+    found = []
+    for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
+        lost = owner is None or owner == session_id
+        stays = branch in needed
+        if lost:
+            kept = needed.setdefault(branch, parent_position)
+            found.append(Fate(branch, parent_position + 1, kept, stays))
+        if parent is not None and (stays or not lost):
+            needed[parent] = max(needed.get(parent, 0), parent_position)
+    return found

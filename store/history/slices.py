@@ -1,0 +1,307 @@
+"""What is left to do of erasures, done in slices between other writers.
+
+A slice takes some milliseconds, then the next writer in line has its turn. It begins at the end of
+the newest branch that is concerned, and goes backwards: so whatever is there still follows on each
+other, and no branch goes before those that hang on it. When a branch is done, its line of the
+record is closed in the same transaction. So wherever a process is killed, the record says what is
+left; the next opening, deletion or purge goes on with it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+from ..database import (
+    BIG,
+    Database,
+    Row,
+    Statement,
+    branches,
+    compaction_records,
+    message_facts,
+    messages,
+    summaries,
+    token_counts,
+    tool_calls,
+    tool_result_paths,
+    tool_results,
+    usages,
+)
+from ..database import erasures as erasure_log
+from ..errors import SessionNotFound, StoreError, StoreFull
+from ..records import Erasure
+from . import erasure, lines
+from .erasure import NEWEST_COPY, Opened
+from .fates import NOTHING
+
+SLICE = 0.005
+"""How many seconds of erasing go into a slice; its commit takes about as long."""
+STEP = 8
+"""Positions that are erased between two looks at the clock."""
+OPENING = 0.25
+"""How many seconds an opening spends on what others left to do."""
+
+NO_ROOM = (
+    "the disk is full, and even erasing needs a little room for the write-ahead log; nothing was"
+    " erased: make room, with `purge(backups=True)` or otherwise, and try again"
+)
+
+_tree = bindparam("tree_id", type_=BIG)
+
+
+class Part(NamedTuple):
+    """A line of the record that is still open: up to where the branch stays, and what it has.
+
+    ``last`` is None where it has no message of its own.
+    """
+
+    erasure: int
+    branch: int
+    kept: int
+    newest_copy: int
+    last: int | None
+    is_needed: bool
+
+
+_open = and_(
+    erasure_log.c.finished_at.is_(null()),
+    branches.c.session_id.is_(null()),
+    branches.c.tree_id == erasure_log.c.tree_id,
+    branches.c.branch == erasure_log.c.branch,
+)
+"""Joins the open lines to their branches; one that a session owns is never touched."""
+_child = branches.alias("child")
+OPEN_TREES = Statement(select(erasure_log.c.tree_id).where(_open).distinct())
+OPEN_PART = Statement(
+    select(
+        erasure_log.c.erasure,
+        erasure_log.c.branch,
+        erasure_log.c.kept,
+        erasure_log.c.newest_copy,
+        select(func.max(messages.c.seq))
+        .where(messages.c.tree_id == _tree, messages.c.branch == erasure_log.c.branch)
+        .scalar_subquery()
+        .label("last"),
+        exists()
+        .where(_child.c.tree_id == _tree, _child.c.parent_branch == erasure_log.c.branch)
+        .label("is_needed"),
+    )
+    .where(erasure_log.c.tree_id == _tree, _open)
+    .order_by(erasure_log.c.erasure, erasure_log.c.branch.desc())
+    .limit(literal_column("1")),
+    row=Part,
+)
+
+
+def _delete_beyond(table: Table) -> Statement[Row]:
+    return Statement(
+        delete(table).where(
+            table.c.tree_id == _tree,
+            table.c.branch == bindparam("branch"),
+            table.c.seq > bindparam("kept"),
+        )
+    )
+
+
+DELETE_BEYOND = tuple(
+    _delete_beyond(table)
+    for table in (
+        token_counts,
+        message_facts,
+        usages,
+        tool_result_paths,
+        tool_results,
+        tool_calls,
+        messages,
+    )
+)
+"""Everything that hangs on a branch beyond a position, children first."""
+_still_told = select(compaction_records.c.summary).where(
+    compaction_records.c.tree_id == _tree, compaction_records.c.summary.is_not(null())
+)
+_untold = (
+    select(summaries.c.summary)
+    .where(
+        summaries.c.tree_id == _tree,
+        summaries.c.branch == bindparam("branch"),
+        summaries.c.summary.not_in(_still_told),
+    )
+    .order_by(summaries.c.summary.desc())
+    .limit(literal_column(str(STEP)))
+)
+DELETE_SUMMARIES = Statement(
+    delete(summaries).where(summaries.c.tree_id == _tree, summaries.c.summary.in_(_untold))
+)
+"""A few summaries of a branch that no record tells of any more, newest first.
+
+A summary refers to the older ones that it replaced.
+"""
+DELETE_BRANCH = Statement(
+    delete(branches).where(branches.c.tree_id == _tree, branches.c.branch == bindparam("branch"))
+)
+CLOSE_PART = Statement(
+    update(erasure_log)
+    .where(
+        erasure_log.c.tree_id == bindparam("tree"),
+        erasure_log.c.erasure == bindparam("number"),
+        erasure_log.c.branch == bindparam("of"),
+    )
+    .values(finished_at=bindparam("now"), newest_copy=bindparam("newest"))
+)
+
+
+def delete_sessions(
+    database: Database, session_ids: Iterable[str], *, moment: int
+) -> list[Erasure]:
+    """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
+
+    Raises SessionNotFound, and what the first transaction does; nothing where one was erased.
+    """
+    names = list(session_ids)
+    database.read(lambda connection: [lines.find(connection, each) for each in names])
+    begun = _begun(database, list(dict.fromkeys(names)), moment)
+    with suppress(StoreError):  # the next one goes on with it
+        for tree_id in dict.fromkeys(each.tree_id for each in begun):
+            _erase_tree(database, tree_id, moment)
+    return _told(database, begun)
+
+
+def _begun(database: Database, names: list[str], moment: int) -> list[Opened]:
+    """Begin erasures until one fails behind another; who was erased by others is passed over."""
+    begun: list[Opened] = []
+    for name in names:
+        try:
+            begun.append(_begin(database, name, moment))
+        except StoreError as error:
+            if not begun:
+                raise
+            if not isinstance(error, SessionNotFound):
+                break
+    return begun
+
+
+def _begin(database: Database, name: str, moment: int) -> Opened:
+    def transaction() -> Opened:
+        with database.writing() as connection:
+            return erasure.begin(connection, name, now=moment)
+
+    try:
+        return transaction()
+    except StoreFull:
+        make_room(database)
+        return transaction()
+
+
+def make_room(database: Database) -> None:
+    """Let a full disk's write-ahead log be written from its beginning again, so far as it goes.
+
+    Raises StoreFull, which says what to do.
+    """
+    try:
+        database.empty_log()
+    except StoreError as error:
+        raise StoreFull(NO_ROOM) from error
+
+
+def _told(database: Database, begun: list[Opened]) -> list[Erasure]:
+    """Return erasures as they are recorded; where that cannot be read, as they were begun."""
+    try:
+        return database.read(lambda connection: [erasure.told(connection, each) for each in begun])
+    except StoreError:
+        return [each.unfinished for each in begun]
+
+
+def go_on(
+    database: Database, moment: int, *, seconds: float = math.inf, patience: float | None = None
+) -> None:
+    """Erase what is left to do of all erasures, in so many seconds.
+
+    Others are waited for as long as the store does, or for ``patience`` seconds a slice.
+    """
+    ends = time.monotonic() + seconds
+    for tree_id in database.read(OPEN_TREES.values):
+        _erase_tree(database, tree_id, moment, ends, patience)
+
+
+def go_on_at_opening(database: Database, moment: int) -> None:
+    """Erase a part of what others left to do, where nobody is in the way."""
+    with suppress(StoreError):
+        go_on(database, moment, seconds=OPENING, patience=0)
+
+
+def _erase_tree(
+    database: Database,
+    tree_id: int,
+    moment: int,
+    ends: float = math.inf,
+    patience: float | None = None,
+) -> None:
+    """Erase what is left to do in a tree, slice by slice."""
+    seconds = SLICE
+    while seconds >= 0 and time.monotonic() < ends:
+        try:
+            with database.writing(patience) as connection:
+                is_left = _erase_slice(connection, tree_id, moment, seconds)
+            seconds = SLICE if is_left else -1
+        except StoreFull:
+            if not seconds:
+                raise
+            make_room(database)
+            seconds = 0
+
+
+def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
+    """Erase a slice, one step at least; tell whether anything is left."""
+    ends = time.monotonic() + seconds
+    if connection.dialect.name != "sqlite":
+        lines.TREE_LOCK.row(connection, tree_id=tree_id)
+    while part := OPEN_PART.row(connection, tree_id=tree_id):
+        _erase_step(connection, tree_id, part, moment)
+        if time.monotonic() >= ends:
+            return True
+    return False
+
+
+def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -> None:
+    """Erase a few positions of a branch, or a few summaries, or what is left of it then."""
+    of = {"tree_id": tree_id, "branch": part.branch}
+    if part.last is not None and part.last > part.kept:
+        _erase_beyond(connection, of, max(part.kept, part.last - STEP))
+    elif not DELETE_SUMMARIES.run(connection, **of):
+        _close(connection, of, part, moment)
+
+
+def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
+    for statement in DELETE_BEYOND:
+        statement.run(connection, **of, kept=kept)
+
+
+def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) -> None:
+    """End the work on a branch: it goes, with what was recorded where it began, unless needed.
+
+    Copies that were begun up to now may hold what was erased, though their erasure had begun.
+    """
+    if not part.is_needed:
+        _erase_beyond(connection, of, NOTHING)
+        DELETE_BRANCH.run(connection, **of)
+    newest = max(part.newest_copy, NEWEST_COPY.value(connection))
+    place = {"tree": of["tree_id"], "number": part.erasure, "of": part.branch}
+    CLOSE_PART.run(connection, **place, now=moment, newest=newest)

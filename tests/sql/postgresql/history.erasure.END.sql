@@ -1,0 +1,13 @@
+SELECT (
+  SELECT max(messages.seq) AS max_1
+  FROM messages
+  WHERE messages.tree_id = %(tree_id)s::BIGINT
+    AND messages.branch = %(branch)s::BIGINT
+) AS anon_1,
+  (
+    SELECT min(erasures.kept) AS min_1
+    FROM erasures
+    WHERE erasures.tree_id = %(tree_id)s::BIGINT
+      AND erasures.branch = %(branch)s::BIGINT
+      AND erasures.finished_at IS NULL
+  ) AS anon_2

@@ -1,0 +1,14 @@
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS BIGINT) AS removed,
+  CAST(sum(erasures.kept_messages) AS BIGINT) AS kept,
+  max(erasures.newest_copy) AS newest_copy,
+  count(*) - count(erasures.finished_at) AS unfinished,
+  count(*) - count(erasures.purged_at) AS unpurged
+FROM erasures
+WHERE erasures.tree_id = %(tree_id)s::BIGINT
+  AND erasures.erasure = %(erasure)s::BIGINT
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.started_at),
+  erasures.session_id

@@ -1,5 +1,0 @@
-SELECT count(*) AS count_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq > :kept
