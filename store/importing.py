@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -99,7 +100,11 @@ def require_message(path: FilePath, kind: str | None = None) -> None:
     _with_message(transcripts.read(path, kind=kind), path, kind)
 
 
-def _with_message(events: Iterator[Event], path: FilePath, kind: str | None) -> Iterator[Event]:
+def _with_message(
+    events: Iterator[Event],
+    path: FilePath,
+    kind: str | None,
+) -> Iterator[Event]:
     """Return events, once it is seen that a message is among them."""
     seen: list[Event] = []
     for event in events:
@@ -125,7 +130,14 @@ def is_file_of(database: FilePath | None, path: FilePath) -> bool:
 class _Import:
     """Take what a file says, session by session, and keep what becomes of it in a report."""
 
-    def __init__(self, store: Store, report: ImportReport, names: _Names, *, replace: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        report: ImportReport,
+        names: _Names,
+        *,
+        replace: bool,
+    ) -> None:
         self._store = store
         self._report = report
         self._names = names
@@ -248,13 +260,17 @@ class _Session:
     def _compare(self, message: Message, digest: bytes) -> None:
         """Compare the file's message with the stored one in its place."""
         stored = next(self._stored, None)
-        if stored is not None:
-            if stored.digest == digest or _spoken(stored.message) == _spoken(message):
-                return
-            if _begins(stored.message, message) and self._only_results_follow():
-                self._take_again()
-                return
-        self._part()
+        if stored is None:
+            self._part()
+        elif stored.digest != digest and _spoken(stored.message) != _spoken(message):
+            self._settle(stored.message, message)
+
+    def _settle(self, stored: Message, message: Message) -> None:
+        """Settle what becomes of a stored message that says something else than the file's."""
+        if _begins(stored, message) and self._only_results_follow():
+            self._take_again()
+        else:
+            self._part()
 
     def _only_results_follow(self) -> bool:
         return all(stored.message["role"] == "tool" for stored in self._stored)
@@ -314,21 +330,29 @@ def _begins(stored: Message, message: Message) -> bool:
 
     A parser makes one answer of all rows that the file has of it.
     """
-    if not stored["role"] == message["role"] == "assistant":
-        return False
-    if stored.keys().isdisjoint(EXTRA_KEYS):
-        return False
+    return (
+        stored["role"] == message["role"] == "assistant"
+        and any(key in stored for key in EXTRA_KEYS)
+        and _text_begins(stored, message)
+        and _lists_begin(stored, message)
+    )
+
+
+def _text_begins(stored: Message, message: Message) -> bool:
     whole = content_text(message.get("content"))
-    if not whole.startswith(content_text(stored.get("content"))):
-        return False
+    return whole.startswith(content_text(stored.get("content")))
+
+
+def _lists_begin(stored: Message, message: Message) -> bool:
+    """Tell whether each list of a stored answer, such as its calls, is continued."""
     return all(
-        _begins_list(value, message.get(key))
+        _continues(message.get(key), value)
         for key, value in stored.items()
         if isinstance(value, list) and key != "content"
     )
 
 
-def _begins_list(stored: list[Any], longer: Any) -> bool:
+def _continues(longer: Any, stored: list[Any]) -> bool:
     return bool((longer or [])[: len(stored)] == stored)
 
 
@@ -339,17 +363,23 @@ def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:
 
 def _stored_session(store: Store, opened: Opened, notes: list[Noted]) -> Session:
     """Return the session of that id, created where there is none."""
-    session_id, title, root, metadata = opened
+    with suppress(SessionNotFound):
+        return store.session(opened.session_id)
+    return _created(store, opened, notes)
+
+
+def _created(store: Store, opened: Opened, notes: list[Noted]) -> Session:
+    """Return a new session, without its metadata where these cannot be stored."""
+    create = partial(
+        store.create_session,
+        opened.session_id,
+        title=_storable(opened.title),
+        project_root=_storable(opened.project_root),
+    )
     try:
-        return store.session(session_id)
-    except SessionNotFound:
-        create = partial(
-            store.create_session, session_id, title=_storable(title), project_root=_storable(root)
-        )
-    try:
-        return create(metadata=metadata)
+        return create(metadata=opened.metadata)
     except InvalidValue as refused:
-        text = f"the metadata of session {session_id!r} is left out: {refused}"
+        text = f"the metadata of session {opened.session_id!r} is left out: {refused}"
         notes.append(Noted(None, text, broken=True))
         return create()
 

@@ -41,6 +41,8 @@ def _kept(text: str) -> str:
     return text
 
 
+Fields = dict[str, Any]
+"""Fields of a policy, by name."""
 Name = Annotated[str, AfterValidator(_kept)]
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Some = Annotated[int, Field(ge=1, le=2**62)]
@@ -61,7 +63,8 @@ class Policy(BaseModel):
     language: Language = DEFAULT_LANGUAGE
     """The language of the texts below that stand for something in a request.
 
-    A text that is given stands over one of a ready policy, and that over the language's."""
+    A text that is given goes before that of a ready policy, and this before the language's own.
+    """
 
     terminal: bool = True
     """Replace old, successful output of commands (S0)."""
@@ -80,17 +83,13 @@ class Policy(BaseModel):
     """What stands for an old read of a file."""
 
     tool_output: bool = False
-    """Show the tool results of finished turns in their short form.
-
-    The running turn stays whole.
-    """
+    """Show the tool results of finished turns in their short form; the running turn stays whole."""
 
     tool_kinds: Mapping[Name, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds``."""
     identity: Literal["call", "sniff"] = "call"
-    """Tell a command's output by the call's name, by content only where there is none.
-
-    Or always by content.
+    """What tells a command's output: the call's name, and content only where there is none; or
+    always content.
     """
     errors_take_slots: bool = False
     """Count errors among the newest tool results."""
@@ -109,14 +108,15 @@ class Policy(BaseModel):
     judge_at: Literal["now", "turn"] = "now"
     """Judge the tool results anew at each view, or as they were when the current turn began.
 
-    Then nothing before the
-    turn changes while it runs, nothing in it is replaced, and over a turn requests only grow."""
+    With ``"turn"`` nothing before the turn changes while it runs, nothing in it is replaced, and
+    over a turn requests only grow.
+    """
     protect_current_turn: bool = False
     """Replace nothing from the latest user message on."""
     min_saving: Count = 0
-    """Code points a replacement must save.
+    """Code points that a replacement must save.
 
-    0 replaces always, but a short form only where it is shorter.
+    At 0 everything old is replaced, but a short form still has to be shorter.
     """
 
     unanswered: Literal["synthetic", "drop", "keep"] = "synthetic"
@@ -124,19 +124,17 @@ class Policy(BaseModel):
     turn.
     """
     orphans: Literal["adopt", "drop"] = "adopt"
-    """Give a result without call a made-up call, so that what it says stays, or leave it out.
-    """
+    """Give a result without call a made-up call, so that what it says stays, or leave it out."""
 
     clearing: Literal["always", "batched"] = "always"
     """Apply the rules above at every view, or only at recorded moments, so that a prompt cache
     keeps its prefix.
     """
     clear_min_freed: Count = 20_000
-    """Batched: clear when at least so many tokens would be freed."""
+    """When clearing is batched, clear once at least so many tokens would be freed."""
     clear_cold_after: Count = 300_000
-    """Batched.
-
-    Clear when the last request is so many ms ago that the provider's cache is cold anyway.
+    """When clearing is batched, clear once the last request is so many ms ago: by then the
+    provider's cache is cold anyway.
     """
 
     context_window: Count | None = None
@@ -146,8 +144,7 @@ class Policy(BaseModel):
     trigger_ratio: Ratio | None = None
     """Compact when the view reaches this share of the window."""
     overflow_ratio: Ratio | None = None
-    """The view must be compacted before it is sent from this share of the window on.
-    """
+    """From this share of the window on, the view must be compacted before it is sent."""
     trigger_usage: Ratio | None = None
     """Compact when the last request's usage and a third of the new input reach this share of the
     window.
@@ -167,30 +164,28 @@ class Policy(BaseModel):
     The current turn always stays, but for what ``within_turn`` hides of it.
     """
     within_turn: bool = False
-    """Hide finished groups of calls and results of the current turn too, where nothing else would
-    do.
-
-    Its user message, unanswered calls and the newest groups stay (S3.46 hides nothing of it)."""
+    """Where nothing else would do, hide finished groups of calls and results of the current turn
+    too. Its user message, its unanswered calls and its newest groups stay.
+    """
     keep_groups: Some = 5
     """Newest groups that stay where the current turn is cut, or a line on which no user has spoken.
 
-    A group is a message, or a message with calls and all their results."""
+    A group is a message, or a message with calls and all their results.
+    """
     least_turns: Some | None = None
-    """Where what stays would still be at the trigger, half as many turns stay, and so on, down to
-    so many.
+    """The fewest turns that stay: while what stays would still be at the trigger, ``keep_turns`` is
+    halved, but never to less than this. None: it is not halved.
     """
     window_messages: Some | None = None
     """Hide at most so many messages at a time, the oldest ones.
 
-    Where a turn that is longer leaves no place to
-    cut in their second half, all up to the end of that turn."""
+    Where a longer turn leaves no place to cut in their second half, all up to the end of that turn
+    are hidden.
+    """
     boundary: Literal["turn", "group"] = "turn"
     """Cut before a user message only, or between any two groups of calls and results."""
     hard_limit: Count | None = None
-    """Messages a view may have when no summary can be made.
-
-    Beyond it the oldest turns go.
-    """
+    """Messages a view may have when no summary can be made; beyond that the oldest turns go."""
 
     prompt: str = "handoff"
     """The prompt of a summary, by its name among the prompts."""
@@ -201,48 +196,46 @@ class Policy(BaseModel):
     ] = ("text",)
     """What an extractive summary takes its body from."""
     transcript: Literal["whole", "brief"] = "whole"
-    """What a summarizer is shown of the messages that it summarises.
+    """What a summarizer is shown of the messages: all they say, or the gist of it.
 
-    Themselves, with the arguments of calls, the results and the times; or who said what in
-    short, calls by the names of their tools, results in 200 code points.
+    A whole transcript has the messages themselves, with the arguments of calls, the results and the
+    times. A brief one says in short who said what: calls by the names of their tools, results in
+    200 code points.
     """
     transcript_max_chars: Annotated[int, Field(ge=1000, le=2**31)] = 400_000
-    """Code points of a transcript for a summarizer.
-
-    What does not fit is not hidden either.
-    """
+    """Code points of a transcript for a summarizer; what does not fit is not hidden either."""
     facts_chars: Count = 2000
     """Code points for the exact files, commands and errors of what is hidden, added to every
     summary; 0 for none.
     """
     previous_summary: Literal["fold", "append"] = "fold"
-    """Give the earlier summary to be carried into the new one, or let it stand beside it.
+    """Carry the earlier summary on in the new one, or let it stand beside it.
 
-    Once those that stand take a quarter of the window, the next one is given all of them to carry.
+    Once those that stand take a quarter of the window, the next summary carries all of them on.
     """
     summary_role: Literal["system", "user", "developer", "merge"] = "system"
-    """The role a summary is sent with.
-
-    ``merge`` makes one system message of the first and all summaries.
+    """The role a summary is sent with; ``merge`` makes one system message of the first system
+    message and all summaries.
     """
     summary_heading: str = ""
     """A line before each summary."""
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
     """Seconds a summarizer may take."""
     on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
-    """Without a summary: change nothing.
-
-    Keep to the hard limit, and the facts of what goes; hide and say so."""
+    """What is done without a summary: ``abort`` changes nothing; ``trim`` keeps to the hard limit,
+    and keeps the facts of what goes; ``skip`` and ``truncate`` hide the range and say so.
+    """
     least_freed: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The share of the view's tokens that a compaction must free, else none is made.
 
-    It is not asked of a view over the window, nor of a compaction by hand."""
+    This is not asked where the view is over the window, nor of a compaction by hand.
+    """
     back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
     """Failures in a row after which nothing is tried for a while."""
     back_off_messages: Some = 10
-    """That while ends when so many more messages have come,"""
+    """Messages after which that while is over, if ``back_off_time`` does not end it first."""
     back_off_time: Count = 600_000
-    """or when so many ms have passed, whichever comes first."""
+    """Ms after which that while is over, if ``back_off_messages`` does not end it first."""
 
     def __init__(self, /, **fields: Any) -> None:
         try:
@@ -266,9 +259,7 @@ class Policy(BaseModel):
 
         Raises InvalidPolicy for an unknown name or field.
         """
-        if name not in POLICIES:
-            raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")
-        ready = {"name": name, **POLICIES[name], **_spoken(name, fields.get("language"))}
+        ready = _ready_fields(name, fields.get("language"))
         return cls(**{**ready, **fields})
 
 
@@ -322,17 +313,21 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
     Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
     """
-    try:
-        with open(path, "rb") as file:
-            fields = tomllib.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidPolicy(f"no policy can be read from {os.fspath(path)}: {error}") from error
+    fields = _fields_in(os.fspath(path))
     base = fields.pop("base", "default")
     fields.setdefault("name", Path(path).stem)
     return Policy.named(str(base), **fields)
 
 
-POLICIES: dict[str, dict[str, Any]] = {
+def _fields_in(path: str) -> Fields:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidPolicy(f"no policy can be read from {path}: {error}") from error
+
+
+POLICIES: dict[str, Fields] = {
     "default": {},
     "message_count": {
         "trigger_messages": 40,
@@ -377,6 +372,13 @@ SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
     },
 }
 """What ready policies say in another language than the default one."""
+
+
+def _ready_fields(name: str, language: object) -> Fields:
+    """Return the fields of a ready policy, its texts in a language."""
+    if name not in POLICIES:
+        raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")
+    return {"name": name, **POLICIES[name], **_spoken(name, language)}
 
 
 def _spoken(name: str, language: object) -> dict[str, str]:

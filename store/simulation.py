@@ -7,7 +7,7 @@ source is only read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from .clock import LONGEST_TIME, SECONDS_BELOW
@@ -89,17 +89,25 @@ def _with_kinds_of(store: Store, policy: Policy) -> Policy:
 
 def _changed_kinds(store: Store) -> dict[str, str]:
     """Return the kinds of tools that a store has otherwise than a new one."""
+    known = {**dict.fromkeys(TOOL_KINDS, "other"), **_kinds(store)}
+    return dict(known.items() - TOOL_KINDS.items())
+
+
+def _kinds(store: Store) -> Mapping[str, str]:
     with store.database.reading() as connection:
-        kinds = stored_kinds(connection)
-    changed = {name: kind for name, kind in kinds.items() if TOOL_KINDS.get(name) != kind}
-    return dict.fromkeys(TOOL_KINDS.keys() - kinds.keys(), "other") | changed
+        return stored_kinds(connection)
 
 
 class _Replay:
     """A session that is told again, and what its requests came to."""
 
     def __init__(
-        self, store: Store, session_id: str, policy: Policy, prices: Prices, max_tokens: int | None
+        self,
+        store: Store,
+        session_id: str,
+        policy: Policy,
+        prices: Prices,
+        max_tokens: int | None,
     ) -> None:
         self._store = store
         self._id = session_id
@@ -143,19 +151,37 @@ class _Replay:
 
     def _request(self) -> None:
         """Send what the policy would send now."""
-        now = self._now
-        self._store.compact_if_needed(self._id, self._policy, max_tokens=self._window, now=now)
-        view = self._store.view(self._id, self._policy, now=now)
-        self._count(view.stats.tokens, self._held(view))
-        self._cache = _Cache(view.messages, now)
+        self._compact()
+        view = self._view()
+        self._count(view)
+        self._cache = _Cache(view.messages, self._now)
 
-    def _count(self, tokens: int, cached: int) -> None:
+    def _compact(self) -> None:
+        self._store.compact_if_needed(
+            self._id,
+            self._policy,
+            max_tokens=self._window,
+            now=self._now,
+        )
+
+    def _view(self) -> View:
+        return self._store.view(self._id, self._policy, now=self._now)
+
+    def _count(self, view: View) -> None:
         """Count a request, and record what it came to."""
+        tokens = view.stats.tokens
+        cached = self._held(view)
         self._requests += 1
         self._sent += tokens
         self._cached += cached
         self._largest = max(self._largest, tokens)
-        self._store.record_usage(self._id, input=tokens, output=0, cached=cached, now=self._now)
+        self._store.record_usage(
+            self._id,
+            input=tokens,
+            output=0,
+            cached=cached,
+            now=self._now,
+        )
 
     def _held(self, view: View) -> int:
         """Return the tokens at a request's beginning that the provider's cache still holds."""
