@@ -41,9 +41,9 @@ from .look import Look
 from .rules import (
     COVERED,
     FILE_READ_SAVED,
-    FILE_READ_SAVINGS,
     FINISHED,
     RULES,
+    SAVED_OF_EACH_READ,
     SLOTLESS,
     SUMMED,
     TERMINAL_SAVED,
@@ -171,7 +171,7 @@ def _saved_of_stale(look: Look, values: Values) -> dict[int, int]:
     """Return about how many tokens it saves to replace each stale read, by position."""
     if not look.policy.file_read:
         return {}
-    return dict(FILE_READ_SAVINGS.rows(look.connection, **values))
+    return dict(SAVED_OF_EACH_READ.rows(look.connection, **values))
 
 
 def _saved_by_short_forms(look: Look, results: Iterable[Result]) -> int:

@@ -173,7 +173,7 @@ COVERED = QUERIES.statement("covered")
 SLOTLESS = QUERIES.statement("slotless")
 TERMINAL_SAVED = QUERIES.statement("terminal_saved")
 FILE_READ_SAVED = QUERIES.statement("file_read_saved")
-FILE_READ_SAVINGS = QUERIES.statement("file_read_savings")
+SAVED_OF_EACH_READ = QUERIES.statement("saved_of_each_read")
 FINISHED = QUERIES.statement("finished", Finished)
 
 

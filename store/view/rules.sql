@@ -328,8 +328,8 @@ WITH RECURSIVE {line},
 {stale_reads}
 SELECT CAST(COALESCE(SUM(saving), 0) AS BIGINT) AS saved FROM stale_reads
 
--- query: file_read_savings
--- The same of each result.
+-- query: saved_of_each_read
+-- The same, result by result.
 WITH RECURSIVE {line},
 {named_lean},
 {judged_lean},

@@ -279,7 +279,7 @@ HOT = {
     "view.rules.SLOTLESS": ["branches", "parents", "tool_results"],
     "view.rules.TERMINAL_SAVED": ["branches", "parents", "tool_results"],
     "view.rules.FILE_READ_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
-    "view.rules.FILE_READ_SAVINGS": ["branches", "parents", "tool_results", "tool_result_paths"],
+    "view.rules.SAVED_OF_EACH_READ": ["branches", "parents", "tool_results", "tool_result_paths"],
     "view.rules.COVERED": ["branches", "parents", "tool_results", "tool_result_paths"],
     "view.rules.FINISHED": ["branches", "parents", "tool_results"],
     "view.hiding.RECORDS": ["branches", "parents", "compaction_records", "summaries"],
@@ -337,7 +337,7 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
         ("view.rules.VERDICTS", ""),
         *(
             (f"view.rules.{name}", " LEFT-JOIN")
-            for name in ("COVERED", "FILE_READ_SAVED", "FILE_READ_SAVINGS")
+            for name in ("COVERED", "FILE_READ_SAVED", "SAVED_OF_EACH_READ")
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, j
         "SLOTLESS",
         "TERMINAL_SAVED",
         "FILE_READ_SAVED",
-        "FILE_READ_SAVINGS",
+        "SAVED_OF_EACH_READ",
         "FINISHED",
         "COVERED",
     ],
