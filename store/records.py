@@ -139,6 +139,22 @@ class Entry(NamedTuple):
     tokens_saved: int
 
 
+class Replaced(NamedTuple):
+    """A tool result that a view sends otherwise than it is stored, and why.
+
+    ``seq`` is its position, ``paths`` are the files it is about; ``rule`` and ``reason`` as in the
+    view's entry, ``tokens`` what is sent in its place costs.
+    """
+
+    seq: int
+    tool_name: str | None
+    paths: tuple[str, ...]
+    rule: str
+    reason: str
+    tokens: int
+    tokens_saved: int
+
+
 class ViewStats(NamedTuple):
     """Totals of a view.
 

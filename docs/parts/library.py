@@ -36,6 +36,7 @@ FUNCTIONS = (
     transcripts.read,
     transcripts.sniff,
     inspection.query,
+    inspection.views,
     inspection.restore,
     inspection.check,
     inspection.doctor,

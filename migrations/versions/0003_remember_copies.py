@@ -1,6 +1,11 @@
-"""Remember the copies that were made of the store, and which erasures they may still hold."""
+"""Remember the copies that were made of the store, and which erasures they may still hold.
+
+Tell people more of sessions, times and what is not sent.
+"""
 
 from __future__ import annotations
+
+import re
 
 import sqlalchemy as sa
 from alembic import op
@@ -64,8 +69,215 @@ def upgrade() -> None:
                 "UPDATE summaries SET notice = :notice WHERE body LIKE '%' || :notice"
             ).bindparams(sa.bindparam("notice", notice, sa.Text()))
         )
+    create_views()
 
 
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
     raise NotImplementedError("go back by restoring a copy made before the upgrade")
+
+
+def create_views() -> None:
+    """Make the views anew that say more by now, and add those that are new."""
+    dialect = op.get_bind().dialect.name
+    for name in ("session_messages", "tool_log", "file_log", "turn_log", "hidden_messages"):
+        op.execute(f"DROP VIEW {name}")
+    for view in VIEWS:
+        op.execute(sa.DDL(spelled(view, dialect).replace("%", "%%")))
+
+
+ISO = {
+    "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {moment} / 1000.0, 'unixepoch')",
+    # between the first and the last year that it has
+    "postgresql": "CASE WHEN {moment} BETWEEN -62135596800000 AND 253402300799999 THEN "
+    "to_char(to_timestamp({moment} / 1000.0) AT TIME ZONE 'UTC',"
+    ' \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') END',
+}
+ELEMENTS = {
+    "sqlite": "json_each({array})",
+    "postgresql": "json_array_elements_text(CAST({array} AS json))",
+}
+
+SESSION_LOG = """CREATE VIEW session_log AS
+WITH runs AS (
+    SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
+           CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+    FROM session_segments g
+    JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+    LEFT JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq = g.last
+),
+lines AS (
+    SELECT tree_id, session_id, MAX(turn) AS turns, MAX(tokens_through) AS tokens,
+           MAX(CASE WHEN inherited = 1 THEN last ELSE 0 END) AS inherited,
+           MAX(CASE WHEN inherited = 1 THEN tokens_through ELSE 0 END) AS inherited_tokens
+    FROM runs
+    GROUP BY tree_id, session_id
+)
+SELECT s.id AS session_id, s.title, iso(s.created_at) AS created_at,
+       iso(s.updated_at) AS updated_at, s.project_root,
+       (SELECT r.id FROM sessions r
+        WHERE r.tree_id = s.tree_id AND r.forked_at IS NULL) AS root_session,
+       s.forked_from, s.forked_at,
+       (SELECT COUNT(*) FROM sessions f
+        WHERE f.tree_id = s.tree_id AND f.forked_from = s.id) AS forks,
+       s.head AS messages, s.head - COALESCE(l.inherited, 0) AS own_messages,
+       COALESCE(l.turns, 0) AS turns, COALESCE(l.tokens, 0) AS tokens,
+       COALESCE(l.tokens - l.inherited_tokens, 0) AS own_tokens
+FROM sessions s
+LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id"""
+
+SESSION_MESSAGES = """CREATE VIEW session_messages AS
+SELECT g.session_id, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
+       iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
+       iso(m.stored_at) AS stored_at, m.branch, f.tokens,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited,
+       m.content_form, m.content, m.extra
+FROM session_segments g
+JOIN messages m
+    ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+LEFT JOIN message_facts f ON f.tree_id = m.tree_id AND f.branch = m.branch AND f.seq = m.seq"""
+
+# What a session said and left by a rewind: on branches of its own, where its line does not run.
+BRANCH_MESSAGES = """CREATE VIEW branch_messages AS
+SELECT b.session_id, m.branch, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
+       iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
+       iso(m.stored_at) AS stored_at, f.tokens, m.content_form, m.content, m.extra
+FROM branches b
+JOIN messages m ON m.tree_id = b.tree_id AND m.branch = b.branch
+LEFT JOIN message_facts f ON f.tree_id = m.tree_id AND f.branch = m.branch AND f.seq = m.seq
+LEFT JOIN session_segments g
+    ON g.tree_id = b.tree_id AND g.session_id = b.session_id AND g.branch = b.branch
+    AND m.seq BETWEEN g.first AND g.last
+WHERE b.session_id IS NOT NULL AND g.branch IS NULL"""
+
+TOOL_LOG = """CREATE VIEW tool_log AS
+SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind,
+       r.call_seq, r.call_position, c.call_id, c.arguments,
+       iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
+       iso(m.stored_at) AS stored_at,
+       r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM session_segments g
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN tool_results r
+    ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+LEFT JOIN session_segments h
+    ON h.tree_id = g.tree_id AND h.session_id = g.session_id
+    AND r.call_seq BETWEEN h.first AND h.last
+LEFT JOIN tool_calls c
+    ON c.tree_id = h.tree_id AND c.branch = h.branch
+    AND c.seq = r.call_seq AND c.position = r.call_position"""
+
+FILE_LOG = """CREATE VIEW file_log AS
+SELECT g.session_id, p.seq, s.project_root, p.path, p.start_line, p.end_line, r.tool_name,
+       COALESCE(k.kind, 'other') AS kind,
+       iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
+       iso(m.stored_at) AS stored_at, r.length,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM session_segments g
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN sessions s ON s.tree_id = g.tree_id AND s.id = g.session_id
+JOIN tool_result_paths p
+    ON p.tree_id = g.tree_id AND p.branch = g.branch AND p.seq BETWEEN g.first AND g.last
+JOIN tool_results r ON r.tree_id = p.tree_id AND r.branch = p.branch AND r.seq = p.seq
+JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = p.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name"""
+
+TURN_LOG = """CREATE VIEW turn_log AS
+WITH turns AS (
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
+           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
+           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
+    FROM session_segments g
+    JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    GROUP BY g.tree_id, g.session_id, f.turn
+)
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
+       iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
+       iso(m.stored_at) AS stored_at,
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content
+FROM turns t
+JOIN session_segments g
+    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first"""
+
+# A record counts on a line if it was made on it, at or before the line's head, and before the line
+# left the branch; it is in force if it was applied and not undone. What it pins is visible until a
+# later one hides it: a message is hidden by the first record in force whose range holds it, of
+# those behind the last that pins it.
+HIDDEN_MESSAGES = """CREATE VIEW hidden_messages AS
+WITH RECURSIVE
+segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
+           b.parent_position, b.records_seen
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
+           p.parent_position, p.records_seen
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+),
+records AS (
+    SELECT g.session_id AS line, c.*
+    FROM segments g
+    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
+     AND (g.seen IS NULL OR c.compaction <= g.seen)
+),
+in_force AS (
+    SELECT r.* FROM records r
+    WHERE r.kind = 'summary' AND r.outcome = 'applied' AND NOT EXISTS (
+        SELECT 1 FROM records u
+        WHERE u.tree_id = r.tree_id AND u.line = r.line
+            AND u.kind = 'undo' AND u.undoes = r.compaction
+    )
+),
+pins AS (
+    SELECT r.tree_id, r.line, CAST(p.value AS BIGINT) AS seq, MAX(r.compaction) AS pinned_by
+    FROM in_force r CROSS JOIN elements(r.pinned) AS p
+    GROUP BY r.tree_id, r.line, CAST(p.value AS BIGINT)
+),
+hidden AS (
+    SELECT g.tree_id, g.session_id, g.branch, m.seq, m.role, MIN(r.compaction) AS compaction
+    FROM in_force r
+    JOIN session_segments g ON g.tree_id = r.tree_id AND g.session_id = r.line
+    JOIN message_facts m
+        ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+        AND m.seq BETWEEN r.hidden_first AND r.hidden_last
+    LEFT JOIN pins p ON p.tree_id = r.tree_id AND p.line = r.line AND p.seq = m.seq
+    WHERE p.pinned_by IS NULL OR r.compaction > p.pinned_by
+    GROUP BY g.tree_id, g.session_id, g.branch, m.seq, m.role
+)
+SELECT h.session_id, h.seq, h.role, h.compaction, iso(c.created_at) AS compacted_at, c.summary
+FROM hidden h
+JOIN compaction_records c ON c.tree_id = h.tree_id AND c.compaction = h.compaction"""
+
+VIEWS = (
+    SESSION_LOG,
+    SESSION_MESSAGES,
+    BRANCH_MESSAGES,
+    TOOL_LOG,
+    FILE_LOG,
+    TURN_LOG,
+    HIDDEN_MESSAGES,
+)
+"""What people ask, with times as ISO texts: ``at`` is when a message was said, as far as it tells,
+else when it was stored.
+"""
+
+
+def spelled(statement: str, dialect: str) -> str:
+    """Return a view's statement as a dialect spells times, and the elements of a JSON array."""
+    with_times = re.sub(
+        r"iso\((COALESCE\([a-z_., ]+\)|[a-z_.]+)\)",
+        lambda found: ISO[dialect].format(moment=found[1]),
+        statement,
+    )
+    return re.sub(
+        r"elements\(([a-z_.]+)\)",
+        lambda found: ELEMENTS[dialect].format(array=found[1]),
+        with_times,
+    )

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Look": (
         looking.show,
         looking.view,
+        looking.replaced,
         assembling.context,
         counting.stats,
         counting.tokens,

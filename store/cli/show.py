@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from ..messages import content_text
-from ..records import Entry, Hidden, Session, StoredMessage, View
+from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
 from .options import (
@@ -40,6 +40,15 @@ ENTRY_COLUMNS = (
     Column("rule"),
     Column("tokens", number=True),
     Column("saved", number=True, spare=3),
+)
+REPLACED_COLUMNS = (
+    Column("#", number=True),
+    Column("tool"),
+    Column("rule"),
+    Column("tokens", number=True),
+    Column("saved", number=True),
+    Column("files", wide=True),
+    Column("reason", wide=True, spare=1),
 )
 SPARED_FIRST = 4
 REASON, CONTENT = Column("reason", wide=True), Column("content", wide=True)
@@ -132,6 +141,36 @@ def view(
     else:
         _print_view(built, explain=explain)
         render.say(*map(_hiding, hidden))
+
+
+def replaced(
+    ctx: typer.Context,
+    session: SessionId,
+    at: At = None,
+    now: Now = None,
+    policy: PolicyName = "default",
+    fields: Fields = None,
+    json: Json = False,
+) -> None:
+    """List the tool results that a view replaces or shortens, and why."""
+    rules, moment = policy_of(policy, fields), moment_of(now)
+    with existing(ctx) as store:
+        found = store.replaced(find(store, session).id, rules, at=at, now=moment)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+        return
+    saved = sum(each.tokens_saved for each in found)
+    if found:
+        render.table(REPLACED_COLUMNS, map(_replaced_row, found))
+    results = render.counted(len(found), "tool result")
+    render.say(f"{results} replaced: {saved:,} tokens saved")
+
+
+def _replaced_row(each: Replaced) -> tuple[Cell, ...]:
+    files = render.one_line(", ".join(each.paths))
+    tool = render.one_line(each.tool_name or "?")
+    rule = render.styled(each.rule)
+    return each.seq, tool, rule, each.tokens, each.tokens_saved, files, each.reason
 
 
 def _session_row(session: Session) -> tuple[Cell, ...]:

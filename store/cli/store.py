@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inspection import check, query
+from ..inspection import check, query, views
 from . import render
 from .options import Json, place, tell
 from .render import Cell, Column
@@ -21,8 +21,16 @@ CELL = 200
 FINDING_COLUMNS = (Column("check"), Column("where", wide=True), Column("problem", wide=True))
 
 
+VIEW_COLUMNS = (Column("view"), Column("columns", wide=True))
+
+
 Statement = Annotated[
-    str, typer.Argument(metavar="SELECT", help="One SELECT; - reads it from standard input.")
+    str | None,
+    typer.Argument(
+        metavar="[SELECT]",
+        help="One SELECT; - reads it from standard input. None: the views are listed.",
+        show_default=False,
+    ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Rows, at most.")]
 Timeout = Annotated[
@@ -32,16 +40,19 @@ Timeout = Annotated[
 
 def sql(
     ctx: typer.Context,
-    statement: Statement,
+    statement: Statement = None,
     limit: Limit = ROWS,
     timeout: Timeout = 10.0,
     json: Json = False,
 ) -> None:
-    """Run a read-only SELECT.
+    """Run a read-only SELECT, or list the views for people and their columns.
 
-    It sees the tables, and the views for people: session_messages, tool_log, turn_log, …
+    It sees the tables, too.
     """
     place(ctx).require()
+    if statement is None:
+        _list_views(ctx, json=json)
+        return
     if statement == "-":
         statement = sys.stdin.read()
     found = query(place(ctx).target, statement, limit=limit, timeout=timeout)
@@ -53,6 +64,15 @@ def sql(
     tell(ctx)
     if found.truncated:
         render.complain(f"only the first {len(found.rows)} rows; --limit gives more")
+
+
+def _list_views(ctx: typer.Context, *, json: bool) -> None:
+    found = views(place(ctx).target)
+    tell(ctx)
+    if json:
+        render.print_json(found)
+    else:
+        render.table(VIEW_COLUMNS, [(name, ", ".join(found[name])) for name in found])
 
 
 def verify(ctx: typer.Context, json: Json = False) -> None:

@@ -11,7 +11,8 @@ from . import integrity
 from .advice import Condition, doctor
 from .checking import check
 from .copies import backup, listed, remove_copies, restore
-from .sql import query
+from .replacing import replaced
+from .sql import query, views
 from .usage_statistics import FileUse, Statistics, ToolUse, statistics
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "listed",
     "query",
     "remove_copies",
+    "replaced",
     "restore",
     "statistics",
+    "views",
 ]

@@ -57,6 +57,10 @@ TOO_MUCH = {
 }
 """What is said where a limit was met, by SQLite's name of the error."""
 ALLOWED = "the console reads the tables and views of the store, nothing else"
+NO_FUNCTION = (
+    "the function {}() is none of those that the console knows, which neither load code nor make "
+    "values of any size; texts are joined with ||, numbers rounded with round()"
+)
 
 SETTINGS = (
     f"PRAGMA hard_heap_limit = {HEAP}",
@@ -136,10 +140,12 @@ class Guard:
         """Keep what was asked for, if it is the first thing that was not allowed."""
         if self.refusal is not None:
             return
-        if subject in SCHEMAS:
-            self.refusal = "another schema than the store's"
+        if name == "FUNCTION":
+            self.refusal = NO_FUNCTION.format(subject)
+        elif subject in SCHEMAS:
+            self.refusal = f"another schema than the store's; {ALLOWED}"
         else:
-            self.refusal = f"{name} {subject}".strip()
+            self.refusal = f"{f'{name} {subject}'.strip()}; {ALLOWED}"
 
     def overdue(self) -> bool:
         """Tell SQLite to stop where the deadline has passed."""
@@ -254,7 +260,7 @@ def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
     if code in TOO_MUCH:
         return {"refused": TOO_MUCH[code].format(timeout=timeout)}
     if guard.refusal is not None:
-        return {"refused": f"{guard.refusal}; {ALLOWED}"}
+        return {"refused": guard.refusal}
     if "one statement" in str(error):
         return {"refused": "more than one statement; give them one by one"}
     return {"error": str(error), "code": code}

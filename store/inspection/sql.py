@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +73,28 @@ def query(
     url = url_of(target)
     ask = _ask_file if url.get_backend_name() == "sqlite" else _ask_server
     return ask(url, sql, parameters, limit, timeout)
+
+
+VIEWS = {
+    "sqlite": """
+SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
+WHERE m.type = 'view' ORDER BY m.rowid, c.cid""",
+    "postgresql": """
+SELECT c.table_name, c.column_name FROM information_schema.columns c
+JOIN information_schema.views v USING (table_schema, table_name)
+WHERE c.table_schema = current_schema() ORDER BY c.table_name, c.ordinal_position""",
+}
+
+
+def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
+    """Return the views for people by name, each with the names of its columns.
+
+    Raises StoreErrors where the store cannot be read.
+    """
+    listing = VIEWS[url_of(target).get_backend_name()]
+    columns = query(target, listing, timeout=LONGEST).rows
+    by_view = groupby(columns, key=itemgetter(0))
+    return {name: tuple(column for _, column in rows) for name, rows in by_view}
 
 
 def _check(sql: str, parameters: Parameters, limit: int, timeout: float) -> None:

@@ -26,7 +26,9 @@ from store.view import rules
 
 PEOPLES_VIEWS = (
     "session_segments",
+    "session_log",
     "session_messages",
+    "branch_messages",
     "tool_log",
     "file_log",
     "turn_log",

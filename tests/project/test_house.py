@@ -58,7 +58,7 @@ INSIDE = {
         "places lines links facts sessions usages noted raw fates erasure slices heads token_counts turns"
     ),
     "inspection": (
-        "console invariants usage_statistics sql schema_check line_check integrity checking copies "
+        "console invariants usage_statistics replacing sql schema_check line_check integrity checking copies "
         "advice"
     ),
     "messages": "json_text columns preparing",

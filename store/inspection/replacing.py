@@ -1,0 +1,73 @@
+"""What of a session the rules replace now: which results, of which tools and files, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from sqlalchemy import Connection, and_, bindparam, select
+
+from ..clock import Now
+from ..database import Row, Statement, positions, tool_result_paths, tool_results
+from ..history import Line, lines
+from ..policy import DEFAULT, Policy
+from ..records import Entry, Replaced
+from ..view import build, rules
+
+_r, _p = tool_results, tool_result_paths
+_is_of_result = and_(
+    _p.c.tree_id == bindparam("tree_id"),
+    _p.c.branch == _r.c.branch,
+    _p.c.seq == _r.c.seq,
+)
+ABOUT = Statement(
+    select(_r.c.seq, _r.c.tool_name, _p.c.path)
+    .select_from(_r)
+    .outerjoin(_p, _is_of_result)
+    .where(lines.run_of(_r), _r.c.seq.in_(positions("places")))
+    .order_by(_r.c.seq, _p.c.path)
+)
+"""The tools and files of some results in a run."""
+
+
+def replaced(
+    connection: Connection,
+    session_id: str,
+    policy: Policy = DEFAULT,
+    *,
+    at: int | None = None,
+    now: Now = None,
+) -> list[Replaced]:
+    """Return the tool results that a view replaces or shortens, in the order of their positions.
+
+    The view is that of the line up to position ``at`` at a moment, as for `view`. What a compaction
+    hides is not in it: `hidden` tells of that. Raises SessionNotFound, PositionOutOfRange.
+    """
+    built = build.view(connection, session_id, policy, at=at, now=now)
+    entries = {entry.seq: entry for entry in built.entries if entry.rule in rules.RULES}
+    about = _about(connection, session_id, [seq for seq in entries if seq], built.at)
+    return [_replaced(entries[seq], rows) for seq, rows in about]
+
+
+def _about(
+    connection: Connection, session_id: str, places: list[int], last: int
+) -> Iterator[tuple[int, list[Row]]]:
+    """Yield the tool and the files of results, the rows of each by its position."""
+    pointer = lines.find(connection, session_id)
+    first = min(places, default=last + 1)
+    for run in Line(connection, pointer).runs(first, last):
+        place = run.within(pointer.tree_id)
+        rows = ABOUT.rows(connection, **place, places=json.dumps(places))
+        for seq, group in groupby(rows, key=itemgetter(0)):
+            yield seq, list(group)
+
+
+def _replaced(entry: Entry, rows: list[Row]) -> Replaced:
+    """Return what an entry says of a result, with its tool and its files."""
+    _, tool_name, _ = rows[0]
+    paths = tuple(path for _, _, path in rows if path is not None)
+    reason, tokens = entry.reason, entry.tokens
+    saved = entry.tokens_saved
+    return Replaced(entry.seq or 0, tool_name, paths, str(entry.rule), reason, tokens, saved)

@@ -1,0 +1,247 @@
+"""The views for people agree with what the store itself answers, whatever happened to it."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from conftest import Run
+from conversations import NOW, Agent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store import Policy, Store
+from store.errors import NothingToUndo, QueryRefused
+from store.inspection import query, views
+
+Message = dict[str, Any]
+WITHIN = Policy(within_turn=True, keep_groups=1, keep_turns=1, facts_chars=0)
+SYSTEM = {"role": "system", "content": "rules"}
+
+
+def rows(store: Store, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """What a query finds."""
+    from sqlalchemy import text
+
+    with store.database.reading() as connection:
+        return [dict(row) for row in connection.execute(text(statement), values).mappings()]
+
+
+def happen(store: Store, living: list[str], number: int) -> None:
+    """Let one thing happen to one of the sessions that live."""
+    chance = Random(number)
+    name = chance.choice(living)
+    head = store.session(name).head
+    deed = chance.randrange(9)
+    if deed < 3:
+        said = [message for _ in range(2) for message in Agent(chance.randrange(2**40)).run()]
+        store.append(name, [SYSTEM, *said] if chance.random() < 0.3 else said, now=NOW + head)
+    elif deed == 3:
+        living.append(store.fork(name, at=chance.randint(0, head)).id)
+    elif deed == 4:
+        store.rewind(name, chance.randint(0, head))
+    elif deed == 5:
+        undo(store, name, chance)
+    elif deed == 6 and len(living) > 2:
+        store.delete_session(name)
+        living.remove(name)
+    else:
+        policy = chance.choice([WITHIN, WITHIN, Policy(keep_messages=2, boundary="group")])
+        store.compact(name, policy, lambda _: "short", now=NOW)
+
+
+def undo(store: Store, name: str, chance: Random) -> None:
+    """Undo what was done last: a rewind, or a compaction."""
+    in_force = [made for made in store.compactions(name) if made.outcome == "applied"]
+    if in_force and chance.random() < 0.5:
+        store.undo_compaction(name, in_force[-1].id)  # type: ignore[arg-type]
+        return
+    try:
+        store.undo_rewind(name)
+    except NothingToUndo:
+        return
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 2**40), min_size=15, max_size=45))
+def test_views_agree_with_the_store(store: Store, numbers: list[int]) -> None:
+    """Lines are whole, what a fork inherits counts once, what was left is kept, and what is hidden
+    is hidden once, by the compaction that hid it.
+    """
+    living = [store.create_session().id]
+    store.append(living[0], [SYSTEM, {"role": "user", "content": "Do it."}])
+    for number in numbers:
+        happen(store, living, number)
+    for name in living:
+        agree(store, name)
+    counted_once(store, living)
+
+
+def agree(store: Store, name: str) -> None:
+    """Compare a session in the views with what its methods say."""
+    line = rows(
+        store, "SELECT * FROM session_messages WHERE session_id = :name ORDER BY seq", name=name
+    )
+    stored = store.messages(name)
+    assert [row["seq"] for row in line] == [each.seq for each in stored]
+    assert [row["role"] for row in line] == [each.message["role"] for each in stored]
+    assert all(row["at"] == (row["created_at"] or row["stored_at"]) for row in line)
+    (log,) = rows(store, "SELECT * FROM session_log WHERE session_id = :name", name=name)
+    own = [row for row in line if not row["inherited"]]
+    assert (log["messages"], log["own_messages"]) == (len(line), len(own))
+    assert log["tokens"] == sum(row["tokens"] for row in line)
+    assert log["own_tokens"] == sum(row["tokens"] for row in own)
+    seen = rows(store, "SELECT * FROM hidden_messages WHERE session_id = :name", name=name)
+    hidden = {seq: by.compaction for seq, by in store.hidden(name).items()}
+    assert {row["seq"]: row["compaction"] for row in seen} == hidden
+    assert len(seen) == len(hidden)
+
+
+def counted_once(store: Store, living: list[str]) -> None:
+    """Compare what sessions said themselves, and what they left, with the rows that they have."""
+    counted = rows(
+        store,
+        "SELECT session_id, branch, seq FROM session_messages WHERE inherited = 0"
+        " UNION ALL SELECT session_id, branch, seq FROM branch_messages",
+    )
+    held = rows(
+        store,
+        "SELECT b.session_id, m.branch, m.seq FROM messages m JOIN branches b"
+        " ON b.tree_id = m.tree_id AND b.branch = m.branch WHERE b.session_id IS NOT NULL",
+    )
+    of_these = [
+        sorted(tuple(row.values()) for row in found if row["session_id"] in living)
+        for found in (counted, held)
+    ]
+    assert of_these[0] == of_these[1]
+
+
+def test_forks_double_nothing(store: Store) -> None:
+    """Ten messages and three forks are forty rows, of which ten count."""
+    name = store.create_session(title="t", project_root="/p").id
+    store.append(name, [{"role": "user", "content": "x"}] * 10)
+    forks = [store.fork(name).id for _ in range(3)]
+    names = ", ".join(f"'{each}'" for each in (name, *forks))
+    (found,) = rows(
+        store,
+        "SELECT COUNT(*) AS shown, SUM(1 - inherited) AS counted FROM session_messages"
+        f" WHERE session_id IN ({names})",
+    )
+    assert (found["shown"], found["counted"]) == (40, 10)
+    (log,) = rows(store, "SELECT * FROM session_log WHERE session_id = :name", name=forks[0])
+    assert (log["root_session"], log["forked_from"], log["forked_at"]) == (name, name, 10)
+    assert (log["title"], log["project_root"], log["own_messages"]) == ("t", "/p", 0)
+
+
+def test_times_fall_back_on_when_it_was_stored(store: Store) -> None:
+    """An app that stamps nothing can ask by day all the same."""
+    name = store.create_session().id
+    call = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
+    call["function"]["arguments"] = '{"file_path": "a.py"}'  # type: ignore[index]
+    store.append(
+        name,
+        [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "1"},
+        ],
+        now=NOW,
+    )
+    for view in ("session_messages", "tool_log", "file_log", "turn_log"):
+        (at,) = {
+            (row["at"], row["created_at"], row["stored_at"])
+            for row in rows(store, f"SELECT * FROM {view} WHERE session_id = :name", name=name)
+        }
+        assert at == ("2026-01-31T01:20:00.000Z", None, "2026-01-31T01:20:00.000Z")
+
+
+def test_what_was_left_is_found(store: Store) -> None:
+    """A regenerated answer is in no line, and yet to be found."""
+    name = store.create_session().id
+    store.append(name, [{"role": "user", "content": "x"}, {"role": "assistant", "content": "one"}])
+    store.rewind(name, to=1)
+    store.append(name, {"role": "assistant", "content": "two"})
+    (left,) = rows(store, "SELECT * FROM branch_messages WHERE session_id = :name", name=name)
+    assert (left["seq"], left["content"], left["branch"]) == (2, "one", 1)
+    store.undo_rewind(name)
+    (left,) = rows(store, "SELECT * FROM branch_messages WHERE session_id = :name", name=name)
+    assert (left["seq"], left["content"], left["branch"]) == (2, "two", 2)
+
+
+# --- what the rules replace -----------------------------------------------------------------------
+
+
+def test_what_the_rules_replace_can_be_asked(store: Store) -> None:
+    """The results that a view does not send as they are, with their tools and files."""
+    name = store.create_session(project_root="/p").id
+    store.append(name, [message for seed in range(30) for message in Agent(seed).run()], now=NOW)
+    fork = store.fork(name).id
+    store.append(fork, Agent(99).run(), now=NOW)
+    policy = Policy(terminal_keep=1, terminal_max_age=0, file_read_keep=1)
+    for each in (name, fork):
+        found = store.replaced(each, policy, now=NOW)
+        entries = [
+            entry
+            for entry in store.view(each, policy, now=NOW).entries
+            if entry.rule in ("terminal", "file_read", "tool_output")
+        ]
+        assert found
+        assert [one[:1] + one[3:] for one in found] == [
+            (entry.seq, entry.rule, entry.reason, entry.tokens, entry.tokens_saved)
+            for entry in entries
+        ]
+        log = {
+            row["seq"]: row
+            for row in rows(store, "SELECT * FROM tool_log WHERE session_id = :name", name=each)
+        }
+        assert [one.tool_name for one in found] == [log[one.seq]["tool_name"] for one in found]
+        read = [one for one in found if one.rule == "file_read"]
+        assert read
+        assert all(one.paths for one in read)
+    assert store.replaced(name, Policy.named("raw"), now=NOW) == []
+    assert store.replaced(store.create_session().id, policy) == []
+
+
+def test_the_command_lists_what_is_replaced(run: Run) -> None:
+    """As a table with a total, and as JSON."""
+    with Store("convostore.db") as store:
+        store.create_session("s")
+        store.append("s", [message for seed in range(9) for message in Agent(seed).run()], now=NOW)
+        policy = Policy(terminal_keep=1, terminal_max_age=0, file_read_keep=1)
+        found = store.replaced("s", policy, now=NOW)
+    switches = [f"--set={name}" for name in ("terminal_keep=1", "terminal_max_age=0")]
+    asked = ("replaced", "s", "--set=file_read_keep=1", *switches, "--now", NOW)
+    told = json.loads(run(*asked, "--json").out)
+    assert [each["seq"] for each in told] == [each.seq for each in found]
+    ran = run(*asked)
+    assert ran.status == 0
+    assert f"{len(found)} tool results replaced: " in ran.out
+    assert "0 tool results replaced: 0 tokens saved" in run("replaced", "s", "--policy", "raw").out
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def test_views_are_listed(url: str) -> None:
+    """Each with its columns, by either engine."""
+    Store(url).close()
+    found = views(url)
+    assert {"session_log", "session_messages", "branch_messages", "file_log"} <= {*found}
+    assert found["session_segments"] == ("tree_id", "session_id", "branch", "first", "last")
+
+
+def test_the_command_lists_views(run: Run) -> None:
+    """`sql` without a query says what can be asked."""
+    with Store("convostore.db"):
+        pass
+    assert "inherited" in run("sql").out
+    assert json.loads(run("sql", "--json").out)["session_segments"][0] == "tree_id"
+
+
+@pytest.mark.sqlite_only
+def test_a_refused_function_is_named(path: Any) -> None:
+    """What is wrong is the function, not what it was asked of."""
+    with pytest.raises(QueryRefused, match=r"the function printf\(\) is none of those"):
+        query(path, "SELECT printf('%s', role) FROM session_messages")
