@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
 
 from ..database import HEAD, Database, upgrade, version, write_copy
 from ..errors import StoreError
@@ -29,20 +30,34 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
                 return integrity.verify(connection)
             findings = list(integrity.structures(connection))
         if found is None or database.path is None:
-            problem = (
-                f"the schema is {found}, it should be {HEAD}; `convostore migrate` makes it so"
-            )
-            return [*findings, Finding("schema", "alembic_version", problem)]
+            return [*findings, _of_schema(found)]
         return findings or _checked_copy(database)
 
 
+@contextmanager
+def reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
+    """Look into a store as it is, for the time of the look alone."""
+    with closing(Database(target)) as database, database.reading() as connection:
+        yield connection
+
+
+def _of_schema(found: str | None) -> Finding:
+    problem = f"the schema is {found}, it should be {HEAD}; `convostore migrate` makes it so"
+    return Finding("schema", "alembic_version", problem)
+
+
 def _checked_copy(database: Database) -> list[Finding]:
+    """Return what is wrong with a copy for the moment, in the newest schema."""
     with TemporaryDirectory(prefix="convostore-") as folder:
         try:
-            part = write_copy(database, Path(folder, "chat.db"))
-            with closing(Database(part)) as copied:
-                upgrade(copied, copy=False)
-                with copied.reading() as connection:
-                    return integrity.verify(connection)
+            return _upgraded(write_copy(database, Path(folder, "chat.db")))
         except StoreError as error:
             return [Finding("schema", "the store", f"cannot be upgraded: {error}")]
+
+
+def _upgraded(part: Path) -> list[Finding]:
+    """Upgrade a copy; return what is wrong with it then."""
+    with closing(Database(part)) as copied:
+        upgrade(copied, copy=False)
+        with copied.reading() as connection:
+            return integrity.verify(connection)

@@ -7,6 +7,7 @@ erased. How a copy is written, and in what order the list is kept, stands in ``d
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,14 +36,18 @@ from ..database import (
 from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull
 from ..history import HOLDING, erasure, sessions
 from ..records import Copy, Removal, Restored
-from .checking import check
+from .checking import check, reading
 
 LISTED_FROM = "0003"
 """The first schema with a list of copies."""
 
 
 def backup(
-    database: Database, path: str | os.PathLike[str], *, replace: bool = False, now: Now = None
+    database: Database,
+    path: str | os.PathLike[str],
+    *,
+    replace: bool = False,
+    now: Now = None,
 ) -> Copy:
     """Copy a store to a new file, while others read and write; check the copy and list it.
 
@@ -52,31 +57,23 @@ def backup(
     cannot be made or does not pass its check, StoreFull without room, StoreBusy where the file to
     replace is in use; then nothing is left of it.
     """
-    place = _place(database, path, replace=replace)
+    own = _own_file(database)
+    place = _file(path)
+    _allow(place, replace=replace, apart_from=own)
     moment = milliseconds(now)
     number = _announced(database, place, moment)
     try:
-        part = write_copy(database, place)
-        try:
-            _check(part)
-            if place.exists():
-                take_over(place)
-            put_in_place(part, place, replace=replace)
-        finally:
-            discard(part)
+        _write(database, place, replace=replace)
     except BaseException:
         _forget(database, number)
         raise
-    if number is not None:
-        with database.writing() as connection:
-            finish_copy(connection, number, place)
+    _finish(database, number, place)
     return Copy(number, str(place), "backup", moment, place.stat().st_size)
 
 
 def listed(connection: Connection) -> list[Copy]:
     """Return the copies that were made of a store and are listed in it, oldest first."""
-    rows = COPIES.rows(connection)
-    return [Copy(row.copy, row.path, row.kind, row.made_at, row.size) for row in rows]
+    return [_copy(row) for row in COPIES.rows(connection)]
 
 
 def remove_copies(database: Database) -> Removal:
@@ -88,15 +85,16 @@ def remove_copies(database: Database) -> Removal:
     with database.reading() as connection:
         holding = HOLDING.rows(connection)
     removed = [row for row in holding if _removed(row)]
-    with database.writing() as connection:
-        for row in removed:
-            FORGET_COPY.run(connection, number=row.copy)
-    left = tuple(row.path for row in holding if row not in removed)
-    return Removal(tuple(row.path for row in removed), left)
+    left = [row for row in holding if row not in removed]
+    _forget_all(database, removed)
+    return Removal(_paths(removed), _paths(left))
 
 
 def restore(
-    copy: str | os.PathLike[str], target: str | os.PathLike[str], *, replace: bool = False
+    copy: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    replace: bool = False,
 ) -> Restored:
     """Put a copy in the place of a store: checked first, then as a whole.
 
@@ -109,29 +107,20 @@ def restore(
     if not source.exists():
         raise StoreError(f"there is no file {source}; name a copy of a store")
     _allow(place, replace=replace, apart_from=source)
-    with closing(Database(source)) as database:
-        with database.reading() as connection:
-            schema = version(connection)
-        if schema is None:
-            raise NotAStore(f"{source} is empty; name a copy of a store")
-        part = write_copy(database, place)
+    schema, part = _written_beside(place, source)
     try:
         _check(part)
         back = _carry_over(source, part, place)
-        if place.exists():
-            take_over(place)
-        put_in_place(part, place, replace=replace)
+        _move_in(part, place, replace=replace)
     finally:
         discard(part)
     return Restored(str(place), schema, back)
 
 
-def _place(database: Database, path: str | os.PathLike[str], *, replace: bool) -> Path:
+def _own_file(database: Database) -> Path:
     if database.path is None:
         raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
-    place = _file(path)
-    _allow(place, replace=replace, apart_from=Path(database.path))
-    return place
+    return Path(database.path)
 
 
 def _file(name: str | os.PathLike[str]) -> Path:
@@ -140,20 +129,70 @@ def _file(name: str | os.PathLike[str]) -> Path:
 
 def _allow(place: Path, *, replace: bool, apart_from: Path) -> None:
     """Refuse a place that is the store itself, or is taken."""
-    if place == apart_from or (place.exists() and place.samefile(apart_from)):
+    if _is_same(place, apart_from):
         raise InvalidValue(f"{place} is the store itself; name another file")
     if place.exists() and not replace:
         raise StoreError(f"{place} exists already; name another file, or say that it is to go")
 
 
+def _is_same(place: Path, other: Path) -> bool:
+    if place == other:
+        return True
+    return place.exists() and place.samefile(other)
+
+
+def _write(database: Database, place: Path, *, replace: bool) -> None:
+    """Write a copy, check it, and give it its name; nothing else is left of it."""
+    part = write_copy(database, place)
+    try:
+        _check(part)
+        _move_in(part, place, replace=replace)
+    finally:
+        discard(part)
+
+
+def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
+    """Write a copy of a copy beside the place where it is to be; return its schema and its name."""
+    with closing(Database(source)) as database:
+        schema = _schema(database)
+        return schema, write_copy(database, place)
+
+
+def _schema(database: Database) -> str:
+    with database.reading() as connection:
+        schema = version(connection)
+    if schema is None:
+        raise NotAStore(f"{database.path} is empty; name a copy of a store")
+    return schema
+
+
+def _move_in(part: Path, place: Path, *, replace: bool) -> None:
+    """Give a checked copy its name, once nobody uses the file that has it now."""
+    if place.exists():
+        take_over(place)
+    put_in_place(part, place, replace=replace)
+
+
 def _announced(database: Database, place: Path, now: int) -> int | None:
     """Begin a line of the list; None where the store is too old, or its disk too full, for one."""
-    with database.reading() as connection:
-        if (version(connection) or "") < LISTED_FROM:
-            return None
+    if not _has_list(database):
+        return None
     with suppress(StoreFull), database.writing() as connection:
         return list_copy(connection, place, "backup", now)
     return None
+
+
+def _has_list(database: Database) -> bool:
+    with database.reading() as connection:
+        return (version(connection) or "") >= LISTED_FROM
+
+
+def _finish(database: Database, number: int | None, place: Path) -> None:
+    """Complete the line of a copy that was made, where one was begun."""
+    if number is None:
+        return
+    with database.writing() as connection:
+        finish_copy(connection, number, place)
 
 
 def _forget(database: Database, number: int | None) -> None:
@@ -162,6 +201,20 @@ def _forget(database: Database, number: int | None) -> None:
         return
     with suppress(StoreError), database.writing() as connection:
         FORGET_COPY.run(connection, number=number)
+
+
+def _forget_all(database: Database, rows: list[CopyRow]) -> None:
+    with database.writing() as connection:
+        for row in rows:
+            FORGET_COPY.run(connection, number=row.copy)
+
+
+def _copy(row: CopyRow) -> Copy:
+    return Copy(row.copy, row.path, row.kind, row.made_at, row.size)
+
+
+def _paths(rows: Iterable[CopyRow]) -> tuple[str, ...]:
+    return tuple(row.path for row in rows)
 
 
 def _check(part: Path) -> None:
@@ -181,34 +234,42 @@ def _removed(row: CopyRow) -> bool:
         return False
     beside(path, UNFINISHED).unlink(missing_ok=True)
     try:
-        status = path.stat()
+        unchanged = _is_unchanged(path, row)
     except FileNotFoundError:
         return True
-    if (status.st_size, status.st_mtime_ns) != (row.size, row.modified):
-        return False
-    path.unlink()
-    return True
+    if unchanged:
+        path.unlink()
+    return unchanged
+
+
+def _is_unchanged(path: Path, row: CopyRow) -> bool:
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns) == (row.size, row.modified)
 
 
 class _Known(NamedTuple):
     """What a store knows that its copy may not: its list of copies, and who was erased."""
 
-    copies: list[CopyRow]
-    erased: set[str]
+    copies: tuple[CopyRow, ...] = ()
+    erased: frozenset[str] = frozenset()
 
 
 def _known(path: Path) -> _Known:
     """Return what a file knows; of a damaged or foreign one, nothing."""
-    if not path.exists():
-        return _Known([], set())
-    try:
-        with closing(Database(path)) as database, database.reading() as connection:
-            if version(connection) != HEAD:
-                return _Known([], set())
-            erased = {each.session_id for each in erasure.erasures(connection)}
-            return _Known(COPIES.rows(connection), erased)
-    except StoreError:
-        return _Known([], set())
+    if path.exists():
+        with suppress(StoreError), reading(path) as connection:
+            return _told_by(connection)
+    return _Known()
+
+
+def _told_by(connection: Connection) -> _Known:
+    if version(connection) != HEAD:
+        return _Known()
+    return _Known(tuple(COPIES.rows(connection)), _erased(connection))
+
+
+def _erased(connection: Connection) -> frozenset[str]:
+    return frozenset(each.session_id for each in erasure.erasures(connection))
 
 
 def _carry_over(source: Path, part: Path, place: Path) -> tuple[str, ...]:
@@ -218,11 +279,16 @@ def _carry_over(source: Path, part: Path, place: Path) -> tuple[str, ...]:
         with database.reading() as connection:
             if version(connection) != HEAD:
                 return ()
-            gone = before.erased - {each.session_id for each in erasure.erasures(connection)}
-            back = tuple(sorted(each for each in gone if _is_there(connection, each)))
+            back = _come_back(connection, before.erased)
         with database.writing() as connection:
-            _list_anew(connection, [source, *(Path(row.path) for row in before.copies)])
+            _list_anew(connection, [source, *map(Path, _paths(before.copies))])
     return back
+
+
+def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...]:
+    """Return the sessions that were erased after the copy was made, and are in it."""
+    gone = erased - _erased(connection)
+    return tuple(sorted(each for each in gone if _is_there(connection, each)))
 
 
 def _list_anew(connection: Connection, paths: list[Path]) -> None:
@@ -231,15 +297,22 @@ def _list_anew(connection: Connection, paths: list[Path]) -> None:
     Their numbers are higher than those of all erasures that the restored store knows: they were
     made later, or are what it was restored from, so they hold none of those bytes.
     """
-    rows = COPIES.rows(connection)
-    for row in rows:
-        if row.size is None:
-            FORGET_COPY.run(connection, number=row.copy)
-    known = {Path(row.path) for row in rows if row.size is not None}
+    _forget_unfinished(connection)
+    known = {Path(row.path) for row in COPIES.rows(connection)}
     for path in dict.fromkeys(paths):
         if path not in known and path.exists():
-            number = list_copy(connection, path, "backup", milliseconds(None))
-            finish_copy(connection, number, path)
+            _list_finished(connection, path)
+
+
+def _forget_unfinished(connection: Connection) -> None:
+    for row in COPIES.rows(connection):
+        if row.size is None:
+            FORGET_COPY.run(connection, number=row.copy)
+
+
+def _list_finished(connection: Connection, path: Path) -> None:
+    number = list_copy(connection, path, "backup", milliseconds(None))
+    finish_copy(connection, number, path)
 
 
 def _is_there(connection: Connection, session_id: str) -> bool:
