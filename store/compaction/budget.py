@@ -10,7 +10,7 @@ from ..history import Line, Pointer, turn_of
 from ..policy import Policy
 from ..tokens import third_of_length
 from ..view import Look, Visible, look_at, view_tokens, visible
-from .triggers import overflows
+from .triggers import overflows, triggered
 
 
 class Budget(NamedTuple):
@@ -34,9 +34,14 @@ class Budget(NamedTuple):
         return third_of_length(self.user_input)
 
     @property
+    def to_send(self) -> int:
+        """The tokens of the next request, by the estimate."""
+        return self.tokens + self.added
+
+    @property
     def over(self) -> bool:
         """Whether the next request would be over the window of the policy."""
-        return overflows(self.look.policy, self.tokens + self.added)
+        return overflows(self.look.policy, self.to_send)
 
     @property
     def to_free(self) -> float:
@@ -44,6 +49,10 @@ class Budget(NamedTuple):
         if self.over:
             return 0.0
         return self.look.policy.least_freed * self.tokens
+
+    def trigger(self, tokens: int) -> str | None:
+        """Return which trigger fires if the next request has so many tokens, in words."""
+        return triggered(self.look.policy, messages=self.messages, tokens=tokens)
 
     def tokens_with(self, left: Visible) -> int:
         """Return the tokens that the view has if this is left visible of the line."""

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..errors import CompactionError, InvalidValue
-from ..history import NEVER, lines, measure, turn_start
+from ..history import NEVER, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
 from ..records import Check, Usage
@@ -16,8 +16,15 @@ from ..tokens import third_of_length
 from ..view import Look, view_tokens
 from .back_off import holds_back, tried_in_vain
 from .budget import Budget, budget
-from .planning import frees_too_little, plan_with_fewer_turns, savings, with_view_tokens
-from .triggers import any_saving, overflows, triggered, with_window
+from .planning import (
+    Plan,
+    frees_too_little,
+    plan_with_fewer_turns,
+    range_tokens,
+    savings,
+    with_view_tokens,
+)
+from .triggers import any_saving, overflows, with_window
 
 BELOW = "below every trigger of the policy"
 """The reason of a check where no trigger fires."""
@@ -44,25 +51,44 @@ def check(
     policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
     cost = budget(connection, pointer, policy, given(now), user_input)
     used = _used(cost, _tokens("last_usage", last_usage))
-    found = Check(overflows(policy, used), False, cost.tokens + cost.added, 0, BELOW)
-    why = triggered(policy, messages=cost.messages, tokens=used)
-    if why is None:
+    found = _found(cost, used)
+    if found.reason == BELOW:
         return found
-    return _with_plan(cost, found._replace(reason=why))
+    return _with_what_to_do(cost, found)
 
 
-def _with_plan(cost: Budget, found: Check) -> Check:
+def _found(cost: Budget, used: int) -> Check:
+    """Return which trigger fires if the next request has so many tokens."""
+    return Check(
+        overflow=overflows(cost.look.policy, used),
+        should_compact=False,
+        tokens=cost.to_send,
+        estimated_savings=0,
+        reason=cost.trigger(used) or BELOW,
+    )
+
+
+def _with_what_to_do(cost: Budget, found: Check) -> Check:
     """Return a check whose trigger fires, with what can be done about it."""
     held = holds_back(cost)
     if held:
         return _held(found, held)
     planned, _ = plan_with_fewer_turns(cost)
+    return _with_plan(cost, found, planned)
+
+
+def _with_plan(cost: Budget, found: Check, planned: Plan) -> Check:
+    """Return a check with a plan that nothing holds back, unless it is not worth a try."""
     if planned.nothing:
         return _nothing(found, planned.nothing)
     vain = tried_in_vain(cost.look, planned)
     if vain:
         return _held(found, vain)
-    planned = with_view_tokens(cost, planned)
+    return _with_savings(cost, found, with_view_tokens(cost, planned))
+
+
+def _with_savings(cost: Budget, found: Check, planned: Plan) -> Check:
+    """Return a check with what a plan saves, if that is enough."""
     little = frees_too_little(_relaxed(cost, found), planned)
     if little:
         return _nothing(found, little)
@@ -77,7 +103,8 @@ def _relaxed(cost: Budget, found: Check) -> Budget:
     """
     if not found.overflow:
         return cost
-    return cost._replace(look=cost.look._replace(policy=any_saving(cost.look.policy)))
+    policy = any_saving(cost.look.policy)
+    return cost._replace(look=cost.look._replace(policy=policy))
 
 
 def _held(found: Check, problem: CompactionError) -> Check:
@@ -89,40 +116,11 @@ def _nothing(found: Check, why: str) -> Check:
 
 
 def _used(cost: Budget, given: int | None) -> int:
-    """Return the tokens that the next request will have, as far as anything tells.
-
-    A usage of the turn before is asked only for what the short forms leave of it.
-    """
-    total = cost.tokens + cost.added
-    last = _last_request(cost, given)
+    """Return the tokens that the next request will have, as far as anything tells."""
+    last = _last_request(cost.look, given)
     if last is None:
-        return total
-    used = last.tokens + third_of_length(cost.user_input)
-    if used <= total or triggered(cost.look.policy, messages=cost.messages, tokens=total):
-        return max(total, used)
-    return max(total, used - _shortened(cost, last.seq))
-
-
-def _shortened(cost: Budget, last: int) -> int:
-    """Return by how much the view of a request at a position is shorter by now.
-
-    It is that much where its turn is finished, and the policy shows the results of such in their
-    short form.
-    """
-    look = cost.look
-    if not look.policy.tool_output or not _is_of_earlier_turn(look, last):
-        return 0
-    then = view_tokens(look._replace(last=last, turn_over=False))
-    since = measure(look.raw, look.last).tokens
-    since -= measure(look.raw, last).tokens
-    return max(0, then + since - cost.tokens)
-
-
-def _is_of_earlier_turn(look: Look, last: int) -> bool:
-    """Tell whether the turn that a position is in is not that of the next request."""
-    if look.turn_over:
-        return True
-    return turn_start(look.raw, look.last) > last
+        return cost.to_send
+    return max(cost.to_send, _used_by(last, cost))
 
 
 class _Request(NamedTuple):
@@ -132,27 +130,69 @@ class _Request(NamedTuple):
     tokens: int
 
 
-def _last_request(cost: Budget, given: int | None) -> _Request | None:
+def _used_by(last: _Request, cost: Budget) -> int:
+    """Return the tokens of the last request, with the input of the next one.
+
+    Of a request of the turn before only what the short forms leave of it, where that is asked for.
+    """
+    used = last.tokens + third_of_length(cost.user_input)
+    if used <= cost.to_send or cost.trigger(cost.to_send):
+        return used
+    return used - _shortened(cost, last)
+
+
+def _shortened(cost: Budget, request: _Request) -> int:
+    """Return by how much the view of a request is shorter by now."""
+    look = cost.look
+    if not _is_in_short_form(look, request.seq):
+        return 0
+    return max(0, _tokens_in_full(look, request.seq) - cost.tokens)
+
+
+def _is_in_short_form(look: Look, position: int) -> bool:
+    """Tell whether results that were shown in full at a position are not any more.
+
+    The turn that it is in is finished, and the policy shows the results of such in short.
+    """
+    if not look.policy.tool_output:
+        return False
+    if look.turn_over:
+        return True
+    return turn_start(look.connection, look.pointer, look.last) > position
+
+
+def _tokens_in_full(look: Look, position: int) -> int:
+    """Return the tokens of the view at a position in a running turn, and of what came since."""
+    then = view_tokens(look._replace(last=position, turn_over=False))
+    return then + range_tokens(look, position + 1, look.last)
+
+
+def _last_request(look: Look, given: int | None) -> _Request | None:
     """Return the last request, by what a caller says of it or by its recorded usage."""
     if given is not None:
-        return _Request(cost.look.last, given)
-    usage = _usage(cost)
-    return usage and _Request(usage.seq, usage.input + usage.output)
+        return _Request(look.last, given)
+    usage = _usage(look)
+    if usage is None:
+        return None
+    return _Request(usage.seq, usage.input + usage.output)
 
 
-def _usage(cost: Budget) -> Usage | None:
+def _usage(look: Look) -> Usage | None:
     """Return the usage of the last request, None where it was made before the view last changed.
 
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
-    look = cost.look
-    usage = last_usage_of(look.raw, look.pointer.head)
-    applied = [record for record in look.known if record.outcome == "applied"]
-    changes = [(record.head, record.created_at) for record in applied]
-    changed = max(changes, default=(0, -NEVER))
-    if usage is None or changed >= (usage.seq, usage.at):
-        return None
-    return usage
+    usage = last_usage_of(look.connection, look.pointer, look.last)
+    if usage and _last_change(look) < (usage.seq, usage.at):
+        return usage
+    return None
+
+
+def _last_change(look: Look) -> tuple[int, int]:
+    """Return the position and the moment (ms) at which a compaction last changed the view."""
+    applied = (record for record in look.known if record.outcome == "applied")
+    changes = ((record.head, record.created_at) for record in applied)
+    return max(changes, default=(0, -NEVER))
 
 
 def _tokens(name: str, tokens: int | None) -> int | None:

@@ -14,7 +14,7 @@ from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Reason
 from ..view import Look, savings, verdicts
-from .budget import budget
+from .budget import Budget, budget
 from .records import insert_record, recorded
 
 
@@ -26,21 +26,37 @@ def clear(
     reason: Reason = "llm_call",
     now: Now = None,
 ) -> Compaction | None:
-    """Record a clearing under batched clearing, if enough would be freed or the cache is cold.
+    """Record a clearing under batched clearing; return the record.
 
-    None where not.
+    None where too little would be freed, unless the cache is cold.
     """
     pointer = lines.lock_tree(connection, session_id)
     cost = budget(connection, pointer, policy, given(now))
-    look = cost.look
-    freed = _freed(look)
-    tokens = sum(freed.values())
-    if not freed or (tokens < policy.clear_min_freed and not _is_cold(look)):
+    freed = _freed(cost.look)
+    if not _is_worth_it(cost.look, freed):
         return None
-    number = insert_record(
-        connection,
-        pointer,
-        policy,
+    number = _record(cost, freed, reason)
+    return recorded(connection, pointer, number)
+
+
+Freed = dict[tuple[int, str | None], int]
+"""The tokens that a clearing frees, by the position of a result and the rule that replaces it."""
+
+
+def _is_worth_it(look: Look, freed: Freed) -> bool:
+    """Tell whether a clearing frees enough for what a warm cache loses by it."""
+    if not freed:
+        return False
+    return sum(freed.values()) >= look.policy.clear_min_freed or _is_cold(look)
+
+
+def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
+    """Write the record of a clearing; return its number."""
+    look = cost.look
+    return insert_record(
+        look.connection,
+        look.pointer,
+        look.policy,
         kind="clear",
         outcome="applied",
         reason=reason,
@@ -48,18 +64,20 @@ def clear(
         messages_before=cost.messages,
         messages_after=cost.messages,
         tokens_before=cost.tokens,
-        tokens_after=cost.tokens - tokens,
+        tokens_after=cost.tokens - sum(freed.values()),
         created_at=look.now,
     )
-    return recorded(connection, pointer, number)
 
 
-def _freed(look: Look) -> dict[tuple[int, str | None], int]:
-    """Return what the rules would replace now and no clearing has yet, and what each would free.
+def _clearing_always(look: Look) -> Look:
+    """Return a look for which the rules replace at once what they say, recorded or not."""
+    policy = look.policy.model_copy(update={"clearing": "always"})
+    return look._replace(policy=policy)
 
-    Each is a position and a rule, with tokens.
-    """
-    always = look._replace(policy=look.policy.model_copy(update={"clearing": "always"}))
+
+def _freed(look: Look) -> Freed:
+    """Return what the rules would replace now and no clearing has yet, and what each would free."""
+    always = _clearing_always(look)
     found = verdicts(always)
     saved = savings(always, found)
     fresh = [found[seq] for seq in sorted(saved) if seq not in look.visible.cleared]

@@ -82,6 +82,15 @@ class Cuts(NamedTuple):
         """The first position that a cut can hide."""
         return self.look.visible.first_kept
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing before what is kept."""
+        return self.kept <= self.start
+
+    def nearest(self, ideal: int, least: int) -> int | None:
+        """Return the last legal cut up to an ideal one, else the first one behind it."""
+        return self.last(ideal, least) or self.first(least)
+
     def last(self, ideal: int, least: int = 1) -> int | None:
         """Return the last legal cut up to an ideal one that hides at least so many messages.
 
@@ -97,7 +106,7 @@ class Cuts(NamedTuple):
             place, until = call, place - 1
         return None
 
-    def first(self, least: int = 1) -> int | None:
+    def first(self, least: int) -> int | None:
         """Return the first legal cut that hides at least so many messages.
 
         On past an answer, until there is none.

@@ -19,7 +19,7 @@ from ..tokens import estimate, message_tokens
 from ..view import as_message
 from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
-from .jobs import Asked, Job, facts_beside, holder_of, sources_of
+from .jobs import Asked, Job, hiding_of, holder_of
 from .open_turn import newest_groups, turn_begins
 from .planning import Plan, trim
 from .records import (
@@ -343,12 +343,10 @@ def _hiding_with_facts(cost: Budget) -> Hiding:
     look, last = cost.look, cost.look.visible.summaries[-1:]
     folds = look.policy.previous_summary == "fold"
     previous = tuple(each for each in last if folds or not each.body)
-    for spare in (0, 1):
-        planned = trim(cost, spare)
-        facts = facts_beside(look, previous, planned.last)
-        if previous or not facts:
-            break
-    return Hiding(planned, previous, facts, sources_of(look, planned))
+    hiding = hiding_of(look, trim(cost), previous)
+    if previous or not hiding.facts:
+        return hiding
+    return hiding_of(look, trim(cost, spare=1), previous)
 
 
 def _keep(end: _End, hiding: Hiding, summary: Summary, text: str, after: _After) -> int:

@@ -12,10 +12,10 @@ from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
-from ..view import Look, Standing
+from ..view import Look
 from .budget import Budget, budget
-from .facts import Sources, first_moment, ledger_of, sources
-from .planning import Plan, Wish, plan_with_fewer_turns, summaries_to_fold
+from .facts import first_moment, ledger_of, sources
+from .planning import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
 from .records import Hiding, not_recorded
 from .transcript import Kinds, Transcript, transcript_of_all
 from .triggers import with_still_over
@@ -80,18 +80,20 @@ def holder_of(look: Look, position: int) -> int:
     return look.raw.place(position)["branch"]
 
 
-def facts_beside(look: Look, previous: tuple[Standing, ...], last: int) -> str:
-    """Return the ledger of what is hidden up to a position.
+def hiding_of(look: Look, planned: Plan, previous: Previous) -> Hiding:
+    """Return what goes by a plan, with the facts of it.
 
-    What a summary tells that goes on standing beside the new one is left out.
+    What a summary tells that goes on standing beside the new one is left out of them.
     """
-    beside = [each.last for each in look.visible.summaries if each not in previous]
-    return ledger_of(look, max(beside, default=0) + 1, last)
+    facts = ledger_of(look, _told_until(look, previous) + 1, planned.last)
+    source = sources(look, planned.first, planned.last, planned.pinned)
+    return Hiding(planned, previous, facts, source)
 
 
-def sources_of(look: Look, planned: Plan) -> Sources:
-    """Return what messages a summary of a plan is of."""
-    return sources(look, planned.first, planned.last, planned.pinned)
+def _told_until(look: Look, previous: Previous) -> int:
+    """Return the last position of the summaries that go on standing; 0 where there are none."""
+    beside = (each.last for each in look.visible.summaries if each not in previous)
+    return max(beside, default=0)
 
 
 def _transcript(
@@ -104,34 +106,41 @@ def _transcript(
 
 
 def _job(cost: Budget, transcript: Transcript, sought: int, kinds: Kinds) -> Job:
-    look, planned = cost.look, transcript.plan
-    previous = summaries_to_fold(look)
-    facts = facts_beside(look, previous, planned.last)
-    source = sources_of(look, planned)
+    look = cost.look
+    hiding = hiding_of(look, transcript.plan, summaries_to_fold(look))
     return Job(
         cost=cost,
-        hiding=Hiding(planned, previous, facts, source),
-        holder=holder_of(look, planned.last),
+        hiding=hiding,
+        holder=holder_of(look, hiding.plan.last),
         sought=sought,
         messages=transcript.messages,
         transcript=transcript.text,
-        times=_times(look, source.times, previous),
+        times=_times(hiding.source.times, _began(look, hiding.previous)),
         tool_kinds=kinds,
     )
 
 
-def _times(look: Look, times: Times | None, previous: tuple[Standing, ...]) -> Times | None:
-    """Return the first and last moment of messages and of the summaries before them."""
-    if times is None or not previous:
+def _began(look: Look, previous: Previous) -> int | None:
+    """Return the first moment (ms) of what summaries stand for, if any."""
+    if not previous:
+        return None
+    return first_moment(look, previous[0].first, previous[-1].last)
+
+
+def _times(times: Times | None, began: int | None) -> Times | None:
+    """Return the first and last moment of messages, and of the summaries before them."""
+    if times is None or began is None:
         return times
     first, last = times
-    earlier = first_moment(look, previous[0].first, previous[-1].last)
-    if earlier is None:
-        return first, last
-    return min(earlier, first), last
+    return min(began, first), last
 
 
-def left_as_it_is(cost: Budget, asked: Asked, why: str, outcome: Outcome = "nothing") -> Compaction:
+def left_as_it_is(
+    cost: Budget,
+    asked: Asked,
+    why: str,
+    outcome: Outcome = "nothing",
+) -> Compaction:
     """Return that nothing is hidden, with what the view has, which stays as it is."""
     left = not_recorded(
         cost.look.pointer,

@@ -26,6 +26,10 @@ next one.
 NO_PLACE = "there is no place to cut before what the policy keeps"
 
 
+Previous = tuple[Standing, ...]
+"""The summaries that a new one replaces."""
+
+
 class Plan(NamedTuple):
     """What a compaction would do: hide ``first`` to ``last`` except ``pinned``.
 
@@ -59,9 +63,14 @@ class Plan(NamedTuple):
         """The first position that would be hidden, or that was pinned until now."""
         return min((self.first, *self.released))
 
+    @property
+    def beside(self) -> tuple[int, ...]:
+        """The positions of the hidden range that stay visible beside the summary."""
+        return (*self.pinned, *self.staying)
+
     def left_of(self, visible: Visible) -> Visible:
         """Return what stays visible, the summary aside."""
-        return visible.without(self.last + 1, (*self.pinned, *self.staying), self.released)
+        return visible.without(self.last + 1, self.beside, self.released)
 
     def pins(self, visible: Visible) -> list[int]:
         """Return the positions of the hidden range that stay visible."""
@@ -79,15 +88,22 @@ class Wish(NamedTuple):
     boundary: str
     reach: int | None = None
 
-    def ideal(self, start: int, kept: int, window: int | None) -> int:
-        """Return the best cut from ``start`` to ``kept``, legal or not."""
-        wanted = window if self.reach is None else self.reach
+    def ideal(self, cuts: Cuts) -> int:
+        """Return the best cut, legal or not."""
+        wanted = self._wanted(cuts.look.policy)
         if wanted is None:
-            return kept
-        return min(kept, start + wanted)
+            return cuts.kept
+        return min(cuts.kept, cuts.start + wanted)
 
-    def least(self, window: int | None) -> int:
+    def _wanted(self, policy: Policy) -> int | None:
+        """Return how many messages to hide at a time; None for all of them."""
+        if self.reach is None:
+            return policy.window_messages
+        return self.reach
+
+    def least(self, cuts: Cuts) -> int:
         """Return how many messages a cut had better hide: half of the policy's window."""
+        window = cuts.look.policy.window_messages
         if window is None or self.reach is not None:
             return 1
         return max(1, window // 2)
@@ -106,14 +122,23 @@ def wish_of(look: Look) -> Wish:
 
 def plan(cost: Budget, wish: Wish) -> Plan:
     """Return what a compaction of a line would hide."""
-    look, window = cost.look, cost.look.policy.window_messages
-    start, kept = look.visible.first_kept, first_kept(look, wish.keep_turns)
-    if kept <= start:
+    cuts = _cuts_for(cost.look, wish)
+    if cuts.empty:
         return _nothing(cost, "there is nothing before what the policy keeps")
-    ideal, least = wish.ideal(start, kept, window), wish.least(window)
-    cuts = cuts_before(look, kept, turns_only=wish.boundary == "turn")
-    enough = cuts.last(ideal, least) or cuts.first(least)
-    return _up_to(cost, cuts, enough or cuts.last(ideal) or cuts.first())
+    return _up_to(cost, cuts, _best_cut(cuts, wish))
+
+
+def _cuts_for(look: Look, wish: Wish) -> Cuts:
+    """Return the legal cuts before what is to be kept."""
+    kept = first_kept(look, wish.keep_turns)
+    return cuts_before(look, kept, turns_only=wish.boundary == "turn")
+
+
+def _best_cut(cuts: Cuts, wish: Wish) -> int | None:
+    """Return the legal cut nearest to the wished one: one that hides enough, else any."""
+    ideal = wish.ideal(cuts)
+    least = wish.least(cuts)
+    return cuts.nearest(ideal, least) or cuts.nearest(ideal, 1)
 
 
 def trim(cost: Budget, spare: int = 0) -> Plan:
@@ -122,17 +147,41 @@ def trim(cost: Budget, spare: int = 0) -> Plan:
     The oldest turns; of the current one only what the policy lets go. ``spare`` is how many
     messages will be added in the place of what goes.
     """
-    look, limit = cost.look, cost.look.policy.hard_limit
-    if look.policy.on_failure != "trim" or limit is None or cost.messages <= limit:
+    excess = _excess(cost)
+    if excess <= 0:
         return _nothing(cost, "the view is within the hard limit")
-    excess, begins = cost.messages - limit + spare, turn_begins(look)
-    planned = _nothing(cost, NO_PLACE)
-    if begins:
-        planned = _oldest(cost, cuts_before(look, begins), excess)
-    if planned.freed < excess and (look.policy.within_turn or not begins):
-        groups = cuts_before(look, newest_groups(look), turns_only=False)
-        planned = _larger(planned, _oldest(cost, groups, excess))
-    return planned
+    planned = _oldest_turns(cost, excess + spare)
+    if planned.freed >= excess + spare or not _may_cut_turn(cost.look):
+        return planned
+    return _larger(planned, _oldest_groups(cost, excess + spare))
+
+
+def _excess(cost: Budget) -> int:
+    """Return how many messages a view has beyond the hard limit of a policy that trims."""
+    policy = cost.look.policy
+    if policy.on_failure != "trim" or policy.hard_limit is None:
+        return 0
+    return cost.messages - policy.hard_limit
+
+
+def _may_cut_turn(look: Look) -> bool:
+    """Tell whether the running turn may be cut, as a line without a user may in any case."""
+    return look.policy.within_turn or not turn_begins(look)
+
+
+def _oldest_turns(cost: Budget, count: int) -> Plan:
+    """Return the plan to hide so many messages before the running turn, or as many as can be."""
+    begins = turn_begins(cost.look)
+    if not begins:
+        return _nothing(cost, NO_PLACE)
+    return _oldest(cost, cuts_before(cost.look, begins), count)
+
+
+def _oldest_groups(cost: Budget, count: int) -> Plan:
+    """Return the plan to hide so many messages before the newest groups, or as many as can be."""
+    kept = newest_groups(cost.look)
+    cuts = cuts_before(cost.look, kept, turns_only=False)
+    return _oldest(cost, cuts, count)
 
 
 def _oldest(cost: Budget, cuts: Cuts, count: int) -> Plan:
@@ -161,8 +210,20 @@ def with_view_tokens(cost: Budget, planned: Plan) -> Plan:
     """
     if planned.nothing:
         return planned
-    left = cost.tokens_with(planned.left_of(cost.look.visible))
+    left = tokens_left(cost, planned)
     return planned._replace(tokens_hidden=cost.tokens - left)
+
+
+def tokens_left(cost: Budget, planned: Plan) -> int:
+    """Return the tokens of what a plan leaves visible, its summary aside."""
+    left = planned.left_of(cost.look.visible)
+    return cost.tokens_with(left)
+
+
+def tokens_of_summary(text: str, facts: str | None, policy: Policy) -> int:
+    """Return the tokens of the message that a view sends for a summary."""
+    message = as_message(text, facts, policy)
+    return message_tokens(message, estimate)
 
 
 def frees_too_little(cost: Budget, planned: Plan) -> str | None:
@@ -170,7 +231,7 @@ def frees_too_little(cost: Budget, planned: Plan) -> str | None:
 
     ``planned`` hides the tokens of the view.
     """
-    empty = message_tokens(as_message("", None, cost.look.policy), estimate)
+    empty = tokens_of_summary("", None, cost.look.policy)
     hidden = planned.tokens_hidden
     if hidden <= empty:
         return f"{hidden} tokens do not pay for a summary"
@@ -210,21 +271,25 @@ def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
 
 def _would_trigger(cost: Budget, planned: Plan) -> bool:
     """Tell whether the view would still trigger behind a plan, without its summary."""
-    messages, tokens = cost.messages, cost.tokens
-    if not planned.nothing:
-        messages -= planned.freed
-        tokens -= with_view_tokens(cost, planned).tokens_hidden
+    messages = cost.messages - planned.freed
+    tokens = cost.tokens - with_view_tokens(cost, planned).tokens_hidden
     return triggered(cost.look.policy, messages=messages, tokens=tokens) is not None
 
 
-def summaries_to_fold(look: Look) -> tuple[Standing, ...]:
+def summaries_to_fold(look: Look) -> Previous:
     """Return the standing summaries that the next one replaces."""
-    policy, standing = look.policy, look.visible.summaries
-    if policy.previous_summary == "fold":
+    standing = look.visible.summaries
+    if look.policy.previous_summary == "fold":
         return standing[-1:]
-    if reaches(summary_tokens(policy, standing), FOLDED_FROM, policy.context_window or 0):
+    if _fill_much(standing, look.policy):
         return standing
     return ()
+
+
+def _fill_much(standing: Previous, policy: Policy) -> bool:
+    """Tell whether summaries take so much of the window that the next one replaces them all."""
+    tokens = summary_tokens(policy, standing)
+    return reaches(tokens, FOLDED_FROM, policy.context_window or 0)
 
 
 def savings(policy: Policy, planned: Plan) -> int:
@@ -232,39 +297,58 @@ def savings(policy: Policy, planned: Plan) -> int:
 
     That is what it hides, less a summary of at most a quarter of that.
     """
-    longest = min(policy.summary_max_chars + policy.facts_chars, 100_000)
-    summary = min(planned.tokens_hidden // 4, estimate("x" * longest))
+    summary = min(planned.tokens_hidden // 4, _longest_summary(policy))
     return max(0, planned.tokens_hidden - summary)
+
+
+def _longest_summary(policy: Policy) -> int:
+    """Return about how many tokens a policy lets a summary have, with its facts."""
+    chars = min(policy.summary_max_chars + policy.facts_chars, 100_000)
+    return estimate("x" * chars)
 
 
 def _up_to(cost: Budget, cuts: Cuts, cut: int | None) -> Plan:
     """Return the plan to hide everything visible before a cut but the system messages."""
     if cut is None:
         return _nothing(cost, NO_PLACE)
-    look = cost.look
-    pinned = tuple(position for position in cuts.pinned if position < cut)
-    stays, released = staying(look, cut)
-    hidden = _raw_tokens(look, cuts.start, cut - 1, (*pinned, *stays))
-    hidden += tokens_at(look.raw, released)
+    planned = _cutting(cost, cuts, cut)
+    return planned._replace(tokens_hidden=_raw_tokens(cost.look, planned))
+
+
+def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
+    """Return the plan of a cut, with the tokens that it hides still to be counted."""
+    stays = staying(cost.look, cut)
     return Plan(
         first=cuts.start,
         last=cut - 1,
-        pinned=pinned,
+        pinned=tuple(position for position in cuts.pinned if position < cut),
         messages_before=cost.messages,
         tokens_before=cost.tokens,
-        tokens_hidden=hidden,
-        staying=stays,
-        released=released,
-        inside=cut > turn_begins(look),
+        tokens_hidden=0,
+        staying=stays.places,
+        released=stays.released,
+        inside=cut > turn_begins(cost.look),
     )
 
 
-def _raw_tokens(look: Look, first: int, last: int, pinned: tuple[int, ...]) -> int:
-    """Return the estimated tokens of a range as it was stored, without its pinned messages."""
-    line = look.raw
-    before = measure(line, first - 1).tokens
-    through = measure(line, last).tokens
-    return through - before - tokens_at(line, pinned)
+def _raw_tokens(look: Look, planned: Plan) -> int:
+    """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
+    hidden = range_tokens(look, planned.first, planned.last)
+    hidden -= _single_tokens(look, planned.beside)
+    return hidden + _single_tokens(look, planned.released)
+
+
+def range_tokens(look: Look, first: int, last: int) -> int:
+    """Return the estimated tokens of a range of a line as it was stored."""
+    return _tokens_through(look, last) - _tokens_through(look, first - 1)
+
+
+def _tokens_through(look: Look, position: int) -> int:
+    return measure(look.connection, look.pointer, position).tokens
+
+
+def _single_tokens(look: Look, places: tuple[int, ...]) -> int:
+    return tokens_at(look.connection, look.pointer, places)
 
 
 def _nothing(cost: Budget, why: str) -> Plan:

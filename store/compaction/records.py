@@ -15,9 +15,9 @@ from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
-from ..view import Look, Standing, history, records
+from ..view import Look, history, records
 from .facts import Sources
-from .planning import Plan
+from .planning import Plan, Previous
 
 _c, _s = compaction_records, summaries
 INSERT_RECORD = Insertion(compaction_records)
@@ -58,7 +58,8 @@ _ENDED = (
 """The columns that may be other ones when a record ends."""
 RUNNING_VALUES = Statement(
     select(*(_c.c[name] for name in _ENDED)).where(
-        _c.c.tree_id == bindparam("tree_id"), _c.c.compaction == bindparam("number")
+        _c.c.tree_id == bindparam("tree_id"),
+        _c.c.compaction == bindparam("number"),
     )
 )
 _changing = ("compaction", *_ENDED)
@@ -75,7 +76,8 @@ END_RECORD = Statement(
 BRANCHED_SINCE = Statement(
     select(branches.c.branch)
     .where(
-        branches.c.tree_id == bindparam("tree_id"), branches.c.records_seen >= bindparam("number")
+        branches.c.tree_id == bindparam("tree_id"),
+        branches.c.records_seen >= bindparam("number"),
     )
     .limit(literal_column("1"))
 )
@@ -96,7 +98,7 @@ class Hiding(NamedTuple):
     """
 
     plan: Plan
-    previous: tuple[Standing, ...]
+    previous: Previous
     facts: str
     source: Sources
 
@@ -111,7 +113,7 @@ def insert_record(
     connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any
 ) -> int:
     """Write a record where the line is now; return its number."""
-    number = newest_record(connection, pointer.tree_id) + 1
+    number = _next_number(connection, pointer)
     given = {
         "tree_id": pointer.tree_id,
         "compaction": number,
@@ -125,6 +127,11 @@ def insert_record(
     return number
 
 
+def _next_number(connection: Connection, pointer: Pointer) -> int:
+    """Return the number that the next record of a tree gets."""
+    return newest_record(connection, pointer.tree_id) + 1
+
+
 def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> int:
     """End a running record where the line is now: from here on it counts; return its number.
 
@@ -134,36 +141,60 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
     old = RUNNING_VALUES.one(connection, tree_id=pointer.tree_id, number=number)
     changed = dict(zip(_ENDED, old, strict=True))
     changed |= {"branch": pointer.branch, "head": pointer.head, **values}
-    ended = number
-    if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
-        ended = newest_record(connection, pointer.tree_id) + 1
+    ended = _number_at_end(connection, pointer, number)
     END_RECORD.run(connection, tree=pointer.tree_id, number=number, compaction=ended, **changed)
     return ended
 
 
+def _number_at_end(connection: Connection, pointer: Pointer, number: int) -> int:
+    """Return the number under which a record ends.
+
+    It is a new one if the tree got branches since it began.
+    """
+    if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
+        return _next_number(connection, pointer)
+    return number
+
+
 def keep_summary(
-    look: Look, hiding: Hiding, summary: Summary, *, text: str, tokens: int, moment: int
+    look: Look,
+    hiding: Hiding,
+    summary: Summary,
+    *,
+    text: str,
+    tokens: int,
+    moment: int,
 ) -> int:
     """Write the summary of what goes; return its number."""
-    connection, pointer, previous = look.connection, look.pointer, hiding.previous
-    newest = NEWEST_SUMMARY.value(connection, tree_id=pointer.tree_id) or 0
-    number = int(newest) + 1
+    number = _next_summary(look)
     INSERT_SUMMARY.run(
-        connection,
-        tree_id=pointer.tree_id,
+        look.connection,
+        tree_id=look.pointer.tree_id,
         summary=number,
-        branch=pointer.branch,
-        first=previous[0].first if previous else hiding.plan.first,
-        last=hiding.plan.last,
-        supersedes=previous[-1].number if previous else None,
+        branch=look.pointer.branch,
         tokens=tokens,
         digest=hiding.source.digest,
         created_at=moment,
         body=text,
         facts=hiding.facts or None,
+        **_range_of(hiding),
         **_columns_of(summary),
     )
     return number
+
+
+def _next_summary(look: Look) -> int:
+    newest = NEWEST_SUMMARY.value(look.connection, tree_id=look.pointer.tree_id)
+    return int(newest or 0) + 1
+
+
+def _range_of(hiding: Hiding) -> dict[str, int | None]:
+    """Return what a summary stands for as columns: its range, with those that it replaces."""
+    first, supersedes = hiding.plan.first, None
+    if hiding.previous:
+        first = hiding.previous[0].first
+        supersedes = hiding.previous[-1].number
+    return {"first": first, "last": hiding.plan.last, "supersedes": supersedes}
 
 
 def _columns_of(summary: Summary) -> dict[str, Any]:
@@ -185,7 +216,13 @@ def recorded(connection: Connection, pointer: Pointer, number: int) -> Compactio
 
 
 def not_recorded(
-    pointer: Pointer, policy: Policy, *, outcome: Outcome, reason: Reason, error: str, moment: int
+    pointer: Pointer,
+    policy: Policy,
+    *,
+    outcome: Outcome,
+    reason: Reason,
+    error: str,
+    moment: int,
 ) -> Compaction:
     """Return an answer that is kept nowhere: there is nothing to do, or it cannot be done now."""
     return Compaction(

@@ -23,8 +23,8 @@ from ..summaries import (
 )
 from ..view import Standing
 from .jobs import Asked, Job
-from .planning import Plan
-from .transcript import READ_AT_ONCE
+from .planning import Plan, Previous
+from .transcript import portions
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +62,8 @@ class HiddenMessages(Sequence[Message]):
         return self._plan.messages
 
     def __iter__(self) -> Iterator[Message]:
-        first, last = self._plan.first, self._plan.last
-        for start in range(first, last + 1, READ_AT_ONCE):
-            yield from self._between(start, min(start + READ_AT_ONCE - 1, last))
+        for first, last in portions(self._plan.first, self._plan.last):
+            yield from self._between(first, last)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -75,10 +74,15 @@ class HiddenMessages(Sequence[Message]):
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
+        place = self._position(index)
+        return self._between(place, place)[0]
+
+    def _position(self, index: int) -> int:
+        """Return where the message of an index stands. Raises IndexError for none."""
         place = self._plan.first + range(len(self))[index]
         for position in self._plan.pinned:
             place += position <= place
-        return self._between(place, place)[0]
+        return place
 
     def _between(self, first: int, last: int) -> list[Message]:
         found = self._read(first, last)
@@ -101,10 +105,8 @@ def summarised(job: Job, asked: Asked, read: Read) -> Result:
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
         log.warning("摘要生成失败，回退到硬截断: %s", error, extra={**about, "error": str(error)})
         return _failed(job, policy, error)
-    summary = _with_version(summary, policy)._replace(notice=None)
-    chars = len(summary.body)
-    log.debug("摘要生成成功（%d字符）", chars, extra={**about, "chars": chars})
-    return Result(summary)
+    _log_made(summary, about)
+    return Result(_with_version(summary, policy)._replace(notice=None))
 
 
 def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
@@ -112,9 +114,7 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
 
     The raw messages of the range, never placeholders, and the earlier summary.
     """
-    planned = job.hiding.plan
-    bodies = [_without_end(each.body) for each in job.hiding.previous if each.body]
-    previous = "\n\n".join(bodies) or None
+    previous = _previous_summary(job.hiding.previous)
     started_at, ended_at = job.times or (None, None)
     prompt = load(policy.prompt).fill(
         transcript=job.transcript,
@@ -122,23 +122,33 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
         max_chars=policy.summary_max_chars,
         times=(started_at, ended_at),
     )
-    messages: Sequence[Message] | None = job.messages
-    if messages is None:
-        messages = HiddenMessages(planned, read)
     return SummaryRequest(
-        messages=messages,
+        messages=_messages(job, read),
         previous_summary=previous,
         transcript=job.transcript,
         prompt=prompt,
         max_chars=policy.summary_max_chars,
-        first=planned.first,
-        last=planned.last,
+        first=job.hiding.plan.first,
+        last=job.hiding.plan.last,
         parts_to_keep=policy.parts_to_keep,
         started_at=started_at,
         ended_at=ended_at,
         policy=policy,
         tool_kinds=job.tool_kinds,
     )
+
+
+def _messages(job: Job, read: Read) -> Sequence[Message]:
+    """Return the messages of a job: those that the transcript was made of, or to be read."""
+    if job.messages is None:
+        return HiddenMessages(job.hiding.plan, read)
+    return job.messages
+
+
+def _previous_summary(previous: Previous) -> str | None:
+    """Return the texts of the summaries that the new one replaces, if they have any."""
+    bodies = [_without_end(each.body) for each in previous if each.body]
+    return "\n\n".join(bodies) or None
 
 
 def announce(ended: Compaction) -> None:
@@ -158,12 +168,12 @@ def announce(ended: Compaction) -> None:
 
 def warn(policy: Policy, problem: CompactionError) -> None:
     """Log that nothing is tried though a trigger fires."""
-    about = {
+    extra = {
         "session_id": problem.session_id,
         "policy": policy.name,
         "error": type(problem).__name__,
     }
-    log.warning("not compacted: %s", problem, extra=about)
+    log.warning("not compacted: %s", problem, extra=extra)
 
 
 def _log_begun(planned: Plan, about: dict[str, str]) -> None:
@@ -172,11 +182,17 @@ def _log_begun(planned: Plan, about: dict[str, str]) -> None:
     log.info("history 达到 %d 条，触发压缩（窗口: %d 条）", before, window, extra=extra)
 
 
+def _log_made(summary: Summary, about: dict[str, str]) -> None:
+    chars = len(summary.body)
+    log.debug("摘要生成成功（%d字符）", chars, extra={**about, "chars": chars})
+
+
 def _with_version(summary: Summary, policy: Policy) -> Summary:
     """Return a summary that says which prompt a model was given, where it says nothing itself."""
-    if summary.prompt_version or not summary.model:
-        return summary._replace(prompt_version=summary.prompt_version or None)
-    return summary._replace(prompt_version=load(policy.prompt).version)
+    version = summary.prompt_version
+    if summary.model and not version:
+        version = load(policy.prompt).version
+    return summary._replace(prompt_version=version or None)
 
 
 def _without_end(body: str) -> str:
@@ -194,8 +210,15 @@ def _without_notice(standing: Standing) -> str:
 def _failed(job: Job, policy: Policy, error: SummaryGenerationError) -> Result:
     """Return what comes of a summarizer that gave no summary."""
     kind = type(error).__name__
-    notice = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else FAILED
-    return in_its_place(job, policy, Result(None, f"{kind}: {error}", kind), notice)
+    failed = Result(None, f"{kind}: {error}", kind)
+    return in_its_place(job, policy, failed, _notice_of(error))
+
+
+def _notice_of(error: SummaryGenerationError) -> str:
+    """Return what stands in the place of a summary that failed with an error."""
+    if isinstance(error, SummaryTimedOut):
+        return TIMED_OUT_NOTICE
+    return FAILED
 
 
 def in_its_place(job: Job, policy: Policy, failed: Result, notice: str = FAILED) -> Result:

@@ -21,6 +21,12 @@ READ_AT_ONCE = 500
 """Messages that are read in one go: a transcript may have no room for more, and memory need not."""
 
 
+def portions(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last positions of what is read in one go."""
+    for start in range(first, last + 1, READ_AT_ONCE):
+        yield start, min(start + READ_AT_ONCE - 1, last)
+
+
 class Transcript(NamedTuple):
     """A plan, the messages that it hides, and a text that shows all of them.
 
@@ -30,6 +36,18 @@ class Transcript(NamedTuple):
     plan: Plan
     messages: list[Message] | None
     text: str
+
+
+class _Shown(NamedTuple):
+    """A plan, and a transcript of as many of its messages as have room."""
+
+    plan: Plan
+    fitted: Fitted
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the transcript shows all that the plan hides."""
+        return self.fitted.messages_shown == self.plan.messages
 
 
 Kinds = Mapping[str, str]
@@ -42,25 +60,31 @@ def transcript_of_all(cost: Budget, planned: Plan, wish: Wish, kinds: Kinds) -> 
     None where not even the first messages have room.
     """
     reading = _Reading(cost.look, kinds)
-    fitted = reading.fitted(planned)
+    shown = _Shown(planned, reading.fitted(planned))
     for boundary in (wish.boundary, "group"):
-        if fitted.messages_shown == planned.messages:
-            break
-        reach = reading.reach(planned, fitted.messages_shown)
-        smaller = plan(cost, wish._replace(boundary=boundary, reach=reach))
-        if smaller.nothing:
-            continue
-        planned = smaller
-        if planned.messages != fitted.messages_shown:
-            fitted = reading.fitted(planned)
-    if fitted.messages_shown != planned.messages:
+        if not shown.is_whole:
+            reach = reading.reach(shown)
+            smaller = plan(cost, wish._replace(boundary=boundary, reach=reach))
+            shown = _of_smaller(shown, smaller, reading)
+    if not shown.is_whole:
         return None
-    return Transcript(planned, reading.messages(planned), fitted.transcript)
+    return Transcript(shown.plan, reading.messages(shown.plan), shown.fitted.transcript)
+
+
+def _of_smaller(shown: _Shown, smaller: Plan, reading: _Reading) -> _Shown:
+    """Return what is shown of a smaller plan; what is shown already may be all of it."""
+    if smaller.nothing:
+        return shown
+    already = _Shown(smaller, shown.fitted)
+    if already.is_whole:
+        return already
+    return _Shown(smaller, reading.fitted(smaller))
 
 
 def _told(messages: Iterable[Dated], policy: Policy, kinds: Kinds) -> Fitted:
     labels = labels_in(load(policy.prompt).language)
-    return told(messages, policy.transcript_max_chars, labels, {**kinds, **policy.tool_kinds})
+    known = {**kinds, **policy.tool_kinds}
+    return told(messages, policy.transcript_max_chars, labels, known)
 
 
 def _in_brief(messages: Iterable[Dated], policy: Policy, _: Kinds) -> Fitted:
@@ -93,26 +117,39 @@ class _Reading:
     def fitted(self, planned: Plan) -> Fitted:
         """Return a transcript of as many messages that a plan hides as it has room for."""
         policy = self._look.policy
-        hidden = (_dated(each) for each in self._hidden(planned))
+        hidden = map(_dated, self._hidden(planned))
         return STYLES[policy.transcript](hidden, policy, self._kinds)
 
-    def reach(self, planned: Plan, messages_shown: int) -> int:
+    def reach(self, shown: _Shown) -> int:
         """Return how many positions hold what a transcript has shown of a plan."""
-        if not messages_shown:
+        count = shown.fitted.messages_shown
+        if not count:
             return 0
-        return self._read[messages_shown].seq - planned.first
+        return self._read[count].seq - shown.plan.first
 
     def messages(self, planned: Plan) -> list[Message]:
         """Return what was read of the messages that a plan hides."""
-        return [each.message for each in self._read if each.seq <= planned.last]
+        return [each.message for each in self._read_of(planned)]
 
     def _hidden(self, planned: Plan) -> Iterator[StoredMessage]:
         """Yield the messages that a plan hides; what was read already is not read again."""
-        yield from [each for each in self._read if each.seq <= planned.last]
-        start = self._read[-1].seq + 1 if self._read else planned.first
-        for first in range(start, planned.last + 1, READ_AT_ONCE):
-            last = min(first + READ_AT_ONCE - 1, planned.last)
-            found = read(self._look.connection, self._look.pointer.session_id, first, last)
-            fresh = [each for each in found if each.seq not in planned.pinned]
+        yield from self._read_of(planned)
+        for first, last in portions(self._unread_from(planned), planned.last):
+            fresh = self._visible(planned, first, last)
             self._read += fresh
             yield from fresh
+
+    def _read_of(self, planned: Plan) -> list[StoredMessage]:
+        return [each for each in self._read if each.seq <= planned.last]
+
+    def _unread_from(self, planned: Plan) -> int:
+        """Return the first position that was not read yet."""
+        if not self._read:
+            return planned.first
+        return self._read[-1].seq + 1
+
+    def _visible(self, planned: Plan, first: int, last: int) -> list[StoredMessage]:
+        """Read what is told of a range: all but what is pinned."""
+        look = self._look
+        found = read(look.connection, look.pointer.session_id, first, last)
+        return [each for each in found if each.seq not in planned.pinned]

@@ -22,17 +22,7 @@ def undo_compaction(
     """
     pointer = lines.lock_tree(connection, session_id)
     in_force = active(records(connection, pointer, pointer.head))
-    kinds = {record.id: record.kind for record in in_force}
-    if compaction_id not in kinds:
-        problem = f"compaction {compaction_id!r} is not in force on session {session_id!r}"
-        raise CompactionError(problem, session_id=session_id, reason="manual")
-    alike = [record.id for record in in_force if record.kind == kinds[compaction_id]]
-    newest = alike[-1]
-    if compaction_id != newest:
-        problem = (
-            f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first"
-        )
-        raise CompactionError(problem, session_id=session_id, reason="manual", can_retry=True)
+    _check_can_be_undone(session_id, compaction_id, _alike(in_force, compaction_id))
     insert_record(
         connection,
         pointer,
@@ -44,3 +34,23 @@ def undo_compaction(
         created_at=given(now),
     )
     return recorded(connection, pointer, compaction_id)
+
+
+def _alike(in_force: list[Compaction], compaction_id: int) -> list[int | None]:
+    """Return the compactions in force of the same kind, oldest first; none where it is not."""
+    kinds = {record.id: record.kind for record in in_force}
+    kind = kinds.get(compaction_id)
+    return [record.id for record in in_force if record.kind == kind]
+
+
+def _check_can_be_undone(session_id: str, compaction_id: int, alike: list[int | None]) -> None:
+    """Raise CompactionError for one that is not in force, or not the newest of its kind."""
+    if not alike:
+        problem = f"compaction {compaction_id!r} is not in force on session {session_id!r}"
+        raise CompactionError(problem, session_id=session_id, reason="manual")
+    newest = alike[-1]
+    if compaction_id != newest:
+        problem = (
+            f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first"
+        )
+        raise CompactionError(problem, session_id=session_id, reason="manual", can_retry=True)
