@@ -158,7 +158,7 @@ def _is_in_short_form(look: Look, position: int) -> bool:
         return False
     if look.turn_over:
         return True
-    return turn_start(look.connection, look.pointer, look.last) > position
+    return turn_start(look.raw, look.last) > position
 
 
 def _tokens_in_full(look: Look, position: int) -> int:
@@ -182,7 +182,7 @@ def _usage(look: Look) -> Usage | None:
 
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
-    usage = last_usage_of(look.connection, look.pointer, look.last)
+    usage = last_usage_of(look.raw, look.last)
     if usage and _last_change(look) < (usage.seq, usage.at):
         return usage
     return None

@@ -15,13 +15,11 @@ from ..history import Pointer, lines
 from ..messages import encode
 from ..records import Compaction
 from ..summaries import Summary, rendered
-from ..tokens import estimate, message_tokens
-from ..view import as_message
 from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
 from .jobs import Asked, Job, hiding_of, holder_of
 from .open_turn import newest_groups, turn_begins
-from .planning import Plan, trim
+from .planning import Plan, tokens_left, tokens_of_summary, trim
 from .records import (
     Hiding,
     end_record,
@@ -272,18 +270,27 @@ def _too_long(cost: Budget, hiding: Hiding, after: _After) -> str | None:
     Where an empty summary would not bring it below either, the summary is progress. What is given
     in the place of a summary that failed is not asked: it cannot be shorter than it is.
     """
-    policy = cost.look.policy
-    empty = message_tokens(as_message("", hiding.facts, policy), estimate)
-    bare = after.tokens - after.of_summary + empty
-    above = triggered(policy, messages=after.messages, tokens=after.tokens + cost.added)
-    least = triggered(policy, messages=after.messages, tokens=bare + cost.added)
-    fits = overflows(policy, after.tokens + cost.added) == overflows(policy, bare + cost.added)
-    if fits and (least or not above):
+    empty = tokens_of_summary("", hiding.facts, cost.look.policy)
+    bare = after._replace(tokens=after.tokens - after.of_summary + empty)
+    above = _trigger_after(cost, after)
+    fits = _overflows_after(cost, after) == _overflows_after(cost, bare)
+    if fits and (_trigger_after(cost, bare) or not above):
         return None
     return (
         f"the summary is too long: the view would still trigger ({above or 'over the window'}),"
-        f" without its text it would have {bare}"
+        f" without its text it would have {bare.tokens}"
     )
+
+
+def _trigger_after(cost: Budget, after: _After) -> str | None:
+    """Return which trigger the next request would fire after a compaction."""
+    tokens = after.tokens + cost.added
+    return triggered(cost.look.policy, messages=after.messages, tokens=tokens)
+
+
+def _overflows_after(cost: Budget, after: _After) -> bool:
+    """Tell whether the next request would be over the window after a compaction."""
+    return overflows(cost.look.policy, after.tokens + cost.added)
 
 
 def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
@@ -291,8 +298,7 @@ def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
     planned, previous = hiding.plan, hiding.previous
     left = planned.left_of(cost.look.visible)
     beside = tuple(each for each in left.summaries if each not in previous)
-    message = as_message(text, hiding.facts, cost.look.policy)
-    of_summary = message_tokens(message, estimate)
+    of_summary = tokens_of_summary(text, hiding.facts, cost.look.policy)
     messages = cost.messages - planned.freed - len(previous) + 1
     tokens = cost.tokens_with(left._replace(summaries=beside)) + of_summary
     return _After(messages, tokens, of_summary)
@@ -300,8 +306,7 @@ def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
 
 def _with_nothing(cost: Budget, planned: Plan) -> _After:
     """Return what the view has with nothing in the place of what goes."""
-    left = planned.left_of(cost.look.visible)
-    return _After(cost.messages - planned.freed, cost.tokens_with(left))
+    return _After(cost.messages - planned.freed, tokens_left(cost, planned))
 
 
 def _fail(end: _End, result: Result) -> int:
@@ -349,13 +354,29 @@ def _hiding_with_facts(cost: Budget) -> Hiding:
     return hiding_of(look, trim(cost, spare=1), previous)
 
 
-def _keep(end: _End, hiding: Hiding, summary: Summary, text: str, after: _After) -> int:
+def _keep(
+    end: _End,
+    hiding: Hiding,
+    summary: Summary,
+    text: str,
+    after: _After,
+) -> int:
     return keep_summary(
-        end.cost.look, hiding, summary, text=text, tokens=after.of_summary, moment=end.moment
+        end.cost.look,
+        hiding,
+        summary,
+        text=text,
+        tokens=after.of_summary,
+        moment=end.moment,
     )
 
 
-def _change(end: _End, planned: Plan, after: _After, summary: int | None) -> dict[str, Any]:
+def _change(
+    end: _End,
+    planned: Plan,
+    after: _After,
+    summary: int | None,
+) -> dict[str, Any]:
     """Return what a plan does to which view, and when, as columns of its record."""
     return {
         "outcome": "applied",

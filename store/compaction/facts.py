@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import and_, bindparam, func, literal_column, null, or_, select, tuple_
 
@@ -49,6 +49,9 @@ _is_told = or_(
 )
 
 
+NO_RESULT = "no result"
+"""What is said of a command whose call was never answered: it may have run, or not."""
+
 Run = dict[str, int]
 """A run of a line as the values that the statements here are given."""
 
@@ -67,6 +70,13 @@ class _Result(NamedTuple):
     looks_terminal: int
     arguments_form: str | None
     arguments: str | None
+
+    @property
+    def ended(self) -> str | None:
+        """How a command ended, where that is known."""
+        if self.exit_code is None:
+            return None
+        return f"exit {self.exit_code}"
 
 
 RESULTS = Statement(
@@ -103,6 +113,11 @@ class _Call(NamedTuple):
     kind: str
     arguments_form: str | None
     arguments: str | None
+
+    @property
+    def ended(self) -> str:
+        """How a command ended that nothing answers."""
+        return NO_RESULT
 
 
 _has_call = _r.c.call_seq.is_not(null())
@@ -142,9 +157,9 @@ PATHS = Statement(
 _content = select(_m.c.content_form, _m.c.content)
 CONTENT = Statement(_content.where(lines.at(_m)))
 _said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
-FIRST_TIME = Statement(
-    select(_said_at).where(lines.run_of(_m)).order_by(_m.c.seq).limit(literal_column("1"))
-)
+_is_there = lines.run_of(_m)
+_moments = select(_said_at).where(_is_there)
+FIRST_TIME = Statement(_moments.order_by(_m.c.seq).limit(literal_column("1")))
 
 
 class _Source(NamedTuple):
@@ -155,13 +170,16 @@ class _Source(NamedTuple):
     at: int
 
 
+_source = select(
+    _m.c.seq,
+    _m.c.digest,
+    _said_at.label("at"),
+)
 SOURCES = Statement(
-    select(_m.c.seq, _m.c.digest, _said_at.label("at")).where(lines.run_of(_m)).order_by(_m.c.seq),
+    _source.where(_is_there).order_by(_m.c.seq),
     row=_Source,
 )
 
-NO_RESULT = "no result"
-"""What is said of a command whose call was never answered: it may have run, or not."""
 TELLING = {"file_edit": 2, "file_read": 1}
 """What is said of a file that several tools touched.
 
@@ -181,12 +199,10 @@ def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
     wherever its call was made. Of errors as many as the policy's budget could take, the newest
     ones.
     """
-    runs = _runs(look, first, last)
+    runs = look.raw.ranges(first, last)
     results = list(_results(look, runs))
-    touched = _files(look, runs).items()
-    files = [HiddenFact("file", path, kind) for path, kind in touched]
     commands = _commands(results, _unanswered(look, runs))
-    return [*files, *commands, *_errors(look, results)]
+    return [*_files(look, runs), *commands, *_errors(look, results)]
 
 
 class Sources(NamedTuple):
@@ -199,39 +215,54 @@ class Sources(NamedTuple):
     times: tuple[int, int] | None
 
 
-def sources(look: Look, first: int, last: int, pinned: Collection[int]) -> Sources:
+def sources(
+    look: Look,
+    first: int,
+    last: int,
+    pinned: Collection[int],
+) -> Sources:
     """Return what messages a summary of a range is of; the pinned ones stay beside it."""
-    hidden: list[_Source] = []
-    for run in _runs(look, first, last):
-        rows = SOURCES.rows(look.connection, **run)
-        hidden += [row for row in rows if row.seq not in pinned]
-    times = [row.at for row in hidden]
-    digest = sha256(b"".join(row.digest for row in hidden)).digest()
-    return Sources(digest, (min(times), max(times)) if times else None)
+    hidden = [each for each in _stored(look, first, last) if each.seq not in pinned]
+    digests = b"".join(each.digest for each in hidden)
+    times = _span([each.at for each in hidden])
+    return Sources(sha256(digests).digest(), times)
+
+
+def _stored(look: Look, first: int, last: int) -> Iterator[_Source]:
+    for run in look.raw.ranges(first, last):
+        yield from SOURCES.rows(look.connection, **run)
+
+
+def _span(moments: list[int]) -> tuple[int, int] | None:
+    """Return the first and last of moments, whatever order they are in."""
+    if not moments:
+        return None
+    return min(moments), max(moments)
 
 
 def first_moment(look: Look, first: int, last: int) -> int | None:
     """Return when (ms) the first message of a range was said; None where there is none."""
-    for run in _runs(look, first, last):
+    for run in look.raw.ranges(first, last):
         moment: int | None = FIRST_TIME.value(look.connection, **run)
         if moment is not None:
             return moment
     return None
 
 
-def _runs(look: Look, first: int, last: int) -> list[Run]:
-    """Return the runs of a range as the values that the statements above are given."""
-    return look.raw.ranges(first, last)
-
-
 def _results(look: Look, runs: list[Run]) -> Iterator[_Result]:
     kinds = json.dumps(dict(look.policy.tool_kinds))
     for run in runs:
         for row in RESULTS.rows(look.connection, **run, start=1, kinds=kinds):
-            yield row._replace(kind=_kind_of(row.tool_name, row.kind, look.policy))
+            yield _as_known(row, look.policy)
 
 
-def _files(look: Look, runs: list[Run]) -> dict[str, str]:
+def _files(look: Look, runs: list[Run]) -> list[HiddenFact]:
+    """Return what was done to each file."""
+    touched = _touched(look, runs)
+    return [HiddenFact("file", path, kind) for path, kind in touched.items()]
+
+
+def _touched(look: Look, runs: list[Run]) -> dict[str, str]:
     """Return what was done to each file, in the order in which they were touched last."""
     files: dict[str, str] = {}
     for run in runs:
@@ -256,10 +287,15 @@ def _unanswered(look: Look, runs: list[Run]) -> list[_Call]:
                 waiting.pop((call_seq, position), None)
         for call in UNANSWERED.rows(look.connection, **run):
             waiting[call.seq, call.position] = call
-    return [
-        call._replace(kind=_kind_of(call.tool_name, call.kind, look.policy))
-        for call in waiting.values()
-    ]
+    return [_as_known(call, look.policy) for call in waiting.values()]
+
+
+_Row = TypeVar("_Row", _Result, _Call)
+
+
+def _as_known(row: _Row, policy: Policy) -> _Row:
+    """Return a result or a call whose tool is of the kind that a policy knows it for."""
+    return row._replace(kind=_kind_of(row.tool_name, row.kind, policy))
 
 
 def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
@@ -269,45 +305,30 @@ def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
     return policy.tool_kinds.get(tool_name, stored)
 
 
-class _Command(NamedTuple):
-    """A command that was called for, and how it ended."""
-
-    seq: int
-    kind: str
-    arguments_form: str | None
-    arguments: str | None
-    ended: str | None
-
-
 def _commands(results: list[_Result], unanswered: list[_Call]) -> Iterator[HiddenFact]:
     """Yield what was run, in the order of the results.
 
     A call without any stands where it was made.
     """
-    called = [
-        _Command(call.seq, call.kind, call.arguments_form, call.arguments, NO_RESULT)
-        for call in unanswered
-    ]
-    called += [
-        _Command(each.seq, each.kind, each.arguments_form, each.arguments, _ended(each))
-        for each in results
-    ]
+    called: list[_Call | _Result] = [*unanswered, *results]
     for run in sorted(called, key=attrgetter("seq")):
         command = _command(run)
         if command:
             yield HiddenFact("command", command, run.ended)
 
 
-def _ended(result: _Result) -> str | None:
-    if result.exit_code is None:
-        return None
-    return f"exit {result.exit_code}"
-
-
-def _command(run: _Command) -> str | None:
+def _command(run: _Call | _Result) -> str | None:
+    """Return what was run; None where it is no command, or its call is not known."""
     if run.kind != "terminal" or run.arguments is None:
         return None
-    return command_of(decode(run.arguments) if run.arguments_form == "json" else run.arguments)
+    return command_of(_decoded(run.arguments_form, run.arguments))
+
+
+def _decoded(form: str | None, stored: str | None) -> Any:
+    """Return what was given, of what was stored of it: JSON, or its own text."""
+    if form == "json" and stored:
+        return decode(stored)
+    return stored
 
 
 def _errors(look: Look, results: list[_Result]) -> list[HiddenFact]:
@@ -315,11 +336,9 @@ def _errors(look: Look, results: list[_Result]) -> list[HiddenFact]:
     errors: list[HiddenFact] = []
     seen: set[str] = set()
     room = look.policy.facts_chars
-    for result in reversed(results):
+    for result in _failures(results, look.policy):
         if room <= 0:
             break
-        if not _failed(result, look.policy):
-            continue
         error = _error(look, result)
         if error.text not in seen:
             room -= len(error.text)
@@ -328,15 +347,24 @@ def _errors(look: Look, results: list[_Result]) -> list[HiddenFact]:
     return errors[::-1]
 
 
+def _failures(results: list[_Result], policy: Policy) -> Iterator[_Result]:
+    """Yield the results that failed, the newest first."""
+    for result in reversed(results):
+        if _failed(result, policy):
+            yield result
+
+
 def _failed(result: _Result, policy: Policy) -> bool:
     command = is_command(result.tool_name, result.kind, result.looks_terminal, policy)
     return failed(result, policy, command=command)
 
 
 def _error(look: Look, result: _Result) -> HiddenFact:
-    place = {"tree_id": look.pointer.tree_id, "branch": result.branch, "seq": result.seq}
-    form, content = CONTENT.one(look.connection, **place)
-    if form == "json" and content:
-        content = decode(content)
-    text = message_content({"content": content})
+    text = message_content({"content": _content_of(look, result)})
     return HiddenFact("error", error_told(text), result.tool_name)
+
+
+def _content_of(look: Look, result: _Result) -> Any:
+    place = {**look.line, "branch": result.branch, "seq": result.seq}
+    form, content = CONTENT.one(look.connection, **place)
+    return _decoded(form, content)

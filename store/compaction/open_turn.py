@@ -133,7 +133,12 @@ def _stayed_until_now(look: Look) -> Places:
     return tuple(place for place in look.visible.pinned if not _is_of_system(look, place))
 
 
-def _wanted(look: Look, before: Places, begins: int, cut: int) -> set[int]:
+def _wanted(
+    look: Look,
+    before: Places,
+    begins: int,
+    cut: int,
+) -> set[int]:
     """Return what a running turn cannot do without, wherever it stands."""
     first = max(begins, look.visible.first_kept)
     wanted = {begins} | _waiting(look, first, cut - 1, cut)
@@ -142,7 +147,12 @@ def _wanted(look: Look, before: Places, begins: int, cut: int) -> set[int]:
     return wanted
 
 
-def _waiting(look: Look, first: int, until: int, cut: int) -> set[int]:
+def _waiting(
+    look: Look,
+    first: int,
+    until: int,
+    cut: int,
+) -> set[int]:
     """Return the messages of a range with a call that nothing before a cut answers.
 
     With them go the results that they have.

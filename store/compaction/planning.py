@@ -334,21 +334,13 @@ def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
 def _raw_tokens(look: Look, planned: Plan) -> int:
     """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
     hidden = range_tokens(look, planned.first, planned.last)
-    hidden -= _single_tokens(look, planned.beside)
-    return hidden + _single_tokens(look, planned.released)
+    hidden -= tokens_at(look.raw, planned.beside)
+    return hidden + tokens_at(look.raw, planned.released)
 
 
 def range_tokens(look: Look, first: int, last: int) -> int:
     """Return the estimated tokens of a range of a line as it was stored."""
-    return _tokens_through(look, last) - _tokens_through(look, first - 1)
-
-
-def _tokens_through(look: Look, position: int) -> int:
-    return measure(look.connection, look.pointer, position).tokens
-
-
-def _single_tokens(look: Look, places: tuple[int, ...]) -> int:
-    return tokens_at(look.connection, look.pointer, places)
+    return measure(look.raw, last).tokens - measure(look.raw, first - 1).tokens
 
 
 def _nothing(cost: Budget, why: str) -> Plan:

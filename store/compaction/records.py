@@ -56,14 +56,15 @@ _ENDED = (
     "created_at",
 )
 """The columns that may be other ones when a record ends."""
+_at_end = select(*(_c.c[name] for name in _ENDED))
 RUNNING_VALUES = Statement(
-    select(*(_c.c[name] for name in _ENDED)).where(
+    _at_end.where(
         _c.c.tree_id == bindparam("tree_id"),
         _c.c.compaction == bindparam("number"),
     )
 )
-_changing = ("compaction", *_ENDED)
-_changed = {name: bindparam(name, type_=_c.c[name].type) for name in _changing}
+_changing = [_c.c[name] for name in ("compaction", *_ENDED)]
+_changed = {column.name: bindparam(column.name, type_=column.type) for column in _changing}
 END_RECORD = Statement(
     update(_c)
     .where(
