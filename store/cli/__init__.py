@@ -102,10 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C.
     """
-    # Texts that the terminal's encoding lacks are written as escapes, never a reason to stop.
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _escape_what_is_lacking()
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -113,6 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _silence()
         return BROKEN_PIPE
     return status
+
+
+def _escape_what_is_lacking() -> None:
+    """Let texts that the terminal's encoding lacks be written as escapes: no reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: list[str]) -> int:
@@ -139,7 +143,8 @@ def _db_first(arguments: list[str]) -> list[str]:
             return [*first, *others, argument, *rest]
         if argument == "--db":
             value = [*islice(rest, 1)]
-            (first if value else others).extend([argument, *value])
+            target = first if value else others
+            target.extend([argument, *value])
         elif argument.startswith("--db="):
             first.append(argument)
         else:

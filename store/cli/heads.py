@@ -11,7 +11,7 @@ from ..errors import StoreError
 from ..records import Compaction, Erasure, HeadMove, Session
 from . import render
 from .options import At, Json, SessionId, complete_session, existing, find
-from .render import Cell, Column
+from .render import Column, Row
 
 MOVE_COLUMNS = (
     Column("#", number=True),
@@ -72,7 +72,12 @@ def fork(
     render.answer(made._asdict(), said, json=json)
 
 
-def rewind(ctx: typer.Context, session: SessionId, to: NewHead, json: Json = False) -> None:
+def rewind(
+    ctx: typer.Context,
+    session: SessionId,
+    to: NewHead,
+    json: Json = False,
+) -> None:
     """Move a session's head back to a position; deletes nothing, `undo` takes it back."""
     with existing(ctx) as store:
         before = find(store, session)
@@ -113,7 +118,7 @@ def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
         render.table(MOVE_COLUMNS, map(_move_row, found))
 
 
-def _move_row(move: HeadMove) -> tuple[Cell, ...]:
+def _move_row(move: HeadMove) -> Row:
     when = render.moment(move.moved_at)
     return move.move, move.kind, move.from_position, move.to_position, when
 

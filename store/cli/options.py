@@ -152,12 +152,18 @@ def find(store: Store, given: str) -> Session:
         if not found:
             raise
     if len(found) > 1:
-        names = ", ".join(session.id for session in found[:2])
-        more = f", {CUT}" if len(found) > 2 else ""
         raise InvalidValue(
-            f"{len(found)} sessions begin with {beginning!r}: {names}{more}; write more of it"
+            f"{len(found)} sessions begin with {beginning!r}: {_named(found)}; write more of it"
         )
     return found[0]
+
+
+def _named(sessions: list[Session]) -> str:
+    """Return the first two ids of several, and whether there are more."""
+    names = [session.id for session in sessions[:2]]
+    if len(sessions) > 2:
+        names.append(CUT)
+    return ", ".join(names)
 
 
 def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
@@ -168,11 +174,15 @@ def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
 def every_session(store: Store, limit: int | None = None) -> Iterator[Session]:
     """Yield sessions, the last active first."""
     last = None
-    while page := store.sessions(limit=PAGE if limit is None else min(limit, PAGE), after=last):
+    while page := store.sessions(limit=_page_size(limit), after=last):
         yield from page
         last = page[-1]
         if limit is not None:
             limit -= len(page)
+
+
+def _page_size(left: int | None) -> int:
+    return PAGE if left is None else min(left, PAGE)
 
 
 def moment_of(text: str | None) -> int | None:
@@ -181,16 +191,22 @@ def moment_of(text: str | None) -> int | None:
         return None
     if text.lstrip("-").isdecimal():
         return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = _iso_moment(text)
+    if moment is None:
         raise InvalidValue(
             "--now is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
             f" not {text!r}"
         )
     return milliseconds(moment)
+
+
+def _iso_moment(text: str) -> datetime | None:
+    """Return the moment of an ISO time with a zone, None for any other text."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment
 
 
 def policy_of(name: str, changes: list[str] | None = None) -> Policy:
@@ -209,15 +225,18 @@ def _names_a_file(name: str) -> bool:
 
 
 def _field(change: str) -> tuple[str, Any]:
-    """Return a field and its value: JSON where it reads as JSON, else text."""
+    """Return the field and the value of FIELD=VALUE. Raises InvalidValue."""
     name, sign, text = change.partition("=")
     if not sign:
         fields = ", ".join(Policy.model_fields)
         raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {fields}")
+    return name.strip(), _value(text)
+
+
+def _value(text: str) -> Any:
+    """Return what a text is as JSON where it reads as JSON, else as it is."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = PYTHON_WORDS.get(text, text)
-    if isinstance(value, list):
-        value = tuple(value)
-    return name.strip(), value
+        return PYTHON_WORDS.get(text, text)
+    return tuple(value) if isinstance(value, list) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +12,13 @@ from ..policy import DEFAULT, POLICIES, Policy, load
 from ..summaries import load as load_prompt
 from . import render
 from .options import Fields, Json, complete_policy, policy_of
-from .render import Cell, Column
+from .render import Column, Row
 
-FIELD_COLUMNS = (Column("field"), Column("value", wide=True), Column("default", wide=True))
+FIELD_COLUMNS = (
+    Column("field"),
+    Column("value", wide=True),
+    Column("default", wide=True),
+)
 POLICY_COLUMNS = (
     Column("policy"),
     Column("compacts at", wide=True),
@@ -113,16 +117,15 @@ def check(file: File, json: Json = False) -> None:
     """Say whether a file holds a policy that can be used, and what to know about it."""
     checked = load(file)
     load_prompt(checked.prompt)
-    notes = _notes(checked)
+    notes = [*_notes(checked)]
     changes = _changes(checked)
-    changed = ", ".join(f"{name}={_value(value)}" for name, value in changes.items())
-    said = f"{checked.name}: a policy that changes {changed or 'nothing'}"
+    said = f"{checked.name}: a policy that changes {_changed(changes) or 'nothing'}"
     answer = {"policy": checked.name, "changes": changes, "notes": notes}
     render.answer(answer, said, *notes, json=json)
 
 
-def _row(each: Policy) -> tuple[Cell, ...]:
-    triggers = _triggers(each) or "never by itself"
+def _row(each: Policy) -> Row:
+    triggers = ", ".join(_triggers(each)) or "never by itself"
     return each.name, triggers, _kept(each), each.prompt, _failure(each)
 
 
@@ -139,13 +142,14 @@ def _failure(policy: Policy) -> str:
     return f"{policy.on_failure}, at most {policy.hard_limit} messages"
 
 
-def _triggers(policy: Policy) -> str:
-    values = ((text, getattr(policy, name)) for name, text in TRIGGERS.items())
-    told = (text.format(value) for text, value in values if value is not None)
-    return ", ".join(told)
+def _triggers(policy: Policy) -> Iterator[str]:
+    for name, text in TRIGGERS.items():
+        value = getattr(policy, name)
+        if value is not None:
+            yield text.format(value)
 
 
-def _field(name: str, value: Any) -> tuple[Cell, ...]:
+def _field(name: str, value: Any) -> Row:
     default = getattr(DEFAULT, name)
     return name, _value(value), "" if value == default else _value(default)
 
@@ -157,15 +161,24 @@ def _changes(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _notes(policy: Policy) -> list[str]:
-    """Return what the writer of a policy may not have meant."""
-    notes = []
-    if all(getattr(policy, name) is None for name in TRIGGERS):
-        notes.append("it has no trigger: compact_if_needed never writes a summary by it")
-    shares = [name for name in OF_WINDOW if getattr(policy, name) is not None]
-    if shares and policy.context_window is None:
-        notes.append(f"{', '.join(shares)} need a window: each check has to be given max_tokens")
-    return notes + [note for found, note in CONTRADICTIONS if found(policy)]
+def _changed(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in changes.items())
+
+
+def _notes(policy: Policy) -> Iterator[str]:
+    """Yield what the writer of a policy may not have meant."""
+    if not any(_triggers(policy)):
+        yield "it has no trigger: compact_if_needed never writes a summary by it"
+    if shares := _shares_of_no_window(policy):
+        yield f"{shares} need a window: each check has to be given max_tokens"
+    yield from (note for found, note in CONTRADICTIONS if found(policy))
+
+
+def _shares_of_no_window(policy: Policy) -> str:
+    """Return the fields that are shares of a window, where the policy names none."""
+    if policy.context_window is not None:
+        return ""
+    return ", ".join(name for name in OF_WINDOW if getattr(policy, name) is not None)
 
 
 def _value(value: Any) -> str:

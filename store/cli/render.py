@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import CompactionError
-from ..messages import Message, content_text
 from ..text import ELLIPSIS, shortened
 from ..text import one_line as in_one_line
 
@@ -77,6 +76,12 @@ Not tabs and line ends.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Cell = str | int | Text | None
+Row = tuple[Cell, ...]
+Bar = tuple[str, int, str]
+"""An amount to be drawn: its name, how much it is, and a remark."""
+
+NO_DATE = (ValueError, OverflowError, OSError)
+"""What is raised for a moment that no calendar has."""
 
 
 class Column(NamedTuple):
@@ -107,18 +112,29 @@ class Drawn(NamedTuple):
         return max(longest, cell_len(self.column.name))
 
     def cut(self) -> Drawn:
-        """Return it with ids cut to one length at which no two of them begin alike."""
+        """Return it with its ids cut."""
         if not self.column.id:
             return self
-        ids = {text.plain for text in self.texts}
-        length = SHORTEST_ID
-        while len({each[:length] for each in ids}) < len(ids):
-            length += 1
-        return self._replace(texts=[_beginning(text, length) for text in self.texts])
+        return self._replace(texts=_cut(self.texts))
+
+
+def _cut(ids: list[Text]) -> list[Text]:
+    """Return ids cut to one length at which no two of them begin alike."""
+    length = _telling_length({each.plain for each in ids})
+    return [_beginning(each, length) for each in ids]
+
+
+def _telling_length(ids: set[str]) -> int:
+    length = SHORTEST_ID
+    while len({each[:length] for each in ids}) < len(ids):
+        length += 1
+    return length
 
 
 def _beginning(text: Text, length: int) -> Text:
-    return Text(text.plain[:length] + CUT) if len(text.plain) > length + 1 else text
+    if len(text.plain) <= length + 1:
+        return text
+    return Text(text.plain[:length] + CUT)
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
@@ -158,21 +174,13 @@ def file_name(name: str) -> str:
     return CUT + name[1 - FILE_NAME :]
 
 
-def preview(message: Message, limit: int = PREVIEW) -> str:
-    """Return a message in one line: the first line of what it says, else what it calls."""
-    lines = content_text(message.get("content")).splitlines()
-    said = next((line for line in lines if line.strip()), "")
-    called = ", ".join(calls_of(message))
-    return one_line(f"{said} → {called}".strip() if called else said.strip(), limit)
-
-
 def moment(milliseconds: int | None) -> str:
     """Return a moment as ISO time in UTC; as the bare number where no calendar has it."""
     if milliseconds is None:
         return ""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
+    except NO_DATE:
         return str(milliseconds)
 
 
@@ -205,19 +213,33 @@ def table(
     """Print a table, on standard error if asked; numbers get thousands separators."""
     screen = console(width=width, error=error)
     texts = [[_cell(value) for value in row] for row in rows]
-    whole = [Drawn(column, [row[place] for row in texts]) for place, column in enumerate(columns)]
-    fitted = _fitted(whole, screen.width)
+    whole = list(_filled(columns, texts))
+    screen.print(_drawn(_fitted(whole, screen.width)))
+
+
+def _filled(columns: Sequence[Column], texts: list[list[Text]]) -> Iterator[Drawn]:
+    """Yield columns with what stands in them: nothing where there are no rows."""
+    for place, column in enumerate(columns):
+        yield Drawn(column, [row[place] for row in texts])
+
+
+def _drawn(columns: list[Drawn]) -> Table:
+    """Return columns as `rich` draws them."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column, _ in fitted:
-        drawn.add_column(
-            column.name,
-            justify="right" if column.number else "left",
-            no_wrap=column.number or not column.wide,
-            overflow="fold",
-        )
-    for row in zip(*(each.texts for each in fitted), strict=True):
+    for column, _ in columns:
+        _add_column(drawn, column)
+    for row in zip(*(each.texts for each in columns), strict=True):
         drawn.add_row(*row)
-    screen.print(drawn)
+    return drawn
+
+
+def _add_column(drawn: Table, column: Column) -> None:
+    drawn.add_column(
+        column.name,
+        justify="right" if column.number else "left",
+        no_wrap=column.number or not column.wide,
+        overflow="fold",
+    )
 
 
 def _fitted(columns: list[Drawn], width: int) -> list[Drawn]:
@@ -225,10 +247,16 @@ def _fitted(columns: list[Drawn], width: int) -> list[Drawn]:
     if _width(columns, folded=False) <= width:
         return columns
     left = [each.cut() for each in columns]
-    to_spare = sorted((each for each in left if each.column.spare), key=_spare)
+    to_spare = _to_spare(left)
     while to_spare and _width(left, folded=True) > width:
         left.remove(to_spare.pop())
     return left
+
+
+def _to_spare(columns: list[Drawn]) -> list[Drawn]:
+    """Return the columns that can be dropped, the one that goes first as the last."""
+    spare = filter(_spare, columns)
+    return sorted(spare, key=_spare)
 
 
 def _spare(each: Drawn) -> int:
@@ -240,7 +268,7 @@ def _width(columns: list[Drawn], *, folded: bool) -> int:
     return gaps + sum(each.width(folded=folded) for each in columns)
 
 
-def bars(rows: Sequence[tuple[str, int, str]], *, width: int | None = None) -> None:
+def bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
     """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
     greatest = max((amount for _, amount, _ in rows), default=0) or 1
     drawn = Table.grid(padding=(0, 1))
@@ -249,15 +277,17 @@ def bars(rows: Sequence[tuple[str, int, str]], *, width: int | None = None) -> N
     drawn.add_column(no_wrap=True)
     drawn.add_column(overflow="fold")
     for name, amount, remark in rows:
-        bar = Text(_bar(amount / greatest), STYLES.get(name, "blue"))
-        drawn.add_row(Text(safe(name)), f"{amount:,}", bar, Text(safe(remark), "dim"))
+        bar, beside = _bar(name, amount / greatest), Text(safe(remark), "dim")
+        drawn.add_row(Text(safe(name)), f"{amount:,}", bar, beside)
     console(width=width).print(drawn)
 
 
-def _bar(share: float) -> str:
+def _bar(name: str, share: float) -> Text:
     """Return a bar for a share of the longest; what is not nothing is seen."""
     length = round(BAR * share)
-    return "█" * (max(length, 1) if share else 0)
+    if share:
+        length = max(length, 1)
+    return Text("█" * length, STYLES.get(name, "blue"))
 
 
 def remark(text: str) -> None:
@@ -321,7 +351,11 @@ def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     if ascii_only is None:
         ascii_only = not _speaks_unicode()
     text = json.dumps(value, ensure_ascii=ascii_only, default=_told)
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE_IN_JSON.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _speaks_unicode() -> bool:
@@ -340,23 +374,3 @@ def _cell(value: Cell) -> Text:
     if isinstance(value, int):
         return Text(f"{value:,}")
     return Text(safe(value or ""))
-
-
-def calls_of(message: Message) -> list[str]:
-    """Return the tool calls of a message as they would be written."""
-    calls = message.get("tool_calls")
-    return [_call_text(call) for call in calls] if isinstance(calls, list) else []
-
-
-def _call_text(call: object) -> str:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
-        return "?"
-    arguments = _arguments_text(function.get("arguments"))
-    return f"{function.get('name')}({arguments})"
-
-
-def _arguments_text(arguments: object) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    return json.dumps(arguments)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json as json_format
 from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
 
-from ..messages import content_text
+from ..messages import Message, content_text
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
@@ -25,7 +26,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Cell, Column
+from .render import Column, Row
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -110,9 +111,7 @@ def show(
             render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
             return
         for each in stored:
-            said = _lines(each.message)
-            heading = _heading(each, hidden.get(each.seq))
-            render.say(heading, *_first(said, lines), "")
+            _print_stored(each, hidden.get(each.seq), lines)
 
 
 def view(
@@ -166,14 +165,14 @@ def replaced(
     render.say(f"{results} replaced: {saved:,} tokens saved")
 
 
-def _replaced_row(each: Replaced) -> tuple[Cell, ...]:
+def _replaced_row(each: Replaced) -> Row:
     files = render.one_line(", ".join(each.paths))
     tool = render.one_line(each.tool_name or "?")
     rule = render.styled(each.rule)
     return each.seq, tool, rule, each.tokens, each.tokens_saved, files, each.reason
 
 
-def _session_row(session: Session) -> tuple[Cell, ...]:
+def _session_row(session: Session) -> Row:
     changed = render.moment(session.updated_at)
     title = render.one_line(session.title or "")
     return session.id, session.head, changed, _origin(session), title
@@ -193,12 +192,16 @@ class HiddenRange(NamedTuple):
     first: int
     last: int
 
+    def goes_on(self, position: int, by: Hidden) -> bool:
+        """Tell whether a hidden position is the next one of the range."""
+        return (self.compaction, self.last + 1) == (by.compaction, position)
+
 
 def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
     """Return hidden positions as ranges without gaps, each with its compaction."""
     ranges: list[HiddenRange] = []
     for position, by in sorted(hidden.items()):
-        if ranges and (ranges[-1].compaction, ranges[-1].last) == (by.compaction, position - 1):
+        if ranges and ranges[-1].goes_on(position, by):
             ranges[-1] = ranges[-1]._replace(last=position)
         else:
             ranges.append(HiddenRange(by.compaction, by.compacted_at, position, position))
@@ -225,6 +228,12 @@ def _stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, An
     return fields
 
 
+def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> None:
+    """Print a raw message: its heading, then its first lines."""
+    lines = _first(_lines(stored.message), limit)
+    render.say(_heading(stored, hidden), *lines, "")
+
+
 def _heading(stored: StoredMessage, hidden: Hidden | None) -> Text:
     """Return the line above a raw message: its position, what it is, and whether views hide it."""
     role = render.styled(render.safe(str(stored.message["role"])))
@@ -244,11 +253,32 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
         yield f"hidden by compaction {hidden.compaction} since {since}"
 
 
-def _lines(message: dict[str, Any]) -> list[str]:
+def _lines(message: Message) -> list[str]:
     """Return the lines of what a raw message says and calls."""
     said = _said(message.get("content")).splitlines()
-    called = (f"→ {call}" for call in render.calls_of(message))
+    called = (f"→ {call}" for call in _calls_of(message))
     return [*said, *called]
+
+
+def _calls_of(message: Message) -> list[str]:
+    """Return the tool calls of a message as they would be written."""
+    calls = message.get("tool_calls")
+    return [_call_text(call) for call in calls] if isinstance(calls, list) else []
+
+
+def _call_text(call: object) -> str:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return "?"
+    arguments = _arguments_text(function)
+    return f"{function.get('name')}({arguments})"
+
+
+def _arguments_text(function: dict[str, Any]) -> str:
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        return arguments
+    return json_format.dumps(arguments)
 
 
 def _said(content: Any) -> str:
@@ -277,19 +307,23 @@ def _explained(built: View, hidden: list[HiddenRange]) -> dict[str, Any]:
 
 
 def _print_view(built: View, *, explain: bool) -> None:
-    """Print a view as a table; where it does not fit, what was not asked for goes first."""
-    spared = CONTENT if explain else REASON
-    last = [
-        each._replace(spare=SPARED_FIRST) if each is spared else each for each in (REASON, CONTENT)
-    ]
+    """Print a view as a table, and its totals."""
+    columns = (*ENTRY_COLUMNS, *_text_columns(explain=explain))
     rows = [_entry_row(entry, explain=explain) for entry in built.entries]
-    render.table([*ENTRY_COLUMNS, *last], rows)
+    render.table(columns, rows)
     render.say(_total(built))
     if explain:
         render.say(*_totals_by_rule(built), *_cached(built))
 
 
-def _entry_row(entry: Entry, *, explain: bool) -> tuple[Cell, ...]:
+def _text_columns(*, explain: bool) -> tuple[Column, Column]:
+    """Return the columns of texts; where they do not fit, what was not asked for goes first."""
+    if explain:
+        return REASON, CONTENT._replace(spare=SPARED_FIRST)
+    return REASON._replace(spare=SPARED_FIRST), CONTENT
+
+
+def _entry_row(entry: Entry, *, explain: bool) -> Row:
     return (
         entry.seq if entry.seq is not None else "+",
         render.styled(str(entry.message["role"])),
@@ -297,8 +331,21 @@ def _entry_row(entry: Entry, *, explain: bool) -> tuple[Cell, ...]:
         entry.tokens,
         entry.tokens_saved or None,
         entry.reason if explain or entry.rule else "",
-        render.preview(entry.message),
+        _preview(entry.message),
     )
+
+
+def _preview(message: Message) -> str:
+    """Return a message in one line: the first line of what it says, else what it calls."""
+    said = _first_line(content_text(message.get("content")))
+    called = ", ".join(_calls_of(message))
+    whole = f"{said} → {called}" if called else said
+    return render.one_line(whole.strip())
+
+
+def _first_line(text: str) -> str:
+    """Return the first line that is not blank, "" where all are."""
+    return next((line for line in text.splitlines() if line.strip()), "")
 
 
 def _total(view: View) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import starmap
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from ..simulation import simulate as simulated
 from ..store import Store
 from . import render
 from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
-from .render import Cell, Column
+from .render import Bar, Column, Row
 
 PRICES = Prices()
 HIGHEST = 10**12
@@ -32,6 +33,8 @@ COLUMNS = (
     ),
 )
 
+Compared = dict[str, Simulated]
+"""What came of each policy, by the text that named it."""
 
 Variants = Annotated[
     list[str] | None,
@@ -71,17 +74,25 @@ def simulate(
         found = find(store, session).id
         done = _simulate_all(store, found, rules, bills, max_tokens)
     if json:
-        render.print_json_list({**each._asdict(), "policy": text} for text, each in done.items())
+        render.print_json_list(starmap(_fields, done.items()))
     else:
         _print(found, done)
 
 
-def _print(session_id: str, done: dict[str, Simulated]) -> None:
-    first = next(iter(done.values()))
-    rows = [_row(text, each) for text, each in done.items()]
-    render.table(COLUMNS, rows)
+def _fields(text: str, each: Simulated) -> dict[str, Any]:
+    return {**each._asdict(), "policy": text}
+
+
+def _print(session_id: str, done: Compared) -> None:
+    render.table(COLUMNS, starmap(_row, done.items()))
     render.say("", f"bill, in input tokens, {session_id}")
-    render.bars([(text, round(each.bill), _ratio(each, first)) for text, each in done.items()])
+    render.bars(_bills(done))
+
+
+def _bills(done: Compared) -> list[Bar]:
+    """Return the bills as bars, each with its ratio to the first."""
+    first, *_ = done.values()
+    return [(text, round(each.bill), _ratio(each, first)) for text, each in done.items()]
 
 
 def _variant(text: str) -> Policy:
@@ -104,19 +115,28 @@ def _price(part: str) -> tuple[str, Any]:
     name, _, text = (each.strip() for each in part.partition("="))
     if name not in Prices._fields:
         raise InvalidValue(f"--prices are of {', '.join(Prices._fields)}, not of {name!r}")
-    number = type(getattr(PRICES, name))
-    try:
-        price = number(text)
-    except ValueError:
-        raise InvalidValue(f"--prices {name} is a number, not {text!r}") from None
+    price = _number(name, text)
     if not 0 <= price <= HIGHEST:
         raise InvalidValue(f"--prices {name} is from 0 to {HIGHEST:,}, not {text}")
     return name, price
 
 
+def _number(name: str, text: str) -> Any:
+    """Return the number that a text is, of the type that the price of a name has."""
+    number = type(getattr(PRICES, name))
+    try:
+        return number(text)
+    except ValueError:
+        raise InvalidValue(f"--prices {name} is a number, not {text!r}") from None
+
+
 def _simulate_all(
-    store: Store, session_id: str, rules: dict[str, Policy], prices: Prices, max_tokens: int | None
-) -> dict[str, Simulated]:
+    store: Store,
+    session_id: str,
+    rules: dict[str, Policy],
+    prices: Prices,
+    max_tokens: int | None,
+) -> Compared:
     head = store.session(session_id).head
     options: dict[str, Any] = {"prices": prices, "max_tokens": max_tokens}
     done = {}
@@ -132,10 +152,17 @@ def _tell(bar: Progress, task: TaskID, told: int) -> None:
     bar.update(task, completed=told)
 
 
-def _row(text: str, each: Simulated) -> tuple[Cell, ...]:
-    tokens = each.tokens_sent, each.tokens_cached, each.largest_request
-    bill = round(each.bill)
-    return text, each.requests, *tokens, bill, each.compactions, each.clearings
+def _row(text: str, each: Simulated) -> Row:
+    return (
+        text,
+        each.requests,
+        each.tokens_sent,
+        each.tokens_cached,
+        each.largest_request,
+        round(each.bill),
+        each.compactions,
+        each.clearings,
+    )
 
 
 def _ratio(each: Simulated, first: Simulated) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +19,11 @@ ROWS = 1000
 CELL = 200
 """Code points of a value in a table; --json has them all."""
 
-FINDING_COLUMNS = (Column("check"), Column("where", wide=True), Column("problem", wide=True))
-
+FINDING_COLUMNS = (
+    Column("check"),
+    Column("where", wide=True),
+    Column("problem", wide=True),
+)
 
 VIEW_COLUMNS = (Column("view"), Column("columns", wide=True))
 
@@ -32,7 +36,10 @@ Statement = Annotated[
         show_default=False,
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Rows, at most.")]
+Limit = Annotated[
+    int,
+    typer.Option("--limit", "-n", metavar="N", min=0, help="Rows, at most."),
+]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="How long it may take.")
 ]
@@ -57,7 +64,7 @@ def sql(
         statement = sys.stdin.read()
     found = query(place(ctx).target, statement, limit=limit, timeout=timeout)
     if json:
-        names = _distinct(found.columns)
+        names = [*_distinct(found.columns)]
         render.print_json_list(dict(zip(names, row, strict=True)) for row in found.rows)
     else:
         table(found.columns, found.rows)
@@ -90,16 +97,29 @@ def verify(ctx: typer.Context, json: Json = False) -> None:
 
 
 def table(
-    columns: tuple[str, ...], rows: list[tuple[Any, ...]], *, width: int | None = None
+    columns: tuple[str, ...],
+    rows: list[tuple[Any, ...]],
+    *,
+    width: int | None = None,
 ) -> None:
     """Print the answer of a query as a table."""
-    drawn = []
-    for index, name in enumerate(columns):
-        values = [row[index] for row in rows]
-        number = bool(rows) and all(isinstance(value, int | float | None) for value in values)
-        drawn.append(Column(name, number=number, wide=not number))
     cells = [[_cell(value) for value in row] for row in rows]
-    render.table(drawn, cells, width=width)
+    render.table([*_columns(columns, rows)], cells, width=width)
+
+
+def _columns(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Iterator[Column]:
+    for index, name in enumerate(names):
+        yield _column(name, [row[index] for row in rows])
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    """Return the column for some values: of numbers, where nothing else is among them."""
+    number = bool(values) and all(map(_is_number, values))
+    return Column(name, number=number, wide=not number)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | None)
 
 
 def _cell(value: object) -> Cell:
@@ -110,9 +130,8 @@ def _cell(value: object) -> Cell:
     return json_format.dumps(value)
 
 
-def _distinct(names: tuple[str, ...]) -> list[str]:
-    """Return a query's column names as keys: a second one of a name gets its place behind it."""
-    distinct: list[str] = []
-    for number, name in enumerate(names, 1):
-        distinct.append(f"{name}_{number}" if name in names[: number - 1] else name)
-    return distinct
+def _distinct(names: tuple[str, ...]) -> Iterator[str]:
+    """Yield a query's column names as keys: a second one of a name gets its place behind it."""
+    for index, name in enumerate(names):
+        is_second = name in names[:index]
+        yield f"{name}_{index + 1}" if is_second else name

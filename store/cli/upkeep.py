@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import inspection
-from ..database import HEAD, LONGEST_PURGE, Database, upgrade
+from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
 from ..errors import StoreError
 from . import render
 from .options import Json, existing, place, tell
@@ -43,7 +43,12 @@ Before = Annotated[
 ]
 
 
-def backup(ctx: typer.Context, path: Target, force: Again = False, json: Json = False) -> None:
+def backup(
+    ctx: typer.Context,
+    path: Target,
+    force: Again = False,
+    json: Json = False,
+) -> None:
     """Copy a store to a new file while it is in use, and check the copy."""
     place(ctx).require()
     with closing(Database(place(ctx).target)) as database:
@@ -54,7 +59,12 @@ def backup(ctx: typer.Context, path: Target, force: Again = False, json: Json = 
         render.complain("the store could not list this copy: remove it yourself after erasing")
 
 
-def restore(ctx: typer.Context, copy: Source, force: Over = False, json: Json = False) -> None:
+def restore(
+    ctx: typer.Context,
+    copy: Source,
+    force: Over = False,
+    json: Json = False,
+) -> None:
     """Put a copy, once checked, in the place of the store."""
     place(ctx).make_room()
     done = inspection.restore(copy, place(ctx).target, replace=force)
@@ -101,8 +111,11 @@ def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None
     with closing(Database(place(ctx).target)) as database:
         done = upgrade(database, copy_to=copy)
     tell(ctx)
-    said = done.told or f"schema (empty) → {HEAD}"
+    answer = {"from": done.found, "to": HEAD, "copy": done.copy}
+    render.answer(answer, _said_of(done), json=json)
+
+
+def _said_of(done: Upgrade) -> str:
     if done.found == HEAD:
-        said = f"schema {HEAD} already: the newest"
-    told = {"from": done.found, "to": HEAD, "copy": done.copy}
-    render.answer(told, said, json=json)
+        return f"schema {HEAD} already: the newest"
+    return done.told or f"schema (empty) → {HEAD}"
