@@ -24,7 +24,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Cell, Column
+from .render import Column, Row
 
 COLUMNS = (
     Column("layer"),
@@ -118,7 +118,7 @@ def context(
         built = store.context(
             find(store, session).id,
             system=_text(system),
-            tools=_tools(tools),
+            tools=_tools(_text(tools)),
             user_input=user,
             todo_recap=todo,
             root=root,
@@ -145,9 +145,8 @@ def _text(path: Path | None) -> str | None:
     return None if path is None else path.read_text(encoding="utf-8", errors="replace")
 
 
-def _tools(path: Path | None) -> Tools | None:
-    """Return what a file says of tools: definitions where it is a JSON list, else its text."""
-    text = _text(path)
+def _tools(text: str | None) -> Tools | None:
+    """Return what a text says of tools: definitions where it is a JSON list, else itself."""
     try:
         found = json_format.loads(text or "")
     except (ValueError, RecursionError):
@@ -166,20 +165,30 @@ def _fields(built: Context) -> dict[str, Any]:
     }
 
 
-def rows(built: Context) -> list[tuple[Cell, ...]]:
+def rows(built: Context) -> list[Row]:
     """Return a row for each layer, and one for the whole.
 
     Each has the number of messages, their tokens, what the rules saved in them, and their share.
     """
-    saved = {entry.seq: entry.tokens_saved for entry in built.view.entries if entry.seq is not None}
+    saved = _saved(built)
     rows = [_row(built, layer, saved) for layer in built.layers]
-    together = ("together", len(built.pieces), built.tokens, sum(saved.values()) or None, "")
-    return [*rows, together]
+    return [*rows, _together(built, saved)]
 
 
-def _row(built: Context, layer: str, saved: dict[int, int]) -> tuple[Cell, ...]:
+def _saved(built: Context) -> dict[int, int]:
+    """Return what the rules saved in each stored message, by position."""
+    entries = built.view.entries
+    return {entry.seq: entry.tokens_saved for entry in entries if entry.seq is not None}
+
+
+def _row(built: Context, layer: str, saved: dict[int, int]) -> Row:
     places = [piece.seq for piece in built.pieces if piece.layer == layer]
     less = sum(saved.get(seq, 0) for seq in places if seq is not None)
     tokens = built.layers[layer]
     share = tokens / (built.tokens or 1)
     return layer, len(places), tokens, less or None, f"{share:.0%}"
+
+
+def _together(built: Context, saved: dict[int, int]) -> Row:
+    less = sum(saved.values())
+    return "together", len(built.pieces), built.tokens, less or None, ""

@@ -27,7 +27,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Cell, Column
+from .render import Column, Row
 
 EXTRACTIVE = "extractive"
 SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED.values())
@@ -88,7 +88,10 @@ Given = Annotated[
     int,
     typer.Option("--input", metavar="N", min=0, help="Tokens of the request, cached ones too."),
 ]
-Output = Annotated[int, typer.Option("--output", metavar="N", min=0, help="Tokens of the answer.")]
+Output = Annotated[
+    int,
+    typer.Option("--output", metavar="N", min=0, help="Tokens of the answer."),
+]
 Cached = Annotated[
     int,
     typer.Option(
@@ -143,7 +146,12 @@ def compact(
         with _waiting(f"{summarizer} summarises {task.session_id}"):
             done = _compact(task, writer)
     _report(task.session_id, done, json=json)
-    raise typer.Exit(int(done is not None and done.outcome in ("failed", "rejected")))
+    raise typer.Exit(int(_came_to_nothing(done)))
+
+
+def _came_to_nothing(done: Compaction | None) -> bool:
+    """Tell whether a compaction was tried and hides nothing; one that was not needed is fine."""
+    return done is not None and done.outcome in ("failed", "rejected")
 
 
 def compactions(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
@@ -284,9 +292,15 @@ def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
     if checks is None:
         return None, store.plan_compaction(session_id, policy, now=now)
     said = store.check(session_id, policy, now=now, **checks)
-    if checks["max_tokens"] is not None:
-        policy = policy.model_copy(update={"context_window": checks["max_tokens"]})
-    return said, store.plan_compaction(session_id, policy, now=now)
+    windowed = _with_window(policy, checks["max_tokens"])
+    return said, store.plan_compaction(session_id, windowed, now=now)
+
+
+def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
+    """Return a policy with the window that a check is given; with its own where none is."""
+    if max_tokens is None:
+        return policy
+    return policy.model_copy(update={"context_window": max_tokens})
 
 
 def _planned(plan: Plan, head: int, saving: int) -> list[str]:
@@ -319,7 +333,7 @@ def _checked(said: Check) -> str:
     return f"{VERDICTS[said.overflow, said.should_compact]}: {said.reason} ({tokens})"
 
 
-def _row(done: Compaction) -> tuple[Cell, ...]:
+def _row(done: Compaction) -> Row:
     return (
         done.id,
         render.moment(done.created_at),

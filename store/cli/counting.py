@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +26,7 @@ from .options import (
     moment_of,
     policy_of,
 )
+from .render import Bar
 from .show import how_counted
 
 statistics_of = reads(statistics)
@@ -44,7 +46,10 @@ SomeSession = Annotated[
         autocompletion=complete_session,
     ),
 ]
-Files = Annotated[int, typer.Option("--files", metavar="N", min=0, help="How many files to list.")]
+Files = Annotated[
+    int,
+    typer.Option("--files", metavar="N", min=0, help="How many files to list."),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -116,15 +121,19 @@ def _counted(total: TokenTotal) -> str:
     return f"{total.tokens:,} tokens in {messages}{newly} ({how})"
 
 
-def _as_json(counts: Statistics, built: View | None) -> dict[str, object]:
-    answer: dict[str, object] = {
+def _as_json(counts: Statistics, built: View | None) -> dict[str, Any]:
+    answer = _fields(counts)
+    if built is None:
+        return answer
+    return {"session": built.session_id, **answer, "view": built.stats._asdict()}
+
+
+def _fields(counts: Statistics) -> dict[str, Any]:
+    return {
         **counts._asdict(),
         "tools": [each._asdict() for each in counts.tools],
         "files": [each._asdict() for each in counts.files],
     }
-    if built is None:
-        return answer
-    return {"session": built.session_id, **answer, "view": built.stats._asdict()}
 
 
 def _print(counts: Statistics, built: View | None) -> None:
@@ -135,10 +144,18 @@ def _print(counts: Statistics, built: View | None) -> None:
     else:
         render.say(f"{built.session_id}: {spoken}")
         _print_view(built)
-    tools = [(each.name or "?", each.tokens, _use(each)) for each in counts.tools]
-    files = [(each.path, each.tokens, _uses(each)) for each in counts.files]
-    _section("tokens of results by tool", tools)
-    _section("tokens of results by file", files)
+    _section("tokens of results by tool", _by_tool(counts))
+    _section("tokens of results by file", _by_file(counts))
+
+
+def _by_tool(counts: Statistics) -> Iterator[Bar]:
+    for each in counts.tools:
+        yield each.name or "?", each.tokens, _use(each)
+
+
+def _by_file(counts: Statistics) -> Iterator[Bar]:
+    for each in counts.files:
+        yield each.path, each.tokens, _uses(each)
 
 
 def _print_view(built: View) -> None:
@@ -152,13 +169,14 @@ def _print_view(built: View) -> None:
     _section("saved by rule", saved)
 
 
-def _section(title: str, rows: list[tuple[str, int, str]]) -> None:
-    if rows:
+def _section(title: str, amounts: Iterable[Bar]) -> None:
+    """Print amounts below a title; nothing where there are none."""
+    if bars := [*amounts]:
         render.say("", title)
-        render.bars(rows)
+        render.bars(bars)
 
 
-def _roles(built: View) -> list[tuple[str, int, str]]:
+def _roles(built: View) -> list[Bar]:
     tokens: Counter[str] = Counter()
     messages: Counter[str] = Counter()
     for entry in built.entries:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import typer
 from rich.rule import Rule
 from rich.text import Text
 
+from ..context import Piece
 from ..errors import StoreError
 from ..importing import import_file
 from ..inspection import query
@@ -20,7 +21,7 @@ from ..records import Entry, View
 from ..store import Store
 from . import assembling, compacting, demo_session, render
 from . import store as asking
-from .render import Cell, Column
+from .render import Column, Row
 
 WIDTH = 100
 SESSION = "demo"
@@ -80,9 +81,7 @@ def demo(keep: Keep = None) -> None:
 
 def bring_in(store: Store, folder: Path) -> None:
     """Import the session from a file, the way any transcript comes in."""
-    file = folder / "session.jsonl"
-    lines = [render.json_text(message) + "\n" for message in demo_session.conversation()]
-    file.write_text("".join(lines), "utf-8")
+    file = _transcript(folder)
     store.create_session(SESSION, title="Parcel prices", project_root=demo_session.PROJECT_ROOT)
     imported = import_file(store, file, session_id=SESSION).sessions[0]
     again = import_file(store, file, session_id=SESSION).sessions[0]
@@ -94,6 +93,14 @@ def bring_in(store: Store, folder: Path) -> None:
     )
 
 
+def _transcript(folder: Path) -> Path:
+    """Write the session to a file, a message a line."""
+    file = folder / "session.jsonl"
+    lines = [render.json_text(message) + "\n" for message in demo_session.conversation()]
+    file.write_text("".join(lines), "utf-8")
+    return file
+
+
 def compare(store: Store, _: Path) -> None:
     """Show what raw and view cost."""
     built = _view(store)
@@ -102,10 +109,15 @@ def compare(store: Store, _: Path) -> None:
     for rule, saved in built.stats.saved_by_rule.items():
         rows.append((rule, saved, f"saved in {replaced[rule]} messages"))
     render.bars(rows, width=_width())
-    read_back = [each.message for each in store.messages(SESSION)]
-    equal = "yes" if read_back == demo_session.conversation() else "NO"
+    equal = "yes" if _reads_back(store) else "NO"
     untouched = f"Nothing stored is touched: all {built.at} messages read back equal: {equal}."
     render.say("", untouched)
+
+
+def _reads_back(store: Store) -> bool:
+    """Tell whether the store gives back what went in."""
+    stored = [each.message for each in store.messages(SESSION)]
+    return stored == demo_session.conversation()
 
 
 def explain(store: Store, _: Path) -> None:
@@ -116,7 +128,7 @@ def explain(store: Store, _: Path) -> None:
     render.table(ENTRY_COLUMNS, rows, width=_width())
 
 
-def _entry_row(entry: Entry, called: str) -> tuple[Cell, ...]:
+def _entry_row(entry: Entry, called: str) -> Row:
     return (
         entry.seq if entry.seq is not None else "+",
         render.styled(entry.rule or "kept"),
@@ -166,9 +178,14 @@ def request(store: Store, folder: Path) -> None:
     built = store.context(SESSION, user_input=INPUT, root=folder, now=demo_session.NOW)
     render.table(assembling.COLUMNS, assembling.rows(built), width=_width())
     for piece in (*built.pieces[:2], built.pieces[-1]):
-        lines = str(piece.message["content"]).splitlines()
-        said = [render.one_line(line, WIDTH - 16) for line in lines]
-        render.say("", *(f"  {piece.layer:<10} | {line}" for line in said))
+        render.say("", *_lines_of(piece))
+
+
+def _lines_of(piece: Piece) -> Iterator[str]:
+    """Yield the lines of a message, each behind the name of its layer."""
+    for line in str(piece.message["content"]).splitlines():
+        said = render.one_line(line, WIDTH - 16)
+        yield f"  {piece.layer:<10} | {said}"
 
 
 def ask(store: Store, _: Path) -> None:

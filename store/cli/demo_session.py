@@ -162,11 +162,12 @@ class Step(NamedTuple):
 
 
 def _run(command: str, stdout: str = "", exit_code: int = 0) -> Call:
-    output = json.dumps(
-        {"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command},
-        ensure_ascii=False,
-    )
-    return Call("terminal-execute", {"command": command}, output)
+    output = {"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command}
+    return Call("terminal-execute", {"command": command}, _json(output))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read(path: str, text: str, **lines: int) -> Call:
@@ -294,7 +295,7 @@ def _messages(number: int, step: Step) -> Iterator[Message]:
     """Yield a step's message and the results of its calls, a second apart."""
     at = BEGIN + round(step.minute * 60_000)
     message: Message = {"role": step.role, "content": step.text, "timestamp": at}
-    calls = {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
+    calls = _calls(number, step)
     if calls:
         message["tool_calls"] = [_call(call_id, call) for call_id, call in calls.items()]
     yield message
@@ -304,10 +305,15 @@ def _messages(number: int, step: Step) -> Iterator[Message]:
             yield _result(call_id, call.result, at)
 
 
+def _calls(number: int, step: Step) -> dict[str, Call]:
+    """Return the calls of a step by the ids that they are sent with."""
+    return {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
+
+
 def _result(call_id: str, text: str, at: int) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": text, "timestamp": at}
 
 
-def _call(call_id: str, call: Call) -> dict[str, Any]:
-    function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+def _call(call_id: str, call: Call) -> Message:
+    function = {"name": call.tool, "arguments": _json(call.arguments)}
     return {"id": call_id, "type": "function", "function": function}

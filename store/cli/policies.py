@@ -171,7 +171,9 @@ def _notes(policy: Policy) -> Iterator[str]:
         yield "it has no trigger: compact_if_needed never writes a summary by it"
     if shares := _shares_of_no_window(policy):
         yield f"{shares} need a window: each check has to be given max_tokens"
-    yield from (note for found, note in CONTRADICTIONS if found(policy))
+    for found, note in CONTRADICTIONS:
+        if found(policy):
+            yield note
 
 
 def _shares_of_no_window(policy: Policy) -> str:

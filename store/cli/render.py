@@ -77,6 +77,7 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 Cell = str | int | Text | None
 Row = tuple[Cell, ...]
+Texts = list[Text]
 Bar = tuple[str, int, str]
 """An amount to be drawn: its name, how much it is, and a remark."""
 
@@ -102,7 +103,7 @@ class Drawn(NamedTuple):
     """A column and what stands in it, from top to bottom."""
 
     column: Column
-    texts: list[Text]
+    texts: Texts
 
     def width(self, *, folded: bool) -> int:
         """Return how wide it is, a wide one folded or not."""
@@ -118,7 +119,7 @@ class Drawn(NamedTuple):
         return self._replace(texts=_cut(self.texts))
 
 
-def _cut(ids: list[Text]) -> list[Text]:
+def _cut(ids: Texts) -> Texts:
     """Return ids cut to one length at which no two of them begin alike."""
     length = _telling_length({each.plain for each in ids})
     return [_beginning(each, length) for each in ids]
@@ -217,7 +218,7 @@ def table(
     screen.print(_drawn(_fitted(whole, screen.width)))
 
 
-def _filled(columns: Sequence[Column], texts: list[list[Text]]) -> Iterator[Drawn]:
+def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
     """Yield columns with what stands in them: nothing where there are no rows."""
     for place, column in enumerate(columns):
         yield Drawn(column, [row[place] for row in texts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from itertools import starmap
 from typing import Annotated, Any
@@ -86,13 +87,14 @@ def _fields(text: str, each: Simulated) -> dict[str, Any]:
 def _print(session_id: str, done: Compared) -> None:
     render.table(COLUMNS, starmap(_row, done.items()))
     render.say("", f"bill, in input tokens, {session_id}")
-    render.bars(_bills(done))
+    render.bars([*_bills(done)])
 
 
-def _bills(done: Compared) -> list[Bar]:
-    """Return the bills as bars, each with its ratio to the first."""
+def _bills(done: Compared) -> Iterator[Bar]:
+    """Yield the bills as bars, each with its ratio to the first."""
     first, *_ = done.values()
-    return [(text, round(each.bill), _ratio(each, first)) for text, each in done.items()]
+    for text, each in done.items():
+        yield text, round(each.bill), _ratio(each, first)
 
 
 def _variant(text: str) -> Policy:

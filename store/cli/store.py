@@ -19,6 +19,8 @@ ROWS = 1000
 CELL = 200
 """Code points of a value in a table; --json has them all."""
 
+Rows = list[tuple[Any, ...]]
+
 FINDING_COLUMNS = (
     Column("check"),
     Column("where", wide=True),
@@ -98,7 +100,7 @@ def verify(ctx: typer.Context, json: Json = False) -> None:
 
 def table(
     columns: tuple[str, ...],
-    rows: list[tuple[Any, ...]],
+    rows: Rows,
     *,
     width: int | None = None,
 ) -> None:
@@ -107,7 +109,7 @@ def table(
     render.table([*_columns(columns, rows)], cells, width=width)
 
 
-def _columns(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Iterator[Column]:
+def _columns(names: tuple[str, ...], rows: Rows) -> Iterator[Column]:
     for index, name in enumerate(names):
         yield _column(name, [row[index] for row in rows])
 

@@ -33,7 +33,7 @@ from .options import (
     place,
     policy_of,
 )
-from .render import Cell, Column
+from .render import Column, Row
 
 NOTES_SHOWN = 5
 """Notes printed for each file, at most."""
@@ -135,8 +135,7 @@ def import_(
     """Import transcripts of other programs; what is stored already is not stored again."""
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
-    own = place(ctx).file
-    files = [file for file in _files(paths) if file.asked or not is_file_of(own, file.path)]
+    files = _files(paths, place(ctx).file)
     if id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
     options = {"kind": kind, "session_id": id, "replace": replace}
@@ -170,12 +169,11 @@ def export(
         if view:
             messages = iter(store.view(found, rules, at=at, now=moment).messages)
         if output is None:
-            render.write(render.json_text(message) + "\n" for message in messages)
+            render.write(_lines(messages))
             return
         if is_file_of(place(ctx).file, output):
             raise StoreError(f"{str(output)!r} is the store itself; export to another file")
-        lines = (render.json_text(message, ascii_only=False) + "\n" for message in messages)
-        count = _write_private(output, lines, replace=force)
+        count = _write_private(output, _lines(messages, ascii_only=False), replace=force)
     render.say(f"{render.counted(count, 'message')} written to {output}")
 
 
@@ -183,20 +181,37 @@ def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:
     return (stored.message for page in store.pages(session_id, at=at) for stored in page)
 
 
-def _files(paths: list[Path]) -> Iterator[Found]:
+def _lines(messages: Iterable[Message], *, ascii_only: bool | None = None) -> Iterator[str]:
+    for message in messages:
+        yield render.json_text(message, ascii_only=ascii_only) + "\n"
+
+
+def _files(paths: list[Path], own: Path | None) -> list[Found]:
+    """Return the files to import; the store's own, in a folder, is none of them."""
+    found = _found(paths)
+    return [file for file in found if file.asked or not is_file_of(own, file.path)]
+
+
+def _found(paths: list[Path]) -> Iterator[Found]:
     """Yield the files given, and those in the folders given that are not hidden."""
     for path in paths:
         if path.is_dir():
-            yield from (Found(inner, asked=False) for inner in _inside(path))
+            yield from _inside(path)
         else:
             yield Found(path, asked=True)
 
 
-def _inside(path: Path) -> Iterator[Path]:
+def _inside(path: Path) -> Iterator[Found]:
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        inner = (Path(folder, name) for name in sorted(names) if not name.startswith("."))
-        yield from (each for each in inner if each.is_file())
+        folders[:] = _not_hidden(folders)
+        for name in _not_hidden(names):
+            inner = Path(folder, name)
+            if inner.is_file():
+                yield Found(inner, asked=False)
+
+
+def _not_hidden(names: list[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith("."))
 
 
 def _nothing_to_import(files: list[Found], kind: str | None) -> list[Result]:
@@ -213,7 +228,11 @@ def _nothing_to_import(files: list[Found], kind: str | None) -> list[Result]:
     return failures
 
 
-def _import_all(store: Store, files: list[Found], options: dict[str, Any]) -> Iterator[Result]:
+def _import_all(
+    store: Store,
+    files: list[Found],
+    options: dict[str, Any],
+) -> Iterator[Result]:
     """Import files one after the other, with a progress bar on a terminal.
 
     A file that fails stops no other.
@@ -278,10 +297,16 @@ def _print_results(results: list[Result], *, every_note: bool) -> None:
     _print_skipped(skipped, every=every_note)
     for failure in failures:
         if not failure.skipped:
-            named = str(failure.path) in failure.problem
-            render.complain(failure.problem if named else f"{failure.path}: {failure.problem}")
+            render.complain(_complaint(failure))
     if len(skipped) == len(results):
         render.complain("nothing was imported; name a file to see what is wrong with it")
+
+
+def _complaint(failure: Failure) -> str:
+    """Return what went wrong with a file, its path in front where the problem does not name it."""
+    if str(failure.path) in failure.problem:
+        return failure.problem
+    return f"{failure.path}: {failure.problem}"
 
 
 def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
@@ -294,15 +319,21 @@ def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
     render.say(f"skipped {count} of no known kind: {names}{more}")
 
 
-def _rows(reports: list[ImportReport]) -> list[tuple[Cell, ...]]:
+def _rows(reports: list[ImportReport]) -> list[Row]:
     """Return a row for each file, and their sums where there are several."""
-    counts = [_counts(report) for report in reports]
-    names = [(render.file_name(report.path.name), report.kind) for report in reports]
-    rows: list[tuple[Cell, ...]] = [(*name, *row) for name, row in zip(names, counts, strict=True)]
-    if len(rows) > 1:
-        sums = map(sum, zip(*counts, strict=True))
-        rows.append((f"{len(rows)} files", "", *sums))
+    rows = [_row(report) for report in reports]
+    if len(reports) > 1:
+        rows.append(_together(reports))
     return rows
+
+
+def _row(report: ImportReport) -> Row:
+    return render.file_name(report.path.name), report.kind, *_counts(report)
+
+
+def _together(reports: list[ImportReport]) -> Row:
+    sums = map(sum, zip(*map(_counts, reports), strict=True))
+    return f"{len(reports)} files", "", *sums
 
 
 def _counts(report: ImportReport) -> tuple[int, int, int, int, int]:
