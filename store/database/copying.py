@@ -41,9 +41,11 @@ UNFINISHED = ".part"
 """What stands behind the name of a copy while it is being written."""
 
 _numbers = union_all(
-    select(func.max(copies.c.copy).label("number")), select(func.max(erasures.c.newest_copy))
+    select(func.max(copies.c.copy).label("number")),
+    select(func.max(erasures.c.newest_copy)),
 ).subquery()
-NEXT_COPY = Statement(select(func.coalesce(func.max(_numbers.c.number), 0) + literal_column("1")))
+_newest_copy = func.coalesce(func.max(_numbers.c.number), 0)
+NEXT_COPY = Statement(select(_newest_copy + literal_column("1")))
 INSERT_COPY = Insertion(copies)
 
 
@@ -69,7 +71,9 @@ FINISH_COPY = Statement(
 )
 FORGET_COPY = Statement(delete(copies).where(copies.c.copy == bindparam("number")))
 FORGET_REPLACED = Statement(
-    delete(copies).where(copies.c.path == bindparam("name"), copies.c.copy < bindparam("number"))
+    delete(copies)
+    .where(copies.c.path == bindparam("name"))
+    .where(copies.c.copy < bindparam("number"))
 )
 
 
@@ -81,7 +85,8 @@ def beside(path: Path, ending: str) -> Path:
 def list_copy(connection: Connection, path: Path, kind: str, now: int) -> int:
     """Begin a line of the list; return its number."""
     number: int = NEXT_COPY.value(connection)
-    INSERT_COPY.insert_many(connection, [(number, now, None, None, kind, str(path))])
+    unfinished = CopyRow(number, now, None, None, kind, str(path))
+    INSERT_COPY.insert_many(connection, [unfinished])
     return number
 
 
@@ -166,7 +171,7 @@ def take_over(path: Path) -> None:
 
 def _create(path: Path) -> None:
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        path.touch(mode=0o600, exist_ok=False)
     except FileExistsError as error:
         raise StoreError(f"{path} exists already{_why(path)}") from error
     except OSError as error:

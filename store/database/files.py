@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
@@ -106,7 +107,7 @@ def opened(path: str) -> Identity | None:
     SQLite gives its companions the same mode.
     """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        Path(path).touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         pass
     except OSError as error:

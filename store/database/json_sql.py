@@ -53,4 +53,5 @@ def _elements_postgresql(element: Elements, compiler: SQLCompiler, **options: An
 
 def positions(name: str) -> Select[int]:
     """Build a subquery of the positions in a bound JSON array."""
-    return select(cast(Elements(bindparam(name)).table_valued("value", name=name).c.value, BIG))
+    elements = Elements(bindparam(name)).table_valued("value", name=name)
+    return select(cast(elements.c.value, BIG))

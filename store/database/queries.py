@@ -35,7 +35,13 @@ class Queries:
     that are made elsewhere, and stand beside the sections.
     """
 
-    def __init__(self, path: Path, *, texts: tuple[str, ...] = (), **filled: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        texts: tuple[str, ...] = (),
+        **filled: str,
+    ) -> None:
         self.names: dict[str, list[str]] = {}
         self._sections = dict(filled)
         self._texts = texts
@@ -66,15 +72,18 @@ class Queries:
             return word
         if name == "pairs":
             return json_sql.pairs(f":{word}", dialect)
-        return _HOLE.sub(
-            lambda hole: self._filled(hole[1], hole[2] or word, dialect), self._sections[name]
-        )
+
+        def filled(hole: re.Match[str]) -> str:
+            return self._filled(hole[1], hole[2] or word, dialect)
+
+        return _HOLE.sub(filled, self._sections[name])
 
 
 def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
     """Yield each section of a file: what it is for, its name, its text."""
     _, *pieces = _HEADING.split(written)
-    return zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+    uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
+    return zip(uses, names, texts, strict=True)
 
 
 class _Query(ClauseElement):

@@ -129,7 +129,8 @@ class Place:
         except BlockingIOError:
             self._wait(self._file, self._queue.timeout if seconds is None else seconds)
         with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
-            os.pwrite(self._file.fileno(), self._queue.process.ljust(_LONGEST), 0)
+            process = self._queue.process.ljust(_LONGEST)
+            os.pwrite(self._file.fileno(), process, 0)
 
     def leave(self) -> None:
         """Give the lock to the next in line."""

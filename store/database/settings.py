@@ -47,7 +47,8 @@ def server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
     level = "on" if synchronous == "FULL" else "off"
     settings = f"-c synchronous_commit={level} -c lock_timeout={lock_timeout(timeout)}"
     asked = url.normalized_query
-    arguments: dict[str, Any] = {"connect_timeout": max(2, math.ceil(timeout)), **KEEPALIVES}
+    patience = max(2, math.ceil(timeout))
+    arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVES}
     ours = {name: value for name, value in arguments.items() if name not in asked}
     options = " ".join((settings, *asked.get("options", ())))
     return _created(url, connect_args={**ours, "options": options})

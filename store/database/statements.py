@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Dialect,
@@ -157,9 +158,9 @@ class Insertion(Statement[Row]):
         self.table = table
         self.columns = names or tuple(table.c.keys())
         _check_columns(table, self.columns)
-        columns = (column(name, table.c[name].type) for name in self.columns)
-        named = {name: bindparam(name, type_=table.c[name].type) for name in self.columns}
-        into = lightweight(table.name, *columns)
+        types = [(name, table.c[name].type) for name in self.columns]
+        into = lightweight(table.name, *(column(name, kind) for name, kind in types))
+        named = {name: bindparam(name, type_=kind) for name, kind in types}
         super().__init__(insert(into).values(named))
         self._positional = cache(self._compile_positional)
 
@@ -184,10 +185,15 @@ class Insertion(Statement[Row]):
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:
     """Refuse names that are no columns or stand twice, and the lack of a needed one."""
-    needed = {each.name for each in table.c if not each.nullable and each.server_default is None}
+    needed = {each.name for each in table.c if _is_needed(each)}
     wrong = sorted({*names} - {*table.c.keys()} | needed - {*names})
     if wrong or len({*names}) < len(names):
         raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
+
+
+def _is_needed(column: Column[Any]) -> bool:
+    """Tell whether a row must say what a column holds."""
+    return not column.nullable and column.server_default is None
 
 
 _GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"

@@ -63,7 +63,10 @@ class ResultRows(NamedTuple):
 
 _facts = message_facts
 MEASURE = Statement(
-    select(_facts.c.turn, _facts.c.tokens_through).where(lines.at(_facts)),
+    select(
+        _facts.c.turn,
+        _facts.c.tokens_through,
+    ).where(lines.at(_facts)),
     row=Measure,
 )
 LAST_USER = Statement(
@@ -127,7 +130,12 @@ def tokens_at(line: Line, positions: Iterable[int]) -> int:
     return sum(TOKENS_OF.value(line.connection, **place) for place in places)
 
 
-def write(line: Line, start: int, batch: Sequence[Prepared], tokens: Iterable[int]) -> None:
+def write(
+    line: Line,
+    start: int,
+    batch: Sequence[Prepared],
+    tokens: Iterable[int],
+) -> None:
     """Write what follows from messages that stand from position ``start`` on, the line's new end.
 
     ``tokens`` are their estimates.
@@ -175,13 +183,20 @@ def derive(line: Line, start: int, batch: Iterable[Prepared]) -> ResultRows:
     return rows
 
 
-def _add(rows: ResultRows, pointer: Pointer, seq: int, result: Prepared, call: Call) -> None:
+def _add(
+    rows: ResultRows,
+    pointer: Pointer,
+    seq: int,
+    result: Prepared,
+    call: Call,
+) -> None:
     """Add the rows of one result."""
     root, fold_case = pointer.project_root, bool(pointer.fold_case)
     paths, complete = call_paths(call.arguments, root, fold_case=fold_case)
     place = (pointer.tree_id, pointer.branch, seq)
-    called = (call.seq, call.position, _tool_name(result, call))
-    rows.results.append((*place, *called, *_judged_by(result), int(complete)))
+    called = (*call.place, _tool_name(result, call))
+    facts = _judged_by(result)
+    rows.results.append((*place, *called, *facts, int(complete)))
     rows.paths.extend((*place, *path) for path in paths)
 
 

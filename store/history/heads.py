@@ -27,7 +27,8 @@ from .sessions import (
 )
 
 _in_tree = branches.c.tree_id == bindparam("tree_id", type_=BIG)
-NEXT_BRANCH = Statement(select(func.max(branches.c.branch) + 1).where(_in_tree))
+_newest_branch = func.max(branches.c.branch)
+NEXT_BRANCH = Statement(select(_newest_branch + 1).where(_in_tree))
 _of_session = and_(
     head_moves.c.tree_id == bindparam("tree_id", type_=BIG),
     head_moves.c.session_id == bindparam("session_id"),

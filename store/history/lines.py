@@ -178,7 +178,7 @@ def _begun(table: FromClause) -> tuple[ColumnElement[Any], ...]:
 
 _walk = segments_cte()
 SEGMENTS = Statement(
-    select(_walk.c.branch, _walk.c.first, _walk.c.last).order_by(_walk.c.first),
+    select(*_walk.c).order_by(_walk.c.first),
     row=Segment,
 )
 
@@ -335,7 +335,8 @@ _WALKED = ("branch", "parent_branch", "parent_position", "records_seen")
 
 def line_cte() -> CTE:
     """Build the walk up a line's branches with the newest record that each part of it may know."""
-    bounds = (bindparam(name, type_=BIG).label(name) for name in ("last", "newest"))
+    last, newest = bindparam("last", type_=BIG), bindparam("newest", type_=BIG)
+    bounds = (last.label("last"), newest.label("newest"))
     top = _from_head("line", *_walked(branches), *bounds)
     above = _step_up(top, *_walked(_parents), _end_above(top), top.c.records_seen)
     return top.union_all(above)

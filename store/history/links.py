@@ -36,6 +36,11 @@ class Call(NamedTuple):
     name: str | None
     arguments: object
 
+    @property
+    def place(self) -> CallPlace:
+        """The position of its message, and its own place in it."""
+        return self.seq, self.position
+
 
 NO_CALL = Call(None, None, None, None)
 """What a result answers that no call of its line asked for."""
@@ -121,7 +126,7 @@ class Links:
             return offered.pop()
         found = self._look_back(call_id)
         if found:
-            self._taken.add((found.seq, found.position))
+            self._taken.add(found.place)
         return found
 
     def _look_back(self, call_id: str) -> Call | None:

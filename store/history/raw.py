@@ -159,7 +159,10 @@ def _read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage
     ]
 
 
-def stored_calls(connection: Connection, run: dict[str, int]) -> dict[int, list[Any]]:
+def stored_calls(
+    connection: Connection,
+    run: dict[str, int],
+) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
     calls: defaultdict[int, list[Any]] = defaultdict(list)
     for seq, *columns in CALLS.rows(connection, **run):
@@ -307,7 +310,12 @@ def _move_head(line: Line, head: int, moment: int) -> None:
     MOVE_HEAD.run(line.connection, **line.pointer.row, to=head, now=moment)
 
 
-def _insert(line: Line, start: int, batch: list[Prepared], moment: int) -> None:
+def _insert(
+    line: Line,
+    start: int,
+    batch: list[Prepared],
+    moment: int,
+) -> None:
     """Write the raw rows of messages that stand from position ``start`` on."""
     tree_id, branch = line.pointer.tree_id, line.pointer.branch
     rows: list[Row] = []
