@@ -63,14 +63,10 @@ class Plan(NamedTuple):
         """The first position that would be hidden, or that was pinned until now."""
         return min((self.first, *self.released))
 
-    @property
-    def beside(self) -> tuple[int, ...]:
-        """The positions of the hidden range that stay visible beside the summary."""
-        return (*self.pinned, *self.staying)
-
     def left_of(self, visible: Visible) -> Visible:
         """Return what stays visible, the summary aside."""
-        return visible.without(self.last + 1, self.beside, self.released)
+        beside = (*self.pinned, *self.staying)
+        return visible.without(self.last + 1, beside, self.released)
 
     def pins(self, visible: Visible) -> list[int]:
         """Return the positions of the hidden range that stay visible."""
@@ -334,7 +330,7 @@ def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
 def _raw_tokens(look: Look, planned: Plan) -> int:
     """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
     hidden = range_tokens(look, planned.first, planned.last)
-    hidden -= tokens_at(look.raw, planned.beside)
+    hidden -= tokens_at(look.raw, (*planned.pinned, *planned.staying))
     return hidden + tokens_at(look.raw, planned.released)
 
 
