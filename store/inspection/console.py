@@ -19,8 +19,9 @@ import math
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 if sys.platform != "win32":  # which has no such limits; the heap cap and the parent's clock remain
     import resource
@@ -33,6 +34,12 @@ WRITTEN_FILE = 4 * MEBIBYTE
 """Room for the index of a write-ahead log, which even a reader has to make; no bomb fits in."""
 OUTPUT_LIMIT = 16 * MEBIBYTE
 """Bytes of all answered rows as JSON."""
+RESOURCES = {
+    "AS": ADDRESS_SPACE,
+    "FSIZE": WRITTEN_FILE,
+    "CORE": 0,
+}
+"""What this process may use, by the system's name; CPU time comes from the timeout."""
 
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 68 * MEBIBYTE,  # a row with the largest message a store takes
@@ -75,7 +82,10 @@ PRAGMAS = {"table_info", "table_xinfo", "index_list", "index_info", "foreign_key
 """They tell of the schema, and change nothing."""
 
 TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)}
+FIRST_USES = [f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS]  # noqa: S608
 """They are used before the authorizer watches, to which their first use looks like a write."""
+READABLE = {"sqlite_master", *TABLE_FUNCTIONS}
+"""What can be read of any file; its own tables and views come to it."""
 
 _FUNCTIONS = """
 -> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling changes char coalesce concat
@@ -100,10 +110,24 @@ DROP_INDEX DROP_TABLE DROP_TEMP_INDEX DROP_TEMP_TABLE DROP_TEMP_TRIGGER DROP_TEM
 DROP_VIEW DROP_VTABLE FUNCTION INSERT PRAGMA READ RECURSIVE REINDEX SAVEPOINT SELECT TRANSACTION
 UPDATE
 """
-ACTIONS = {getattr(sqlite3, f"SQLITE_{name}"): name.replace("_", " ") for name in _ACTIONS.split()}
+ACTIONS = {
+    getattr(sqlite3, f"SQLITE_{action}"): action.replace("_", " ")  # as in "CREATE TABLE"
+    for action in _ACTIONS.split()
+}
 """What the authorizer is asked, in words."""
+PLACES = {"FUNCTION": 1}
+"""Which detail of an action is judged, where it is not the first."""
 FREE = {"SELECT", "RECURSIVE"}
 SCHEMAS = {"sqlite_master", "sqlite_temp_master"}
+
+
+class Request(NamedTuple):
+    """A statement and its parameters, how many rows are wanted at most, how many seconds it has."""
+
+    sql: str
+    parameters: Sequence[Any] | Mapping[str, Any]
+    limit: int
+    timeout: float
 
 
 class Refused(Exception):
@@ -118,19 +142,25 @@ class Guard:
 
     def __init__(self, deadline: float) -> None:
         self.refusal: str | None = None
-        self.readable = {"sqlite_master", *TABLE_FUNCTIONS}
+        self.readable = {*READABLE}
         self._deadline = deadline
         self._listed = {
-            "READ": (0, self.readable),
-            "PRAGMA": (0, PRAGMAS),
-            "FUNCTION": (1, FUNCTIONS),
+            "READ": self.readable,
+            "PRAGMA": PRAGMAS,
+            "FUNCTION": FUNCTIONS,
         }
+
+    def watch(self, connection: sqlite3.Connection) -> None:
+        """Judge from here on what is done on a connection to a file; its tables may be read."""
+        self.readable.update(tables(connection))
+        connection.set_progress_handler(self.overdue, 100)
+        connection.set_authorizer(self.authorize)
 
     def authorize(self, action: int, *details: str | None) -> int:
         """Allow to select and recurse, to read, call and ask for what is listed, and no more."""
         name = ACTIONS.get(action, f"action {action}")
-        place, listed = self._listed.get(name, (0, ()))
-        subject = (details[place] or "").lower()
+        listed = self._listed.get(name, ())
+        subject = (details[PLACES.get(name, 0)] or "").lower()
         if name in FREE or subject in listed or (name == "READ" and not details[1]):
             return sqlite3.SQLITE_OK
         self._refuse(name, subject)
@@ -154,9 +184,10 @@ class Guard:
 
 def main() -> None:
     """Answer the request on stdin."""
-    request = json.loads(sys.stdin.buffer.read())
-    confine(request["timeout"])
-    for line in answer(**request):
+    asked = json.loads(sys.stdin.buffer.read())
+    uri, request = asked.pop("uri"), Request(**asked)
+    confine(request.timeout)
+    for line in answer(uri, request):
         sys.stdout.write(line + "\n")
 
 
@@ -164,49 +195,54 @@ def confine(timeout: float) -> None:
     """Give up what this process needs not: memory, CPU time, written files, core dumps."""
     if sys.platform == "win32":
         return
-    seconds = math.ceil(timeout) + 1
-    for kind, most in (
-        (resource.RLIMIT_AS, ADDRESS_SPACE),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, WRITTEN_FILE),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        try:
-            resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):  # a system without this limit; the others hold
-            continue
+    give_up("CPU", math.ceil(timeout) + 1)
+    for name, most in RESOURCES.items():
+        give_up(name, most)
 
 
-def answer(
-    uri: str, sql: str, parameters: list[Any] | dict[str, Any], limit: int, timeout: float
-) -> Iterator[str]:
+def give_up(name: str, most: int) -> None:
+    """Set a limit for good; a system without it has the others."""
+    with suppress(AttributeError, OSError, ValueError):
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+
+
+def answer(uri: str, request: Request) -> Iterator[str]:
     """Yield the lines of the answer; whatever goes wrong is its last line."""
-    guard = Guard(time.monotonic() + timeout)
+    guard = Guard(time.monotonic() + request.timeout)
     try:
-        cursor = opened(uri, guard, timeout).execute(sql, parameters)
-        if cursor.description is None:
-            raise sqlite3.ProgrammingError("there is no statement in it")
-        yield json.dumps({"columns": [column[0] for column in cursor.description]})
-        yield from rows(cursor, limit)
+        connection = opened(uri, guard, request.timeout)
+        cursor = connection.execute(request.sql, request.parameters)
+        yield header(cursor.description)
+        yield from rows(cursor, request.limit)
     except (sqlite3.Error, sqlite3.Warning, MemoryError, Refused) as error:
-        yield json.dumps(complaint(error, guard, timeout))
+        yield json.dumps(complaint(error, guard, request.timeout))
 
 
 def opened(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
     """Open the file for reading, and put up the guards."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
-    for statement in (*SETTINGS, *(f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS)):  # noqa: S608
+    connection.text_factory = text
+    for statement in (*SETTINGS, *FIRST_USES):
         connection.execute(statement)
+    for kind, most in LIMITS.items():
+        connection.setlimit(kind, most)
+    guard.watch(connection)
+    return connection
+
+
+def tables(connection: sqlite3.Connection) -> Iterator[str]:
+    """Yield the names of tables and views, in small letters."""
     names = connection.execute(
         "SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')"
     )
-    guard.readable.update(name for (name,) in names)
-    for kind, most in LIMITS.items():
-        connection.setlimit(kind, most)
-    connection.text_factory = text
-    connection.set_progress_handler(guard.overdue, 100)
-    connection.set_authorizer(guard.authorize)
-    return connection
+    yield from (name for (name,) in names)
+
+
+def header(described: Sequence[Sequence[Any]] | None) -> str:
+    """Return the first line of an answer, from the columns as the driver describes them."""
+    if described is None:
+        raise sqlite3.ProgrammingError("there is no statement in it")
+    return json.dumps({"columns": [column[0] for column in described]})
 
 
 def text(value: bytes) -> str:
@@ -225,7 +261,7 @@ def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     for number, row in enumerate(cursor):
         if number == limit:
             break
-        line = json.dumps([plain(value) for value in row])
+        line = encoded(row)
         size += len(line)
         if size > OUTPUT_LIMIT:
             if number == 0:
@@ -238,25 +274,35 @@ def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     yield json.dumps({"end": True})
 
 
+def encoded(row: Iterable[object]) -> str:
+    """Return a row as a line."""
+    return json.dumps([plain(value) for value in row])
+
+
 def plain(value: object) -> object:
     """Return a value as JSON can hold it.
 
     Bytes become ``{"hex": …}``, infinity and what else there is become text.
     """
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    if is_json(value):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return {"hex": bytes(value).hex()}
     return str(value)
 
 
+def is_json(value: object) -> bool:
+    """Tell whether JSON has a value as it is."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, bool | int | str)
+
+
 def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
     """Return the last line of an answer that failed."""
     if isinstance(error, Refused):
         return {"refused": str(error)}
-    code = "SQLITE_NOMEM" if isinstance(error, MemoryError) else code_of(error)
+    code = code_of(error)
     if code in TOO_MUCH:
         return {"refused": TOO_MUCH[code].format(timeout=timeout)}
     if guard.refusal is not None:
@@ -268,6 +314,8 @@ def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
 
 def code_of(error: Exception) -> str:
     """Return SQLite's name of an error, "" where it has none."""
+    if isinstance(error, MemoryError):
+        return "SQLITE_NOMEM"
     return getattr(error, "sqlite_errorname", "")
 
 

@@ -14,7 +14,8 @@ stored, titles, metadata, token counts, the texts of summaries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -33,30 +34,38 @@ def verify(connection: Connection) -> list[Finding]:
 
     [] means that all is well. Changes nothing. Takes as long as reading every message once.
     """
-    checks = (
-        ("integrity", structures),
-        ("schema", check_schema),
-        ("rules", _rules),
-        ("lines", check_lines),
-    )
-    findings = chain.from_iterable(_guarded(name, check(connection)) for name, check in checks)
+    findings = _findings(connection)
     if connection.dialect.name != "sqlite":
         return _listed(findings)
-    driver: Any = connection.connection.driver_connection
-    # Damaged text is to be read, and found wrong.
-    driver.text_factory = lambda value: value.decode(errors="replace")
-    try:
+    with _damaged_text(connection):
         return _listed(findings)
+
+
+def _findings(connection: Connection) -> Iterator[Finding]:
+    for name, check in CHECKS:
+        yield from _guarded(name, check(connection))
+
+
+@contextmanager
+def _damaged_text(connection: Connection) -> Iterator[None]:
+    """Let damaged text be read meanwhile, so that it is found wrong."""
+    driver: Any = connection.connection.driver_connection
+    driver.text_factory = _mended
+    try:
+        yield
     finally:
         driver.text_factory = str
+
+
+def _mended(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
 def _listed(findings: Iterator[Finding]) -> list[Finding]:
     listed = list(islice(findings, LIMIT))
     if next(findings, None):
-        listed.append(
-            Finding("limit", "the store", f"there is more; only {LIMIT:,} findings are listed")
-        )
+        more = f"there is more; only {LIMIT:,} findings are listed"
+        listed.append(Finding("limit", "the store", more))
     return listed
 
 
@@ -90,7 +99,21 @@ def _orphans(connection: Connection) -> Iterator[Finding]:
 
 def _rules(connection: Connection) -> Iterator[Finding]:
     for rule in RULES.split("\n-- ")[1:]:
-        told, _, query = rule.partition("\n")
-        where, _, problem = told.partition(": ")
-        for row in connection.execute(text(query)):
-            yield Finding("heads", where.format(*row), problem.format(*row))
+        yield from _breaches(connection, rule)
+
+
+def _breaches(connection: Connection, rule: str) -> Iterator[Finding]:
+    """Yield what breaks a rule: its comment, filled in from each row that its query finds."""
+    told, _, query = rule.partition("\n")
+    where, _, problem = told.partition(": ")
+    for row in connection.execute(text(query)):
+        yield Finding("heads", where.format(*row), problem.format(*row))
+
+
+CHECKS = (
+    ("integrity", structures),
+    ("schema", check_schema),
+    ("rules", _rules),
+    ("lines", check_lines),
+)
+"""All that is checked, in this order; what cannot be read in one is told, and the next begins."""

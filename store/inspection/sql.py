@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -29,7 +30,7 @@ from ..database import Database, resolved, translated, url_of
 from ..errors import InvalidValue, QueryRefused, StoreError
 from ..messages import is_integer
 from ..text import is_text
-from .console import Refused, rows
+from .console import Refused, Request, header, rows
 
 CONSOLE = Path(__file__).with_name("console.py")
 GRACE = 1.0
@@ -38,6 +39,9 @@ AT_ONCE = 16
 """Rows that a server is asked for at once: they are in memory before their size is known."""
 LONGEST = 3600.0
 """Seconds that may be asked for."""
+
+NO_QUERY = {"", "SQLITE_ERROR", "SQLITE_RANGE", "SQLITE_MISMATCH"}
+"""What SQLite calls the errors of a query itself."""
 
 Value = None | bool | int | float | str
 Parameters = Sequence[Value] | Mapping[str, Value]
@@ -69,10 +73,12 @@ def query(
     ``timeout`` is in seconds. Raises QueryRefused for what is not allowed, too long or too large,
     InvalidValue for what is no SQL, other StoreErrors where the store cannot be read.
     """
-    _check(sql, parameters, limit, timeout)
+    _check(sql, limit, timeout)
+    request = Request(sql, _plain(parameters), limit, timeout)
     url = url_of(target)
-    ask = _ask_file if url.get_backend_name() == "sqlite" else _ask_server
-    return ask(url, sql, parameters, limit, timeout)
+    if url.get_backend_name() == "sqlite":
+        return _ask_file(url, request)
+    return _ask_server(url, request)
 
 
 VIEWS = {
@@ -97,26 +103,36 @@ def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
     return {name: tuple(column for _, column in rows) for name, rows in by_view}
 
 
-def _check(sql: str, parameters: Parameters, limit: int, timeout: float) -> None:
+def _check(sql: str, limit: int, timeout: float) -> None:
     if not is_text(sql):
         raise InvalidValue("a query is a text without NUL and lone surrogates")
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+    _check_timeout(timeout)
+
+
+def _check_timeout(timeout: float) -> None:
     if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
         raise InvalidValue(
             f"timeout is in seconds, more than 0 and at most {LONGEST:g}, not {timeout!r}"
         )
-    _check_parameters(parameters)
 
 
-def _check_parameters(parameters: Parameters) -> None:
-    if isinstance(parameters, str) or not isinstance(parameters, Sequence | Mapping):
-        kind = type(parameters).__name__
-        raise InvalidValue(f"parameters are a list or, for named ones, an object, not {kind}")
-    for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
-        if not _is_value(value):
-            told = "a parameter is null, a number of 64 bits or a text"
-            raise InvalidValue(f"{told}, not {value!r:.80}")
+def _plain(parameters: Parameters) -> list[Value] | dict[str, Value]:
+    """Return parameters as JSON has them. Raises InvalidValue for what is none."""
+    if isinstance(parameters, Mapping):
+        return {name: _parameter(value) for name, value in parameters.items()}
+    if isinstance(parameters, Sequence) and not isinstance(parameters, str):
+        return [_parameter(value) for value in parameters]
+    kind = type(parameters).__name__
+    raise InvalidValue(f"parameters are a list or, for named ones, an object, not {kind}")
+
+
+def _parameter(value: Value) -> Value:
+    if _is_value(value):
+        return value
+    told = "a parameter is null, a number of 64 bits or a text"
+    raise InvalidValue(f"{told}, not {value!r:.80}")
 
 
 def _is_value(value: object) -> bool:
@@ -130,20 +146,17 @@ def _is_real(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _ask_file(
-    url: URL, sql: str, parameters: Parameters, limit: int, timeout: float
-) -> QueryResult:
+def _ask_file(url: URL, request: Request) -> QueryResult:
+    uri = f"{_existing(url).as_uri()}?mode=ro"
+    asked = json.dumps({"uri": uri, **request._asdict()})
+    return _read(_run_child(asked.encode(), request.timeout))
+
+
+def _existing(url: URL) -> Path:
     path = Path(resolved(url))
     if not path.exists():
         raise InvalidValue(f"there is no file {path}; name an existing store")
-    request = {
-        "uri": f"{path.as_uri()}?mode=ro",
-        "sql": sql,
-        "parameters": dict(parameters) if isinstance(parameters, Mapping) else list(parameters),
-        "limit": limit,
-        "timeout": timeout,
-    }
-    return _read(_run_child(json.dumps(request).encode(), timeout))
+    return path
 
 
 def _run_child(request: bytes, timeout: float) -> list[bytes]:
@@ -173,21 +186,30 @@ def _read(lines: Sequence[bytes | str]) -> QueryResult:
     """Return what the console answered. Raises what it complained of."""
     try:
         *answered, last = [json.loads(line) for line in lines]
-        (kind, value), *_ = last.items()
-        if kind == "end":
-            return QueryResult(
-                tuple(answered[0]["columns"]), [tuple(row) for row in answered[1:]], value
-            )
+        if "end" in last:
+            return _result(answered, last["end"])
+        complaint = _complaint(last)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise QueryRefused(
             "the query ended its process: too much memory or time; narrow it down"
         ) from error
-    if kind == "refused":
-        raise QueryRefused(f"the query was refused: {value}")
-    if last["code"] in ("", "SQLITE_ERROR", "SQLITE_RANGE", "SQLITE_MISMATCH"):
-        raise InvalidValue(f"the query cannot be run: {value}")
     with translated():
-        raise _as_raised(value, last["code"])
+        raise complaint
+
+
+def _result(answered: list[Any], truncated: bool) -> QueryResult:
+    first, *others = answered
+    return QueryResult(tuple(first["columns"]), [tuple(row) for row in others], truncated)
+
+
+def _complaint(told: dict[str, str]) -> Exception:
+    """Return the last line of an answer that failed as an error."""
+    if "refused" in told:
+        return QueryRefused(f"the query was refused: {told['refused']}")
+    error, code = told["error"], told["code"]
+    if code in NO_QUERY:
+        return InvalidValue(f"the query cannot be run: {error}")
+    return _as_raised(error, code)
 
 
 def _as_raised(text: str, code: str) -> sqlite3.DatabaseError:
@@ -206,42 +228,41 @@ REFUSALS = {
 """What PostgreSQL refuses, by the beginning of its SQLSTATE."""
 
 
-def _ask_server(
-    url: URL, sql: str, parameters: Parameters, limit: int, timeout: float
-) -> QueryResult:
-    database = Database(url)
+def _ask_server(url: URL, request: Request) -> QueryResult:
+    with closing(Database(url)) as database, database.reading() as connection:
+        return _ask(connection, request)
+
+
+def _ask(connection: Connection, request: Request) -> QueryResult:
+    dbapi: Any = connection.dialect.loaded_dbapi
     try:
-        with database.reading() as connection:
-            dbapi: Any = connection.dialect.loaded_dbapi
-            try:
-                return _read(
-                    list(_answered(connection, sql, parameters, limit, time.monotonic() + timeout))
-                )
-            except dbapi.Error as error:
-                raise _server_error(error) from error
-            except Refused as refused:
-                raise QueryRefused(f"the query was refused: {refused}") from refused
-    finally:
-        database.close()
+        return _read(list(_answered(connection, request)))
+    except dbapi.Error as error:
+        raise _server_error(error) from error
+    except Refused as refused:
+        raise QueryRefused(f"the query was refused: {refused}") from refused
 
 
-def _answered(
-    connection: Connection, sql: str, parameters: Parameters, limit: int, deadline: float
-) -> Iterator[str]:
+def _answered(connection: Connection, request: Request) -> Iterator[str]:
     """Yield the lines of an answer, from a cursor on the server.
 
     It takes no statement but a SELECT.
     """
+    deadline = time.monotonic() + request.timeout
     _limit_time(connection, deadline)
     driver: Any = connection.connection.driver_connection
     with driver.cursor(name="console") as cursor:
-        cursor.execute(sql, parameters or None)
-        yield json.dumps({"columns": [column.name for column in cursor.description]})
-        yield from rows(_fetched(connection, cursor, min(limit + 1, AT_ONCE), deadline), limit)
+        cursor.execute(request.sql, request.parameters or None)
+        yield header(cursor.description)
+        at_once = min(request.limit + 1, AT_ONCE)
+        yield from rows(_fetched(connection, cursor, at_once, deadline), request.limit)
 
 
 def _fetched(
-    connection: Connection, cursor: Any, count: int, deadline: float
+    connection: Connection,
+    cursor: Any,
+    count: int,
+    deadline: float,
 ) -> Iterator[Sequence[Any]]:
     """Yield rows as they are asked for.
 
@@ -253,8 +274,14 @@ def _fetched(
 
 
 def _limit_time(connection: Connection, deadline: float) -> None:
-    left = max(1, math.ceil((deadline - time.monotonic()) * 1000))
-    connection.execute(select(func.set_config("statement_timeout", f"{left}ms", True)))
+    left = f"{_milliseconds_until(deadline)}ms"
+    connection.execute(select(func.set_config("statement_timeout", left, True)))
+
+
+def _milliseconds_until(deadline: float) -> int:
+    """Return the time that is left, at least 1: 0 would be no limit."""
+    seconds = deadline - time.monotonic()
+    return max(1, math.ceil(seconds * 1000))
 
 
 def _server_error(error: Exception) -> StoreError:

@@ -77,6 +77,9 @@ class Statistics(NamedTuple):
     files: list[FileUse]
 
 
+Values = dict[str, Any]
+"""What the statements bind, by name."""
+
 _r, _p = tool_results, tool_result_paths
 _zero: ColumnElement[int] = literal_column("0")
 _one: ColumnElement[int] = literal_column("1")
@@ -92,18 +95,27 @@ def _on_line(table: FromClause) -> ColumnElement[bool]:
     )
 
 
-def _results(*, line: bool) -> FromClause:
-    """Build tool results with kind and stored count, of a line or of the whole store."""
-    results: FromClause = _segments.join(_r, _on_line(_r)) if line else _r
-    counted = and_(
-        token_counts.c.tree_id == _r.c.tree_id,
-        token_counts.c.branch == _r.c.branch,
-        token_counts.c.seq == _r.c.seq,
-        token_counts.c.encoding == bindparam("encoding"),
-    )
-    kinds = results.outerjoin(tool_kinds, tool_kinds.c.name == _r.c.tool_name)
-    own_kinds = kinds.outerjoin(overrides, overrides.c.name == _r.c.tool_name)
-    return own_kinds.outerjoin(token_counts, counted)
+def _named(table: FromClause) -> ColumnElement[bool]:
+    return table.c.name == _r.c.tool_name
+
+
+_counted = and_(
+    token_counts.c.tree_id == _r.c.tree_id,
+    token_counts.c.branch == _r.c.branch,
+    token_counts.c.seq == _r.c.seq,
+    token_counts.c.encoding == bindparam("encoding"),
+)
+
+
+def _judged(results: FromClause) -> FromClause:
+    """Put the kind of its tool and its stored count beside each tool result."""
+    kinds = results.outerjoin(tool_kinds, _named(tool_kinds))
+    own_kinds = kinds.outerjoin(overrides, _named(overrides))
+    return own_kinds.outerjoin(token_counts, _counted)
+
+
+_line_results = _judged(_segments.join(_r, _on_line(_r)))
+_all_results = _judged(_r)
 
 
 def _count_if(condition: ColumnElement[bool]) -> ColumnElement[Any]:
@@ -114,7 +126,8 @@ def _count_if(condition: ColumnElement[bool]) -> ColumnElement[Any]:
 _estimated: ColumnElement[int] = (
     literal_column("11") * _r.c.size - _r.c.length + literal_column("39")
 ) // literal_column("40")
-_each = func.coalesce(token_counts.c.tokens, _estimated + literal_column(str(FRAMING_TOKENS)))
+_framing: ColumnElement[int] = literal_column(str(FRAMING_TOKENS))
+_each = func.coalesce(token_counts.c.tokens, _estimated + _framing)
 _tokens = cast(func.sum(_each), BIG)  # PostgreSQL sums to numeric
 _kind: ColumnElement[str] = func.coalesce(
     overrides.c.kind, tool_kinds.c.kind, literal_column("'other'")
@@ -122,10 +135,10 @@ _kind: ColumnElement[str] = func.coalesce(
 _failed = failure(as_terminal(_kind == literal_column("'terminal'")) == _one) == _one
 
 
-def _tools(*, line: bool) -> Statement[Row]:
+def _tools(results: FromClause) -> Statement[Row]:
     return Statement(
         select(_r.c.tool_name, _kind, func.count(), _count_if(_failed), _tokens)
-        .select_from(_results(line=line))
+        .select_from(results)
         .group_by(_r.c.tool_name, _kind)
         .order_by(_tokens.desc(), _r.c.tool_name)
     )
@@ -135,20 +148,26 @@ def _count_of(kind: str) -> ColumnElement[Any]:
     return _count_if(_kind == literal_column(f"'{kind}'"))
 
 
-def _files(*, line: bool) -> Statement[Row]:
-    named = and_(_p.c.tree_id == _r.c.tree_id, _p.c.branch == _r.c.branch, _p.c.seq == _r.c.seq)
-    reads, edits = _count_of("file_read"), _count_of("file_edit")
+_reads, _edits = _count_of("file_read"), _count_of("file_edit")
+_naming = and_(
+    _p.c.tree_id == _r.c.tree_id,
+    _p.c.branch == _r.c.branch,
+    _p.c.seq == _r.c.seq,
+)
+
+
+def _files(results: FromClause) -> Statement[Row]:
     return Statement(
-        select(_p.c.path, reads, edits, func.count(), _tokens)
-        .select_from(_results(line=line).join(_p, named))
+        select(_p.c.path, _reads, _edits, func.count(), _tokens)
+        .select_from(results.join(_p, _naming))
         .group_by(_p.c.path)
         .order_by(_tokens.desc(), _p.c.path)
         .limit(bindparam("limit", type_=BIG))
     )
 
 
-TOOLS, FILES = _tools(line=True), _files(line=True)
-ALL_TOOLS, ALL_FILES = _tools(line=False), _files(line=False)
+TOOLS, FILES = _tools(_line_results), _files(_line_results)
+ALL_TOOLS, ALL_FILES = _tools(_all_results), _files(_all_results)
 CALLS = Statement(
     select(func.count()).select_from(_segments.join(tool_calls, _on_line(tool_calls)))
 )
@@ -176,31 +195,30 @@ def statistics(
     costliest first; ``policy`` says which results failed, and of what kind a tool is. Raises
     SessionNotFound.
     """
-    values = {"encoding": encoding, **_switches(policy)}
+    values = {"encoding": encoding, "limit": files, **_switches(policy)}
     if session_id is None:
-        return _of_all(connection, values, files)
-    return _of_line(connection, lines.find(connection, session_id), values, files)
+        return _of_all(connection, values)
+    return _of_line(connection, lines.find(connection, session_id), values)
 
 
-def _switches(policy: Policy) -> dict[str, Any]:
+def _switches(policy: Policy) -> Values:
     """Return what the queries ask of a policy."""
     kinds = json.dumps(dict(policy.tool_kinds))
-    return {"kinds": kinds, "sniff": int(policy.identity == "sniff"), **switches(policy)}
+    sniff = int(policy.identity == "sniff")
+    return {"kinds": kinds, "sniff": sniff, **switches(policy)}
 
 
-def _of_all(connection: Connection, values: dict[str, Any], files: int) -> Statistics:
+def _of_all(connection: Connection, values: Values) -> Statistics:
     counts = TOTALS.one(connection)
     tools = ALL_TOOLS.rows(connection, **values)
-    return _told(counts, tools, ALL_FILES.rows(connection, **values, limit=files))
+    return _told(counts, tools, ALL_FILES.rows(connection, **values))
 
 
-def _of_line(
-    connection: Connection, pointer: Pointer, values: dict[str, Any], files: int
-) -> Statistics:
-    line = {**pointer.line, "start": 1, "last": pointer.head}
+def _of_line(connection: Connection, pointer: Pointer, values: Values) -> Statistics:
+    line = {**pointer.line, "start": 1, "last": pointer.head, **values}
     counts = (1, pointer.head, CALLS.value(connection, **line))
-    tools = TOOLS.rows(connection, **line, **values)
-    return _told(counts, tools, FILES.rows(connection, **line, **values, limit=files))
+    tools = TOOLS.rows(connection, **line)
+    return _told(counts, tools, FILES.rows(connection, **line))
 
 
 def _told(counts: Row, tools: list[Row], files: list[Row]) -> Statistics:
