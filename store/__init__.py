@@ -10,13 +10,14 @@ its *summary*. The same line, policy and moment give the same view for ever.
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
 ``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``, ``formats``,
 ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``, ``store``;
-``transcripts``, ``importing``, ``simulation``, ``cli``.
+``async_store``, ``transcripts``, ``importing``, ``simulation``, ``cli``.
 """
 
 from __future__ import annotations
 
 import logging
 
+from .async_store import AsyncStore
 from .context import Context
 from .errors import (
     CompactionError,
@@ -59,7 +60,7 @@ from .records import (
     View,
     ViewStats,
 )
-from .store import AsyncStore, Store
+from .store import Store
 from .summaries import Summary, SummaryRequest
 
 logging.getLogger(__package__).addHandler(

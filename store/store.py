@@ -1,6 +1,4 @@
-"""The two faces: `Store`, and `AsyncStore` with the same names awaited.
-
-Bound to the operations, not written twice.
+"""The face of a store: what a host calls, bound to the operations, not written twice.
 
 An operation is a plain function whose first argument is a connection. A face opens the transaction,
 reads the clock once, calls, commits; what an operation does before its first statement holds up
@@ -9,15 +7,12 @@ nobody.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast, overload
 
 from sqlalchemy import URL, Connection
 
@@ -25,7 +20,7 @@ from . import compaction, inspection
 from .clock import Now, milliseconds
 from .context import Context, Tools, code_law
 from .context import request as contexts
-from .database import LONGEST_PURGE, Database, Transactions, paused, upgrade
+from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
 from .errors import InvalidValue, StoreClosed, StoreError, StoreForked
 from .history import erasure, heads, slices, token_counts, usages
 from .history import raw as history
@@ -33,16 +28,21 @@ from .history import sessions as known_sessions
 from .inspection import integrity as verifying
 from .policy import TURNS, Policy
 from .records import Copy, Erasure, Purge, Removal
-from .summaries import PATIENCE, Patience
 from .view import build as views
 from .view import hiding as line_records
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
+Operation: TypeAlias = Callable[Concatenate[Connection, P], R]
+"""What is done in a transaction."""
+Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
+"""What opens transactions as it needs them."""
+Method: TypeAlias = "Callable[Concatenate[Store, P], R]"
+"""What a store is asked for."""
 
 
-def reads(operation: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Store, P], R]:
+def reads(operation: Operation[P, R]) -> Method[P, R]:
     """Bind an operation to the face so that it sees one state of the store.
 
     Where the connection to a server breaks, it is done once more.
@@ -52,77 +52,52 @@ def reads(operation: Callable[Concatenate[Connection, P], R]) -> Callable[Concat
     @wraps(operation)
     def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
         if clocked:
-            options["now"] = milliseconds(options.get("now"))  # type: ignore[arg-type]
+            _tell_now(options)
         return self.database.read(lambda connection: operation(connection, *args, **options))
 
-    return cast("Callable[Concatenate[Store, P], R]", face)
+    return cast("Method[P, R]", face)
 
 
-def writes(
-    operation: Callable[Concatenate[Connection, P], R],
-) -> Callable[Concatenate[Store, P], R]:
+def writes(operation: Operation[P, R]) -> Method[P, R]:
     """Bind an operation to the face so that it commits as a whole or changes nothing."""
     clocked = _clocked(operation)
 
     @wraps(operation)
     def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
         if clocked:
-            options["now"] = milliseconds(options.get("now"))  # type: ignore[arg-type]
+            _tell_now(options)
         with self.database.writing() as connection:
             return operation(connection, *args, **options)
 
-    return cast("Callable[Concatenate[Store, P], R]", face)
+    return cast("Method[P, R]", face)
 
 
-def runs(
-    workflow: Callable[Concatenate[Transactions, P], R],
-) -> Callable[Concatenate[Store, P], R]:
+def runs(workflow: Workflow[P, R]) -> Method[P, R]:
     """Bind a workflow to the face: an operation of several transactions, which it opens itself."""
 
     @wraps(workflow)
     def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
         return workflow(self._transactions, *args, **options)
 
-    return cast("Callable[Concatenate[Store, P], R]", face)
-
-
-def awaits(
-    method: Callable[Concatenate[Store, P], R], *, waits: bool = False
-) -> Callable[Concatenate[AsyncStore, P], Awaitable[R]]:
-    """Bind a method of `Store` to `AsyncStore`: one thread hop for the whole operation.
-
-    What ``waits`` for other writers, or for a summary, has threads of its own, so that however many
-    wait, those who only read find a thread.
-
-    A cancelled task leaves its operation to end by itself: it is committed whole or not at all,
-    never half. Only a summary that is being written is not waited for: its compaction ends as
-    failed.
-    """
-
-    @wraps(method)
-    async def face(self: AsyncStore, *args: P.args, **options: P.kwargs) -> R:
-        work = partial(self._call, method, *args, **options)
-        return await self._run(work, waits=waits)
-
-    return cast("Callable[Concatenate[AsyncStore, P], Awaitable[R]]", face)
-
-
-def iterates(
-    method: Callable[Concatenate[Store, P], Iterator[R]],
-) -> Callable[Concatenate[AsyncStore, P], AsyncIterator[R]]:
-    """Bind a method of `Store` that yields: each step is an operation by itself."""
-
-    @wraps(method)
-    async def face(self: AsyncStore, *args: P.args, **options: P.kwargs) -> AsyncIterator[R]:
-        items = await self._run(partial(self._call, method, *args, **options))
-        while item := await self._run(partial(next, items, None)):
-            yield item
-
-    return cast("Callable[Concatenate[AsyncStore, P], AsyncIterator[R]]", face)
+    return cast("Method[P, R]", face)
 
 
 def _clocked(operation: Callable[..., Any]) -> bool:
     return "now" in inspect.signature(operation).parameters
+
+
+def _tell_now(options: dict[str, Any]) -> None:
+    """Read the clock, once for the whole operation, where no moment was given."""
+    options["now"] = milliseconds(options.get("now"))
+
+
+def _upgraded(database: Database) -> Upgrade:
+    """Bring a database to the newest schema, or give it back."""
+    try:
+        return upgrade(database)
+    except BaseException:
+        database.close()
+        raise
 
 
 class Store:
@@ -136,17 +111,18 @@ class Store:
     seconds for other writers. Raises StoreError and its children.
     """
 
-    def __init__(self, target: Target, *, durability: str = "full", timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        target: Target,
+        *,
+        durability: str = "full",
+        timeout: float = 30.0,
+    ) -> None:
         self.database = Database(target, durability=durability, timeout=timeout)
-        self._transactions = Transactions(
-            self.database.reading, self.database.writing, milliseconds
-        )
+        reading, writing = self.database.reading, self.database.writing
+        self._transactions = Transactions(reading, writing, milliseconds)
         self._requests = contexts.Requests()
-        try:
-            self.upgraded = upgrade(self.database)
-        except BaseException:
-            self.database.close()
-            raise
+        self.upgraded = _upgraded(self.database)
         slices.go_on_at_opening(self.database, milliseconds(None))
 
     create_session = writes(known_sessions.create_session)
@@ -264,8 +240,7 @@ class Store:
         ``backups`` removes the copies that may still hold what was erased. On a server only what is
         left of erasures is done: it writes nothing anew. Raises InvalidValue.
         """
-        if not isinstance(longest, int | float):
-            raise InvalidValue(f"longest is in seconds, not {longest!r}")
+        _check_longest(longest)
         problem, removal = None, Removal((), ())
         try:
             self._purge(milliseconds(now), longest, patience=0 if idle else None)
@@ -278,7 +253,10 @@ class Store:
         return Purge(problem is None, problem, *removal)
 
     def _purge(
-        self, moment: int, longest: float = LONGEST_PURGE, patience: float | None = None
+        self,
+        moment: int,
+        longest: float = LONGEST_PURGE,
+        patience: float | None = None,
     ) -> None:
         """Do what is left of erasures, then write the file anew, and note it."""
         note = partial(erasure.note_purged, now=moment)
@@ -286,7 +264,11 @@ class Store:
         self.database.purge(note, longest=longest, patience=patience)
 
     def backup(
-        self, path: str | os.PathLike[str], *, replace: bool = False, now: Now = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        now: Now = None,
     ) -> Copy:
         """Copy the store to a new file, while others read and write; check the copy and list it.
 
@@ -309,99 +291,6 @@ class Store:
         self.close()
 
 
-class AsyncStore:
-    """A `Store` whose operations are awaited.
-
-    Each runs whole in a thread of the store's own: ``threads`` for those that only read, and as
-    many for those that may wait for other writers.
-    """
-
-    def __init__(
-        self, target: Target, *, durability: str = "full", timeout: float = 30.0, threads: int = 8
-    ) -> None:
-        self._threads = ThreadPoolExecutor(threads, "convostore")
-        self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
-        self._opened = self._threads.submit(Store, target, durability=durability, timeout=timeout)
-
-    create_session = awaits(Store.create_session, waits=True)
-    session = awaits(Store.session)
-    sessions = awaits(Store.sessions)
-    rename_session = awaits(Store.rename_session, waits=True)
-    set_metadata = awaits(Store.set_metadata, waits=True)
-    append = awaits(Store.append, waits=True)
-    messages = awaits(Store.messages)
-    pages = iterates(Store.pages)
-    fork = awaits(Store.fork, waits=True)
-    rewind = awaits(Store.rewind, waits=True)
-    undo_rewind = awaits(Store.undo_rewind, waits=True)
-    head_moves = awaits(Store.head_moves)
-    view = awaits(Store.view)
-    erasures = awaits(Store.erasures)
-    verify = awaits(Store.verify)
-    check = awaits(Store.check)
-    record_usage = awaits(Store.record_usage, waits=True)
-    compactions = awaits(Store.compactions)
-    hidden = awaits(Store.hidden)
-    replaced = awaits(Store.replaced)
-    plan_compaction = awaits(Store.plan_compaction)
-    undo_compaction = awaits(Store.undo_compaction, waits=True)
-    compact = awaits(Store.compact, waits=True)
-    compact_if_needed = awaits(Store.compact_if_needed, waits=True)
-    context = awaits(Store.context)
-    delete_session = awaits(Store.delete_session, waits=True)
-    purge = awaits(Store.purge, waits=True)
-    backup = awaits(Store.backup, waits=True)
-    copies = awaits(Store.copies)
-    count_tokens = awaits(Store.count_tokens, waits=True)
-
-    async def _run(self, work: Callable[[], R], *, waits: bool = False) -> R:
-        """Run work in a thread of the store's pool.
-
-        A cancelled task ends when its work has, or will never begin.
-
-        Only for a summary the work waits no longer then.
-        """
-        patience, context = Patience(), copy_context()
-        context.run(PATIENCE.set, patience)
-        try:
-            threads = self._waiting if waits else self._threads
-            submitted = threads.submit(context.run, work)
-        except RuntimeError as error:
-            raise StoreClosed("the store is closed; open it anew") from error
-        future = asyncio.wrap_future(submitted)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            patience.end()
-            future.add_done_callback(
-                lambda ended: ended.cancelled() or ended.exception()
-            )  # nobody is left to be told
-            if not submitted.cancel():
-                await asyncio.wait([future])
-            raise
-
-    def _call(
-        self, method: Callable[Concatenate[Store, P], R], *args: P.args, **options: P.kwargs
-    ) -> R:
-        """Call a method of the store; opening it is the first thing that its threads did."""
-        return method(self._opened.result(), *args, **options)
-
-    async def close(self) -> None:
-        """Wait for running operations and give back all connections.
-
-        Cancelled, it ends by itself.
-        """
-        await asyncio.to_thread(self._end)
-
-    def _end(self) -> None:
-        self._waiting.shutdown()
-        self._threads.shutdown()
-        if self._opened.exception() is None:
-            self._opened.result().close()
-
-    async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._opened)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+def _check_longest(longest: float) -> None:
+    if not isinstance(longest, int | float):
+        raise InvalidValue(f"longest is in seconds, not {longest!r}")

@@ -118,7 +118,7 @@ def fork(
 def _stored(connection: Connection, pointer: Pointer) -> dict[str, Any]:
     """Return the row of a session, by the names of its columns."""
     row = FORKED_SESSION.one(connection, **pointer.session)
-    return dict(zip(sessions.columns.keys(), row, strict=True))
+    return dict(zip(sessions.c.keys(), row, strict=True))
 
 
 def _where_a_fork_stands(

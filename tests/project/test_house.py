@@ -33,7 +33,7 @@ FLOORS = [
         "view",
         "compaction context inspection",
         "store",
-        "importing simulation",
+        "async_store importing simulation",
         "cli",
     )
 ]
