@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from itertools import chain, groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Select, select, text, tuple_
+from sqlalchemy import Connection, Select, Table, select, text, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from ..database import Insertion, Row, messages, tool_calls
@@ -154,9 +154,13 @@ class Streams(NamedTuple, Generic[T]):
     measures: T
 
 
+def _selected(table: Table, *names: str) -> Select[Any]:
+    return select(*(table.c[name] for name in (*PLACE, *names)))
+
+
 READ: Streams[Select[Any]] = Streams(
-    select(*(messages.c[name] for name in (*PLACE, *Columns._fields, "digest"))),
-    select(*(tool_calls.c[name] for name in (*PLACE, "position", *StoredCall._fields))),
+    _selected(messages, *Columns._fields, "digest"),
+    _selected(tool_calls, "position", *StoredCall._fields),
     INSERT_RESULTS.inserted(),
     INSERT_PATHS.inserted(),
     INSERT_FACTS.inserted(),
@@ -169,11 +173,16 @@ def _streams(connection: Connection, after: Key, opened: ExitStack) -> Streams[_
     return Streams(*(_stream(connection, each, after, opened) for each in READ))
 
 
-def _stream(connection: Connection, query: Select[Any], after: Key, opened: ExitStack) -> _Stream:
+def _stream(
+    connection: Connection,
+    query: Select[Any],
+    after: Key,
+    opened: ExitStack,
+) -> _Stream:
     (table,) = query.get_final_froms()
-    behind = query.where(tuple_(table.c.tree_id, table.c.branch) > tuple_(*after))
-    ordered = behind.order_by(*table.primary_key)
-    rows = connection.execute(ordered, execution_options=STREAMING)
+    branch = tuple_(table.c.tree_id, table.c.branch)
+    behind = query.where(branch > tuple_(*after)).order_by(*table.primary_key)
+    rows = connection.execute(behind, execution_options=STREAMING)
     return _Stream(opened.enter_context(closing(rows)))
 
 
@@ -232,13 +241,14 @@ def _check_branch(
 
 def _runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
     """Yield rows in runs: positions that follow on each other, at most `RUN` of them."""
-
-    def run_of(numbered: tuple[int, Row]) -> tuple[int, int]:
-        number, (_, _, seq, *_) = numbered
-        return seq - number, number // RUN
-
-    for _, run in groupby(enumerate(rows), run_of):
+    for _, run in groupby(enumerate(rows), _number_of_run):
         yield (row for _, row in run)
+
+
+def _number_of_run(numbered: tuple[int, Row]) -> tuple[int, int]:
+    """Return what is the same for the rows of a run."""
+    number, (_, _, seq, *_) = numbered
+    return seq - number, number // RUN
 
 
 class _Run:
@@ -351,21 +361,37 @@ def _differences(
     branch: Branch, written: Insertion, derived: Iterable[Row], stored: Iterable[Row]
 ) -> Iterator[Finding]:
     """Compare rows as they should have been written with those that are there, key by key."""
-    width = len(written.table.primary_key.columns)
-    should = {row[:width]: row for row in derived}
-    are = {row[:width]: row for row in stored}
+    should = _by_key(written, derived)
+    are = _by_key(written, stored)
     for key in sorted(should.keys() | are.keys()):
         problem = _difference(written.columns, should.get(key), are.get(key))
         if problem:
             yield Finding("facts", f"{branch.place(key[2])}, {written.table.name}", problem)
 
 
-def _difference(names: Iterable[str], should: Row | None, stored: Row | None) -> str | None:
+def _by_key(written: Insertion, rows: Iterable[Row]) -> dict[Row, Row]:
+    width = len(written.table.primary_key.columns)
+    return {row[:width]: row for row in rows}
+
+
+def _difference(
+    names: Iterable[str],
+    should: Row | None,
+    stored: Row | None,
+) -> str | None:
     """Say what is wrong with a row; None where nothing is."""
     if stored is None:
         return "is missing"
     if should is None:
         return "is there, but follows from nothing"
-    pairs = zip(names, should, stored, strict=True)
-    wrong = [name for name, expected, found in pairs if expected != found]
-    return f"does not follow from the messages: {', '.join(wrong)}" if wrong else None
+    wrong = ", ".join(_unequal(names, should, stored))
+    if wrong:
+        return f"does not follow from the messages: {wrong}"
+    return None
+
+
+def _unequal(names: Iterable[str], should: Row, stored: Row) -> Iterator[str]:
+    """Yield the columns in which two rows differ."""
+    for name, expected, found in zip(names, should, stored, strict=True):
+        if expected != found:
+            yield name
