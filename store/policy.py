@@ -208,6 +208,8 @@ class Policy(BaseModel):
     """Code points for the exact files, commands and errors of what is hidden, added to every
     summary; 0 for none.
     """
+    index_chars: Count = 0
+    """Code points for the names in what is hidden, added to every summary; 0 for none."""
     previous_summary: Literal["fold", "append"] = "fold"
     """Carry the earlier summary on in the new one, or let it stand beside it.
 
