@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -147,8 +146,10 @@ def read(
 
 def messages_between(line: Line, first: int, last: int) -> list[StoredMessage]:
     """Return the messages of a line from one position to another, both included."""
-    runs = line.ranges(first, last)
-    return [stored for run in runs for stored in _read_run(line.connection, run)]
+    found: list[StoredMessage] = []
+    for run in line.ranges(first, last):
+        found += _read_run(line.connection, run)
+    return found
 
 
 def _read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage]:
@@ -164,9 +165,10 @@ def stored_calls(
     run: dict[str, int],
 ) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
-    calls: defaultdict[int, list[Any]] = defaultdict(list)
-    for seq, *columns in CALLS.rows(connection, **run):
-        calls[seq].append(join_call(*columns))
+    calls: dict[int, list[Any]] = {}
+    for seq, call_id, name, form, arguments, extra in CALLS.rows(connection, **run):
+        call = join_call(call_id, name, form, arguments, extra)
+        calls.setdefault(seq, []).append(call)
     return calls
 
 
@@ -230,7 +232,8 @@ def _known(line: Line, batch: list[Prepared]) -> ByIndex:
         message_id = prepared.columns.message_id
         found = None if message_id is None else _find_on(line, message_id)
         if found is not None:
-            known[index] = _same(line, found, prepared, index)
+            _check_same(line, found, prepared, index)
+            known[index] = _as_stored(found, prepared)
     return known
 
 
@@ -249,8 +252,8 @@ def _is_on(line: Line, found: Known) -> bool:
     return line.place(found.seq)["branch"] == found.branch
 
 
-def _same(line: Line, found: Known, given: Prepared, index: int) -> StoredMessage:
-    """Return a message of the batch as it is stored already.
+def _check_same(line: Line, found: Known, given: Prepared, index: int) -> None:
+    """Refuse another message of the same id.
 
     One whose keys come in another order has another digest, but is the same.
     """
@@ -258,6 +261,9 @@ def _same(line: Line, found: Known, given: Prepared, index: int) -> StoredMessag
         (stored,) = messages_between(line, found.seq, found.seq)
         if stored.message != given.message:
             raise _another(index, given, f"position {found.seq}")
+
+
+def _as_stored(found: Known, given: Prepared) -> StoredMessage:
     return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
 
 

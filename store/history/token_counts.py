@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, 
 
 from ..database import BIG, Insertion, Statement, Transactions, messages, token_counts
 from ..messages import Message
-from ..records import TokenTotal
+from ..records import StoredMessage, TokenTotal
 from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
 from . import lines
 from .lines import segments_cte
@@ -110,8 +110,12 @@ def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Un
     if not places:
         return []
     (_, first), (_, last) = places[0], places[-1]
-    stored = {each.seq: each.message for each in read(connection, session_id, first, last)}
+    stored = _by_position(read(connection, session_id, first, last))
     return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
+
+
+def _by_position(stored: list[StoredMessage]) -> dict[int, Message]:
+    return {each.seq: each.message for each in stored}
 
 
 def keep_counts(
