@@ -12,6 +12,7 @@ from .calls import ToolPath, call_paths
 from .error_texts import error_told
 from .failure import failed, is_command, signs_sql, switches
 from .kinds import TOOL_KINDS, bare_word
+from .names import Name, best_first, names_in
 from .paths import normalise_path
 from .results import Facts, answered_call_id, kind_name, result_facts
 from .short_forms import compress
@@ -21,9 +22,11 @@ __all__ = [
     "ALL_DONE",
     "TOOL_KINDS",
     "Facts",
+    "Name",
     "ToolPath",
     "answered_call_id",
     "bare_word",
+    "best_first",
     "call_paths",
     "compress",
     "error_told",
@@ -31,6 +34,7 @@ __all__ = [
     "failure",
     "is_command",
     "kind_name",
+    "names_in",
     "normalise_path",
     "patches",
     "recap",

@@ -67,7 +67,7 @@ INSIDE = {
         "summarizers"
     ),
     "tools": (
-        "kinds patches paths excerpts error_texts failure todos line_ranges calls results shapes "
+        "kinds patches paths names excerpts error_texts failure todos line_ranges calls results shapes "
         "short_rules short_forms"
     ),
     "transcripts": (

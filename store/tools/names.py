@@ -1,0 +1,166 @@
+"""The names in a text: what somebody who saw it would ask for again, the best first.
+
+A text is cut at white space and brackets. Each piece is a url or a path, else it is taken apart
+into error codes, numbers and identifiers; plain words are no names. A name counts by its kind and
+by how often it is there, up to five times, and the less the longer it is: so that a short line
+holds as many as it can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from .paths import UNSTORABLE
+
+
+class Name(NamedTuple):
+    """A name of a kind of `WEIGHTS`."""
+
+    kind: str
+    text: str
+
+
+WEIGHTS = {"path": 3.0, "error": 3.0, "url": 2.0, "identifier": 1.5, "number": 1.0}
+"""The kinds of names, and how much each counts."""
+MOST_TIMES = 5
+"""A name counts at most so many times."""
+LENGTH_OF_ALL = 8
+"""Code points that every name counts as long beside its own."""
+LONGEST = 160
+"""Code points of a piece that may be a name; what is longer is data."""
+
+_PIECE = re.compile(r"[^\s\"'`()<>{}\[\],;|=*]+")
+_STEPS = re.compile(r"[/\\]")
+_PART = re.compile(r"\w+")
+_AROUND = ".:!?-@#&$%^~+/"
+_LINES_OF = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
+_URL = re.compile(r"https?://[^/\s].*")
+_FILE = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
+"""A word that ends as names of files do; whether it is one, its ending tells."""
+_ENDINGS = frozenset(
+    [
+        "c",
+        "cc",
+        "cfg",
+        "conf",
+        "cpp",
+        "cs",
+        "css",
+        "csv",
+        "env",
+        "go",
+        "graphql",
+        "h",
+        "hpp",
+        "html",
+        "ini",
+        "ipynb",
+        "java",
+        "js",
+        "json",
+        "jsonl",
+        "jsx",
+        "kt",
+        "lock",
+        "log",
+        "lua",
+        "md",
+        "mdx",
+        "mjs",
+        "php",
+        "png",
+        "proto",
+        "ps1",
+        "py",
+        "rb",
+        "rs",
+        "rst",
+        "scala",
+        "scss",
+        "sh",
+        "sql",
+        "svg",
+        "svelte",
+        "swift",
+        "tf",
+        "toml",
+        "ts",
+        "tsx",
+        "txt",
+        "vue",
+        "xml",
+        "yaml",
+        "yml",
+        "zig",
+        "zsh",
+    ]
+)
+_KINDS = (
+    ("error", re.compile(r"[A-Z]{1,6}\d{2,5}|E[A-Z]{4,}|[A-Z]\w*(?:Error|Exception|Warning)")),
+    ("number", re.compile(r"\d{4,}|(?=[a-f]*\d)[0-9a-f]{7,}")),
+    ("identifier", re.compile(r"(?=\w*(?:[a-z][A-Z]|_|\d))(?=\w*[^\W\d_])\w{4,60}")),
+)
+"""What a part of a piece may be: the first whose pattern is all of it."""
+
+
+def names_in(text: str) -> Counter[Name]:
+    """Return the names of a text, and how often each is there."""
+    found: Counter[Name] = Counter()
+    for piece, times in Counter(_PIECE.findall(text)).items():
+        for name in _of_piece(piece):
+            found[name] += times
+    return found
+
+
+def best_first(found: Counter[Name]) -> Iterator[str]:
+    """Yield the names that were found, the best first; equal ones in the order of the alphabet."""
+    ranked = sorted(found.items(), key=lambda each: (-worth(*each), each[0].text))
+    return (name.text for name, _ in ranked)
+
+
+def worth(name: Name, times: int) -> float:
+    """Return how much it is worth to tell a name that is there so many times."""
+    return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_piece(piece: str) -> tuple[Name, ...]:
+    """Return the names that a piece of a text is, or is made of."""
+    if len(piece) > LONGEST or UNSTORABLE.search(piece):
+        return ()
+    bare = _LINES_OF.sub("", piece.rstrip(_AROUND)).removeprefix("./")
+    if _URL.fullmatch(bare):
+        return (Name("url", bare),)
+    if _is_path(bare):
+        return (Name("path", bare),)
+    return tuple(_of_parts(bare))
+
+
+def _is_path(piece: str) -> bool:
+    """Tell whether a piece names a file or a folder: ``and/or`` does not."""
+    steps = _STEPS.split(piece)
+    is_file = _has_ending(steps[-1])
+    if len(steps) == 1:
+        return is_file
+    return any(map(str.isalpha, piece)) and (is_file or len(steps) > 2)
+
+
+def _has_ending(word: str) -> bool:
+    ending = word.rpartition(".")[2].lower()
+    return ending in _ENDINGS and _FILE.fullmatch(word) is not None
+
+
+def _of_parts(piece: str) -> Iterator[Name]:
+    for part in _PART.findall(piece):
+        kind = _kind_of(part)
+        if kind:
+            yield Name(kind, part)
+
+
+def _kind_of(part: str) -> str | None:
+    kinds = (kind for kind, pattern in _KINDS if pattern.fullmatch(part))
+    return next(kinds, None)

@@ -1,0 +1,53 @@
+"""What counts as a name in a text, and which names are told first."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from store.tools import Name, best_first, names_in
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "found"),
+    [
+        ("see ./src/a.py:12:3: and (lib/b.ts#L4-L9)", "path", ["lib/b.ts", "src/a.py"]),
+        ("README.md, and/or e.g. v1.2.3 obj.method()", "path", ["README.md"]),
+        ("C:\\app\\main.cs", "path", ["C:\\app\\main.cs"]),
+        ("<https://a.example/b?c=1>", "url", ["https://a.example/b?c"]),
+        ("TS2345 ENOENT ValueError OK E2", "error", ["ENOENT", "TS2345", "ValueError"]),
+        ("port 8080, 120p, commit d0f01287", "number", ["8080", "d0f01287"]),
+        (
+            "keep_turns HeadMoved sha256 plain x_1",
+            "identifier",
+            ["HeadMoved", "keep_turns", "sha256"],
+        ),
+        ("x_" * 500, "identifier", []),
+        ("\0bad_name " + "\ud800worse_name", "identifier", []),
+    ],
+)
+def test_names_are_told_apart(text: str, kind: str, found: list[str]) -> None:
+    """Each piece of a text is of one kind; plain words, data and what no database keeps is none."""
+    assert sorted(name.text for name in names_in(text) if name.kind == kind) == found
+
+
+def test_a_name_counts_as_often_as_it_is_there() -> None:
+    """However it is written around."""
+    found = names_in("a_name 'a_name' other_name(a_name)")
+    assert found == {Name("identifier", "a_name"): 3, Name("identifier", "other_name"): 1}
+
+
+def test_the_best_names_come_first() -> None:
+    """By kind, by how often, up to five times, and by how short they are; else by the alphabet."""
+    found = Counter(
+        {
+            Name("number", "8080"): 1,
+            Name("identifier", "long_" * 10): 5,
+            Name("identifier", "b_name"): 5,
+            Name("identifier", "a_name"): 50,
+            Name("path", "b.py"): 1,
+            Name("error", "E501"): 2,
+        }
+    )
+    assert [*best_first(found)] == ["a_name", "b_name", "E501", "b.py", "long_" * 10, "8080"]
