@@ -6,6 +6,9 @@ with ``from``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class StoreError(Exception):
     """Report that an operation of the store could not be done.
@@ -25,6 +28,25 @@ def _remade(
     error.args = args
     error.__dict__.update(attributes)
     return error
+
+
+@contextmanager
+def in_steps() -> Iterator[None]:
+    """Let errors of an operation of several transactions say no more than is true.
+
+    What its earlier ones have written stays, so nothing *more* was written.
+    """
+    try:
+        yield
+    except StoreError as error:
+        error.args = tuple(map(_nothing_more, error.args))
+        raise
+
+
+def _nothing_more(told: object) -> object:
+    if not isinstance(told, str):
+        return told
+    return told.replace("nothing was written", "nothing more was written")
 
 
 class SessionNotFound(StoreError, LookupError):
@@ -108,21 +130,21 @@ class SchemaTooNew(StoreError):
 class StoreBusy(StoreError):
     """Report that another writer held the store until the deadline.
 
-    Nothing was written, trying again is safe.
+    The transaction wrote nothing, trying again is safe.
     """
 
 
 class StoreFull(StoreError):
     """Report that the disk has no room.
 
-    Nothing was written, trying again after making room is safe.
+    The transaction wrote nothing, trying again after making room is safe.
     """
 
 
 class StoreMoved(StoreError):
     """Report that the database file was moved, replaced, removed or hard-linked while in use.
 
-    Nothing was written.
+    The transaction wrote nothing.
     """
 
 

@@ -22,6 +22,7 @@ from .errors import (
     SessionNotFound,
     StoreError,
     UnknownTranscript,
+    in_steps,
 )
 from .messages import Message, Prepared, content_text, prepare
 from .records import Session, StoredMessage
@@ -89,9 +90,10 @@ def import_file(
     report = ImportReport(Path(path), found, [], [])
     reading = _Import(store, report, _Names(session_id), replace=replace)
     events = transcripts.read(path, kind=found, progress=progress)
-    for event in _with_message(events, path, found):
-        reading.take(event)
-    reading.finish()
+    with in_steps():
+        for event in _with_message(events, path, found):
+            reading.take(event)
+        reading.finish()
     return report
 
 

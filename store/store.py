@@ -21,7 +21,7 @@ from .clock import Now, milliseconds
 from .context import Context, Tools, code_law
 from .context import request as contexts
 from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
-from .errors import InvalidValue, StoreClosed, StoreError, StoreForked
+from .errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
 from .history import erasure, heads, slices, token_counts, usages
 from .history import raw as history
 from .history import sessions as known_sessions
@@ -77,7 +77,8 @@ def runs(workflow: Workflow[P, R]) -> Method[P, R]:
 
     @wraps(workflow)
     def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
-        return workflow(self._transactions, *args, **options)
+        with in_steps():
+            return workflow(self._transactions, *args, **options)
 
     return cast("Method[P, R]", face)
 
@@ -249,7 +250,8 @@ class Store:
         except StoreError as error:
             problem = str(error)
         if backups:
-            removal = inspection.remove_copies(self.database)
+            with in_steps():
+                removal = inspection.remove_copies(self.database)
         return Purge(problem is None, problem, *removal)
 
     def _purge(
@@ -260,7 +262,8 @@ class Store:
     ) -> None:
         """Do what is left of erasures, then write the file anew, and note it."""
         note = partial(erasure.note_purged, now=moment)
-        slices.go_on(self.database, moment, patience=patience)
+        with in_steps():
+            slices.go_on(self.database, moment, patience=patience)
         self.database.purge(note, longest=longest, patience=patience)
 
     def backup(

@@ -36,7 +36,7 @@ LONGEST_PURGE = 15.0
 
 It is half of what a writer waits for others.
 """
-STEPS_BETWEEN = 10_000
+STEPS_BETWEEN = 1_000
 """Steps of SQLite's machine between two looks at the clock."""
 
 READ_MEANWHILE = (

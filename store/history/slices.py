@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ from ..database import (
     usages,
 )
 from ..database import erasures as erasure_log
-from ..errors import SessionNotFound, StoreError, StoreFull
+from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull
 from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
@@ -206,18 +206,15 @@ def _begin(database: Database, name: str, moment: int) -> Opened:
     try:
         return transaction()
     except StoreFull:
-        make_room(database)
-        return transaction()
+        return _with_room(database, transaction)
 
 
-def make_room(database: Database) -> None:
-    """Let a full disk's write-ahead log be written from its beginning again, so far as it goes.
-
-    Raises StoreFull, which says what to do.
-    """
+def _with_room(database: Database, transaction: Callable[[], Opened]) -> Opened:
+    """Do a transaction on a full disk, where the log's room can be used again. Raises StoreFull."""
     try:
         database.empty_log()
-    except StoreError as error:
+        return transaction()
+    except (StoreBusy, StoreFull) as error:
         raise StoreFull(NO_ROOM) from error
 
 
@@ -264,7 +261,7 @@ def _erase_tree(
         except StoreFull:
             if not seconds:
                 raise
-            make_room(database)
+            database.empty_log()
             seconds = 0
 
 

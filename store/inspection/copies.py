@@ -67,8 +67,8 @@ def backup(
     except BaseException:
         _forget(database, number)
         raise
-    _finish(database, number, place)
-    return Copy(number, str(place), "backup", moment, place.stat().st_size)
+    noted = _finished(database, number, place)
+    return Copy(noted, str(place), "backup", moment, place.stat().st_size)
 
 
 def listed(connection: Connection) -> list[Copy]:
@@ -187,12 +187,14 @@ def _has_list(database: Database) -> bool:
         return (version(connection) or "") >= LISTED_FROM
 
 
-def _finish(database: Database, number: int | None, place: Path) -> None:
-    """Complete the line of a copy that was made, where one was begun."""
+def _finished(database: Database, number: int | None, place: Path) -> int | None:
+    """End the line of a copy; None where there is none, or where it stays as one begun."""
     if number is None:
-        return
-    with database.writing() as connection:
+        return None
+    with suppress(StoreError), database.writing() as connection:
         finish_copy(connection, number, place)
+        return number
+    return None
 
 
 def _forget(database: Database, number: int | None) -> None:

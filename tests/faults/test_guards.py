@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from store import AsyncStore, Store
+from store import AsyncStore, Policy, Store, importing
 from store.database import write_ahead
 from store.database.queue import Place, WriterQueue
-from store.errors import QueryRefused
+from store.errors import QueryRefused, StoreFull
 from store.inspection import console, sql
 
 Fork = Callable[..., Any]
@@ -214,6 +214,79 @@ def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> Non
             return purged, [each.id for each in opened.sessions()]
 
     assert fork(erase).result() == (False, ["t"])
+
+
+# --- What errors say ------------------------------------------------------------------------------
+
+
+def test_an_append_that_was_committed_is_no_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever becomes of the log behind it: it is no part of what was written."""
+    for error in (sqlite3.OperationalError("disk I/O error"), FileNotFoundError("the log")):
+
+        def failing(*_: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(write_ahead.WriteAheadLog, "keep_short", failing)
+        before = store.session("s").head
+        assert store.append("s", said("x"))[0].seq == before + 1
+        assert store.session("s").head == before + 1
+
+
+def fails_after(monkeypatch: pytest.MonkeyPatch, store: Store, good: int) -> None:
+    """Let the disk be full when so many transactions were committed."""
+    writing, left = store.database.writing, iter(range(good))
+
+    def full(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise StoreFull("the disk is full; nothing was written, make room and try again")
+        return writing(*arguments)
+
+    monkeypatch.setattr(store.database, "writing", full)
+    transactions = store._transactions._replace(writing=full)
+    monkeypatch.setattr(store, "_transactions", transactions)
+
+
+def test_a_compaction_that_began_says_nothing_more_was_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record stays, so "nothing was written" would be untrue; repeating it is right."""
+    store.append("s", [said(f"word {number} " * 40) for number in range(9)])
+    with monkeypatch.context() as patch:
+        fails_after(patch, store, 1)
+        with pytest.raises(StoreFull, match="nothing more was written"):
+            store.compact("s", Policy(), lambda _: "all of it")
+    assert [each.outcome for each in store.compactions("s")] == ["running"]
+
+
+def test_an_import_in_parts_says_nothing_more_was_written(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was imported before stays; the same call adds the rest."""
+    monkeypatch.setattr(importing, "BATCH", 2)
+    lines = [json.dumps(said(f"m{number}")) for number in range(7)]
+    (tmp_path / "talk.jsonl").write_text("\n".join(lines))
+    with monkeypatch.context() as patch:
+        fails_after(patch, store, 3)
+        with pytest.raises(StoreFull, match="nothing more was written"):
+            importing.import_file(store, tmp_path / "talk.jsonl", session_id="t")
+    assert 0 < store.session("t").head < 7
+    importing.import_file(store, tmp_path / "talk.jsonl", session_id="t")
+    assert store.session("t").head == 7
+
+
+def test_a_copy_that_cannot_be_noted_is_made(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is whole and has its name, so that is no error; its line names it all the same."""
+    with monkeypatch.context() as patch:
+        fails_after(patch, store, 1)
+        made = store.backup(tmp_path / "copy.db")
+    assert made.number is None
+    with Store(tmp_path / "copy.db") as copy:
+        assert copy.sessions() == store.sessions()
+    assert store.delete_session("s").copies == (str(tmp_path / "copy.db"),)
 
 
 # --- Verifying ------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import replay, requests
+from benchmarks import erasing, replay, requests
 from benchmarks.__main__ import main
 from benchmarks.measures import MEASURES
 from benchmarks.recorded import Transcript
 from benchmarks.replay import Variant, replayed
 from benchmarks.workload import ROOT, conversation
-from store import Policy
+from store import Policy, Store
 from store.view.repair import arrange
 
 
@@ -30,6 +30,22 @@ def test_every_measure_is_printed(
     for measure in MEASURES.values():
         for line in measure.lines:
             assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
+
+
+def test_waits_beside_a_deletion_are_measured(tmp_path: Path) -> None:
+    """On a small store: writers append before and during it, and the session goes."""
+    path = tmp_path / "chat.db"
+    erasing.fill(path, 400)
+    run = erasing.measured(path, 2, alone=0.3)
+    assert run.appends > 2
+    assert 0 < run.alone_median <= run.alone
+    assert run.beside_median <= run.beside
+    assert run.deletion > 0
+    with Store(path) as store:
+        assert "goes" not in {each.id for each in store.sessions()}
+        assert [each.finished for each in store.erasures()] == [True]
+        assert store.verify() == []
+    assert "at worst" in erasing.told(run)
 
 
 RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)
