@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -51,6 +52,7 @@ from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
+from .lines import NEVER
 
 SLICE = 0.005
 """How many seconds of erasing go into a slice; its commit takes about as long."""
@@ -76,7 +78,6 @@ class Part(NamedTuple):
     erasure: int
     branch: int
     kept: int
-    newest_copy: int
     last: int | None
     is_needed: bool
 
@@ -95,7 +96,6 @@ OPEN_PART = Statement(
         erasure_log.c.erasure,
         erasure_log.c.branch,
         erasure_log.c.kept,
-        erasure_log.c.newest_copy,
         select(func.max(messages.c.seq))
         .where(messages.c.tree_id == _tree, messages.c.branch == erasure_log.c.branch)
         .scalar_subquery()
@@ -157,15 +157,23 @@ A summary refers to the older ones that it replaced.
 DELETE_BRANCH = Statement(
     delete(branches).where(branches.c.tree_id == _tree, branches.c.branch == bindparam("branch"))
 )
-CLOSE_PART = Statement(
+_newest = bindparam("newest", type_=BIG)
+CLOSE_PARTS = Statement(
     update(erasure_log)
     .where(
         erasure_log.c.tree_id == bindparam("tree"),
-        erasure_log.c.erasure == bindparam("number"),
         erasure_log.c.branch == bindparam("of"),
+        erasure_log.c.erasure <= bindparam("through"),
+        erasure_log.c.finished_at.is_(null()),
     )
-    .values(finished_at=bindparam("now"), newest_copy=bindparam("newest"))
+    .values(
+        finished_at=bindparam("now"),
+        newest_copy=case(
+            (erasure_log.c.newest_copy > _newest, erasure_log.c.newest_copy), else_=_newest
+        ),
+    )
 )
+"""Ends the lines of a branch up to an erasure: several may be open, each asking for more of it."""
 
 
 def delete_sessions(
@@ -294,11 +302,14 @@ def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None
 def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) -> None:
     """End the work on a branch: it goes, with what was recorded where it began, unless needed.
 
-    Copies that were begun up to now may hold what was erased, though their erasure had begun.
+    When it has gone, all that was to be done with it is. Copies that were begun up to now may hold
+    what was erased, though their erasure had begun.
     """
+    through = part.erasure
     if not part.is_needed:
         _erase_beyond(connection, of, NOTHING)
         DELETE_BRANCH.run(connection, **of)
-    newest = max(part.newest_copy, NEWEST_COPY.value(connection))
-    place = {"tree": of["tree_id"], "number": part.erasure, "of": part.branch}
-    CLOSE_PART.run(connection, **place, now=moment, newest=newest)
+        through = NEVER
+    done = {"now": moment, "newest": NEWEST_COPY.value(connection)}
+    place = {"tree": of["tree_id"], "of": part.branch}
+    CLOSE_PARTS.run(connection, **place, **done, through=through)

@@ -1,7 +1,6 @@
 SELECT erasures.erasure,
   erasures.branch,
   erasures.kept,
-  erasures.newest_copy,
   (
     SELECT max(messages.seq) AS max_1
     FROM messages
