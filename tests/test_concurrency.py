@@ -24,7 +24,7 @@ from store import Store, errors
 from store.database.schema import messages
 from store.errors import HeadMoved, NothingToUndo, PositionOutOfRange, StoreError
 from store.history import lines
-from store.history.erasure import erase
+from store.history import erasure
 from store.history.sessions import create_session
 from store.messages import encode
 
@@ -451,7 +451,7 @@ def test_a_lock_is_of_the_session_that_is_there(
                 return list(other.execute(text(f"SELECT * FROM {table} FOR UPDATE SKIP LOCKED")))
 
         with store.database.writing() as connection:
-            erase(connection, "s", now=0)
+            erasure.begin(connection, "s", now=0)
             create_session(connection, "s", now=0)
             waiting = pool.submit(others_find)
             assert not wait([waiting], timeout=0.3).done
