@@ -186,15 +186,15 @@ class Store:
                 policy,
                 user_input,
                 recap=todo_recap is None,
+                root=root,
                 at=at,
                 now=milliseconds(now),
                 format=format,
             )
-        law = code_law(gathered.project_root if root is None else root)
+        law = code_law(gathered.project_root)
         with paused(len(gathered.view.messages)):
-            return self._requests.compared(
-                session_id, contexts.assemble(asked, gathered, law, policy, format=format)
-            )
+            request = contexts.assemble(asked, gathered, law, policy, format=format)
+            return self._requests.compared(session_id, request)
 
     @overload
     def delete_session(

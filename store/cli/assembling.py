@@ -34,7 +34,7 @@ COLUMNS = (
     Column("share", number=True),
 )
 
-FIELDS = ("messages", "tools", "layers", "tokens", "open_turn")
+FIELDS = ("messages", "tools", "layers", "tokens", "fixed_tokens", "open_turn", "notices")
 """What of a request is printed as JSON, beside what its view says."""
 
 User = Annotated[
@@ -132,6 +132,8 @@ def context(
     _print_request(built, format)
     sys.stdout.flush()
     render.table(COLUMNS, rows(built), error=True)
+    for notice in built.notices:
+        render.remark(notice)
 
 
 def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as above

@@ -55,6 +55,15 @@ LastUsage = Annotated[
         show_default="what `usage` recorded",
     ),
 ]
+FixedTokens = Annotated[
+    int,
+    typer.Option(
+        "--fixed-tokens",
+        metavar="N",
+        min=0,
+        help="Tokens of prompts, tools and rules, which go out beside the view.",
+    ),
+]
 UserInput = Annotated[
     str, typer.Option("--user-input", metavar="TEXT", help="What the user is about to add.")
 ]
@@ -126,6 +135,7 @@ def compact(
     max_tokens: MaxTokens = None,
     last_usage: LastUsage = None,
     user_input: UserInput = "",
+    fixed_tokens: FixedTokens = 0,
     dry_run: DryRun = False,
     now: Now = None,
     json: Json = False,
@@ -135,7 +145,7 @@ def compact(
     It deletes nothing; `undo --compaction` takes it back.
     """
     rules, moment = policy_of(policy, fields), moment_of(now)
-    checks = _checks(if_needed, max_tokens, last_usage, user_input)
+    checks = _checks(if_needed, Told(max_tokens, last_usage, user_input, fixed_tokens))
     why = None if reason is None else known_reason(reason)
     writer = named(summarizer, base_url=base_url, timeout=rules.summary_timeout)
     with existing(ctx) as store:
@@ -174,6 +184,7 @@ def check(
     max_tokens: MaxTokens = None,
     last_usage: LastUsage = None,
     user_input: UserInput = "",
+    fixed_tokens: FixedTokens = 0,
     now: Now = None,
     json: Json = False,
 ) -> None:
@@ -181,7 +192,8 @@ def check(
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
-        said = store.check(found, rules, max_tokens, last_usage, user_input, now=moment)
+        given = Told(max_tokens, last_usage, user_input, fixed_tokens)
+        said = store.check(found, rules, **given._asdict(), now=moment)
     answer = {"session": found, **said._asdict()}
     render.answer(answer, f"{found}: {_checked(said)}", json=json)
 
@@ -235,18 +247,26 @@ def _saving(before: int | None, after: int | None) -> str:
     return f"{_change(before, after)} ({1 - after / before:.0%} less)"
 
 
-def _checks(
-    if_needed: bool, max_tokens: int | None, last_usage: int | None, user_input: str
-) -> dict[str, Any] | None:
+class Told(NamedTuple):
+    """What a check is given."""
+
+    max_tokens: int | None = None
+    last_usage: int | None = None
+    user_input: str = ""
+    fixed_tokens: int = 0
+
+
+def _checks(if_needed: bool, given: Told) -> dict[str, Any] | None:
     """Return what a check is given, None where everything is to be compacted without one.
 
     Raises InvalidValue.
     """
     if if_needed:
-        return {"max_tokens": max_tokens, "last_usage": last_usage, "user_input": user_input}
-    if max_tokens is not None or last_usage is not None or user_input:
+        return given._asdict()
+    if given != Told():
         raise InvalidValue(
-            "--max-tokens, --last-usage and --user-input are for the check that --if-needed makes"
+            "--max-tokens, --last-usage, --user-input and --fixed-tokens are for the check that "
+            "--if-needed makes"
         )
     return None
 

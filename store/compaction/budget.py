@@ -13,25 +13,39 @@ from ..view import Look, Visible, look_at, view_tokens, visible
 from .triggers import overflows, triggered
 
 
+class Added(NamedTuple):
+    """What the next request adds to a view: an input, and the tokens of prompts, tools and such."""
+
+    user_input: str = ""
+    fixed_tokens: int = 0
+
+    @property
+    def input_tokens(self) -> int:
+        """The tokens of the input, as a check counts them."""
+        return third_of_length(self.user_input)
+
+
+NOTHING_ADDED = Added()
+
+
 class Budget(NamedTuple):
     """A look at a line up to its head, with what the view has.
 
-    That is its messages, and its tokens by the estimate. ``user_input`` is what the next request
-    adds. Where a new turn begins with it, the results of the last one are counted in their short
-    form.
+    That is its messages, and its tokens by the estimate. ``coming`` is what the next request adds.
+    Where a new turn begins with it, the results of the last one are counted in their short form.
     """
 
     look: Look
     messages: int
     tokens: int
-    user_input: str
+    coming: Added
 
     @property
     def added(self) -> int:
-        """The tokens of the input; of one that is stored already none."""
+        """The tokens that the next request adds; of an input that is stored already none."""
         if not self.look.turn_over:
-            return 0
-        return third_of_length(self.user_input)
+            return self.coming.fixed_tokens
+        return self.coming.fixed_tokens + self.coming.input_tokens
 
     @property
     def to_send(self) -> int:
@@ -60,12 +74,16 @@ class Budget(NamedTuple):
 
 
 def budget(
-    connection: Connection, pointer: Pointer, policy: Policy, now: int, user_input: str = ""
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    now: int,
+    added: Added = NOTHING_ADDED,
 ) -> Budget:
     """Return what a line's view costs; with an input what it will cost in a request for that."""
-    over = _ends_turn(connection, pointer, user_input)
+    over = _ends_turn(connection, pointer, added.user_input)
     look = look_at(connection, pointer, policy, last=pointer.head, now=now, turn_over=over)
-    return Budget(look, _messages(look), view_tokens(look), user_input)
+    return Budget(look, _messages(look), view_tokens(look), added)
 
 
 def _messages(look: Look) -> int:
@@ -88,7 +106,7 @@ def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now:
     look = before.look._replace(connection=connection)
     if _is_unchanged(look, pointer):
         return before._replace(look=look)
-    return budget(connection, pointer, look.policy, now, before.user_input)
+    return budget(connection, pointer, look.policy, now, before.coming)
 
 
 def _is_unchanged(look: Look, pointer: Pointer) -> bool:

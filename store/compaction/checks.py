@@ -12,10 +12,9 @@ from ..history import NEVER, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
 from ..records import Check, Usage
-from ..tokens import third_of_length
 from ..view import Look, view_tokens
 from .back_off import holds_back, tried_in_vain
-from .budget import Budget, budget
+from .budget import Added, Budget, budget
 from .planning import (
     Plan,
     frees_too_little,
@@ -37,6 +36,7 @@ def check(
     max_tokens: int | None = None,
     last_usage: int | None = None,
     user_input: str = "",
+    fixed_tokens: int = 0,
     *,
     now: Now = None,
 ) -> Check:
@@ -45,16 +45,22 @@ def check(
     ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never
     overflows); ``last_usage`` all tokens of the last request (what `record_usage` recorded);
     ``user_input`` what will be added: with it a new turn begins, so that the check counts the last
-    turn in its short form. Raises SessionNotFound, InvalidPolicy, InvalidValue.
+    turn in its short form; ``fixed_tokens`` what goes out beside the view: prompts, tools, rules
+    (what a `Context` says). Raises SessionNotFound, InvalidPolicy, InvalidValue.
     """
     pointer = lines.find(connection, session_id)
     policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
-    cost = budget(connection, pointer, policy, given(now), user_input)
+    cost = budget(connection, pointer, policy, given(now), added(user_input, fixed_tokens))
     used = _used(cost, _tokens("last_usage", last_usage))
     found = _found(cost, used)
     if found.reason == BELOW:
         return found
     return _with_what_to_do(cost, found)
+
+
+def added(user_input: str, fixed_tokens: int) -> Added:
+    """Return what a caller says of the next request. Raises InvalidValue for no such number."""
+    return Added(user_input, _tokens("fixed_tokens", fixed_tokens) or 0)
 
 
 def _found(cost: Budget, used: int) -> Check:
@@ -135,7 +141,7 @@ def _used_by(last: _Request, cost: Budget) -> int:
 
     Of a request of the turn before only what the short forms leave of it, where that is asked for.
     """
-    used = last.tokens + third_of_length(cost.user_input)
+    used = last.tokens + cost.coming.input_tokens
     if used <= cost.to_send or cost.trigger(cost.to_send):
         return used
     return used - _shortened(cost, last)

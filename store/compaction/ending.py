@@ -122,7 +122,7 @@ def keep_to_limit(
     """
     policy = asked.policy
     pointer = lines.lock_tree(connection, asked.session_id)
-    cost = budget(connection, pointer, policy, moment, asked.user_input)
+    cost = budget(connection, pointer, policy, moment, asked.coming)
     if running_record(connection, pointer) or trim(cost).nothing:
         return None
     number = insert_record(

@@ -13,7 +13,7 @@ from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
 from ..view import Look
-from .budget import Budget, budget
+from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import first_moment, ledger_of, sources
 from .planning import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
 from .records import Hiding, not_recorded
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     policy: Policy
     summarizer: Summarizer | None = None
     reason: Reason = "manual"
-    user_input: str = ""
+    coming: Added = NOTHING_ADDED
 
 
 class Job(NamedTuple):
@@ -61,7 +61,7 @@ def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compacti
     """
     load(asked.policy.prompt)
     pointer = lines.find(connection, asked.session_id)
-    cost = budget(connection, pointer, asked.policy, moment, asked.user_input)
+    cost = budget(connection, pointer, asked.policy, moment, asked.coming)
     planned, wish = plan_with_fewer_turns(cost)
     if planned.nothing:
         return left_as_it_is(cost, asked, planned.nothing)
@@ -151,4 +151,4 @@ def left_as_it_is(
         moment=cost.look.now,
     )
     as_it_is = left._replace(messages_before=cost.messages, tokens_before=cost.tokens)
-    return with_still_over(as_it_is, asked.policy)
+    return with_still_over(as_it_is, asked.policy, cost.added)

@@ -44,7 +44,7 @@ from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
 from ..view import history, records
 from .budget import budget
-from .checks import BELOW, check
+from .checks import BELOW, added, check
 from .clearing import clear
 from .ending import abandon, begin, finish, keep_to_limit
 from .jobs import Asked, Job, left_as_it_is, prepare
@@ -109,6 +109,7 @@ def compact_if_needed(
     max_tokens: int | None = None,
     last_usage: int | None = None,
     user_input: str = "",
+    fixed_tokens: int = 0,
     now: Now = None,
 ) -> Compaction | None:
     """Compact if a trigger of the policy fires.
@@ -121,7 +122,8 @@ def compact_if_needed(
     that is over the window ``nothing`` where nothing can be hidden, ``rejected`` while failures
     hold attempts back. Arguments as for `check` and `compact`.
     """
-    asked = Asked(session_id, policy, summarizer, reason, user_input)
+    coming = added(user_input, fixed_tokens)
+    asked = Asked(session_id, policy, summarizer, reason, coming)
     moment = transactions.clock(now)
     _check_asked(asked)
     done: Compaction | None = None
@@ -130,7 +132,14 @@ def compact_if_needed(
             done = clear(connection, session_id, policy, reason=reason, now=moment)
     with transactions.reading() as connection:
         found = check(
-            connection, session_id, policy, max_tokens, last_usage, user_input, now=moment
+            connection,
+            session_id,
+            policy,
+            max_tokens,
+            last_usage,
+            user_input,
+            fixed_tokens,
+            now=moment,
         )
     asked = asked._replace(policy=with_window(policy, max_tokens))
     return _as_found(transactions, asked, found, moment, now) or done
@@ -188,7 +197,7 @@ def _not_tried(transactions: Transactions, asked: Asked, found: Check, moment: i
     outcome: Outcome = "rejected" if found.problem else "nothing"
     with transactions.reading() as connection:
         pointer = lines.find(connection, asked.session_id)
-        cost = budget(connection, pointer, asked.policy, moment, asked.user_input)
+        cost = budget(connection, pointer, asked.policy, moment, asked.coming)
         return left_as_it_is(cost, asked, found.reason, outcome)
 
 

@@ -8,38 +8,51 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 MOST = 5
 """Files that a reminder names; the others are counted."""
 
-_MENTION = re.compile(r'(?<![A-Za-z0-9\u00c0-\u024f])@(?:"([^"\n]+)"|([a-zA-Z0-9/._-]+))')
-"""A path without spaces, or any path in quotes.
-
-What follows a letter or digit is an address, not a mention.
-"""
-_PLAIN = re.compile("[a-zA-Z0-9/._-]*[a-zA-Z0-9/_-]")
-"""A path that is a mention of itself without quotes."""
+_QUOTED = re.compile(r'"([^"\n]+)"')
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
+_SENTENCE_GOES_ON = re.compile(
+    r"(?<=\.)([A-Za-z0-9]+)[^\x00-\x7f].*"  # behind a suffix
+    r"|(?<=[A-Za-z0-9])()[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af]+$"
+)
+"""Words behind a path without a blank, in a script that writes without blanks."""
+
+
+Root = str | os.PathLike[str]
+"""The folder of a project."""
 
 
 def mentions(
     text: str,
     *,
-    root: str | os.PathLike[str] | None = None,
+    root: Root | None = None,
 ) -> list[str]:
     """Return the project's files that a text mentions, in order, each once, at most five.
 
-    Full stops at the end belong to the sentence; absolute paths and ``..`` are no mentions.
-    With a ``root``, only what exists below it counts.
+    A path is plain, in any script, or in quotes. Full stops at the end belong to the sentence;
+    absolute paths and ``..`` are no mentions. With a ``root``, only what exists below it counts.
     """
-    return _all(text, root)[:MOST]
-
-
-def reminder(text: str) -> str:
-    """Return the reminder to read the files that a text mentions, "" where it mentions none."""
     found = _all(text)
+    if root is not None:
+        found = [path for path in found if _exists(root, path)]
+    return found[:MOST]
+
+
+def reminder(text: str, root: Root | None = None) -> str:
+    """Return the reminder to read the files that a text mentions, "" where it mentions none.
+
+    With a ``root``, a name that looks like no path and is nothing below it is no mention.
+    """
+    found = _all(text)
+    if root is not None:
+        found = [path for path in found if _looks_like_path(path) or _exists(root, path)]
     if not found:
         return ""
     these = "this file" if len(found) == 1 else "these files"
@@ -60,35 +73,77 @@ def _named(paths: list[str]) -> str:
 
 
 def _mention(path: str) -> str:
-    return f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"'
+    """Return a path as it is mentioned: plain where that is read as the same path."""
+    plain = f"@{path}"
+    return plain if list(_mentioned(plain)) == [path] else f'@"{path}"'
 
 
-def remind(text: str) -> str:
+def remind(text: str, root: Root | None = None) -> str:
     """Return a text with the reminder of the files that it mentions.
 
-    As it is where there are none, or it has it.
+    As it is where there are none, or it has it. With a ``root``, a name that looks like no path
+    and is nothing below it is no mention.
     """
-    added = reminder(text)
+    added = reminder(text, root)
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 
-def _all(
-    text: str,
-    root: str | os.PathLike[str] | None = None,
-) -> list[str]:
-    found = dict.fromkeys(filter(_in_project, _mentioned(text)))
-    if root is None:
-        return list(found)
-    return [path for path in found if Path(root, path).exists()]
+def _all(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(_in_project, _mentioned(text))))
+
+
+def _exists(root: Root, path: str) -> bool:
+    """Tell whether a path leads to something below a folder; what no system can name does not."""
+    try:
+        return Path(root, path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _looks_like_path(path: str) -> bool:
+    return "/" in path or "." in path
 
 
 def _mentioned(text: str) -> Iterator[str]:
     """Yield the paths that a text mentions, whatever they lead to."""
-    if "@" not in text:
-        return
-    for quoted, plain in _MENTION.findall(text):
-        path = quoted or plain.rstrip(".")
-        yield path.strip()
+    at = text.find("@")
+    while at >= 0:
+        end = at + 1
+        if not _ends_word(text[at - 1 : at]):
+            path, end = _path_behind(text, end)
+            yield path.strip()
+        at = text.find("@", end)
+
+
+class _Path(NamedTuple):
+    """A path in a text, and where it ends there."""
+
+    path: str
+    end: int
+
+
+def _path_behind(text: str, start: int) -> _Path:
+    """Return the path that begins somewhere: in quotes, or as far as letters go."""
+    quoted = _QUOTED.match(text, start)
+    if quoted:
+        return _Path(quoted[1], quoted.end())
+    end = start
+    while end < len(text) and _is_of_name(text[end]):
+        end += 1
+    path = _SENTENCE_GOES_ON.sub(r"\1", text[start:end])
+    return _Path(path.rstrip("."), end)
+
+
+def _is_of_name(character: str) -> bool:
+    """Tell a letter, mark or number of any script, and what ASCII names have beside them."""
+    if character.isascii():
+        return character.isalnum() or character in "/._-"
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _ends_word(character: str) -> bool:
+    """Tell a digit, and a letter of a script that writes with blanks: an address goes on there."""
+    return bool(character) and unicodedata.category(character) in ("Lu", "Ll", "Lt", "Nd")
 
 
 def _in_project(path: str) -> bool:

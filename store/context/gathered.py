@@ -17,6 +17,7 @@ from ..policy import Policy, checked
 from ..records import View
 from ..tools import ALL_DONE, recap
 from ..view import Look, composed, look_at, of_kind
+from .at_files import Root
 
 LOOK_BACK = 2_000
 """Positions before the first visible one in which a todo list is looked for."""
@@ -53,7 +54,8 @@ class Gathered(NamedTuple):
     """Whether the last stored turn has its answer."""
     recap: str | None
     """What is left to do, by the last todo list."""
-    project_root: str | None
+    project_root: Root | None
+    """Where the project's files are: as the caller says, else as the session does."""
 
 
 def gather(
@@ -63,6 +65,7 @@ def gather(
     user_input: str | None = None,
     *,
     recap: bool = True,
+    root: Root | None = None,
     at: int | None = None,
     now: Now = None,
     format: str = CHAT.name,  # noqa: A002 - the public name
@@ -90,7 +93,7 @@ def gather(
         begins=begins,
         answered=answered,
         recap=_recap(look, begins or last + 1) if recap else None,
-        project_root=pointer.project_root,
+        project_root=pointer.project_root if root is None else root,
     )
 
 

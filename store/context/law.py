@@ -1,35 +1,50 @@
-"""The rules of a project: its ``CODE_LAW.md``, sent with every request and never stored."""
+"""The rules of a project: its ``CODE_LAW.md``, sent with every request and never stored.
+
+It is sent whole or not at all: half of a rule may say its opposite.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 NAME = "CODE_LAW.md"
-LIMIT = 1_000_000
-"""Bytes of the file that are read."""
+LIMIT = 100_000
+"""Bytes that the file may have."""
 
 Folder = str | os.PathLike[str]
 
 log = logging.getLogger(__name__)
 
 
-def code_law(root: Folder | None) -> str:
-    """Return the rules of the project in a folder, as the file is now; "" where there are none.
+class Law(NamedTuple):
+    """The rules of a project; "" where there are none.
+
+    ``problem`` says why a file that is there is not sent.
+    """
+
+    text: str = ""
+    problem: str | None = None
+
+
+def code_law(root: Folder | None) -> Law:
+    """Return the rules of the project in a folder, as the file is now.
 
     The name counts in any case; of several the exact one is taken, else the first in order.
-    A file that cannot be read is as none, and logged: a host's turn never fails for it.
+    A file that is no text, is too large or lies outside of the folder is refused, and one that
+    cannot be read too: that is told and logged, a host's turn never fails for it.
     """
     if root is None:
-        return ""
+        return Law()
     try:
         path = _found(root)
-        return "" if path is None else _text(path)
-    except (OSError, ValueError) as error:
-        named = {"root": os.fspath(root)}
-        log.warning("%s of %s cannot be read: %s", NAME, root, error, extra=named)
-        return ""
+        return Law() if path is None else Law(_text(path, root))
+    except (OSError, ValueError, RuntimeError) as error:
+        problem = f"{NAME} of {root} is not sent: {error}"
+        log.warning(problem, extra={"root": os.fspath(root)})
+        return Law(problem=problem)
 
 
 def _found(root: Folder) -> Path | None:
@@ -55,6 +70,22 @@ def _preferred(path: Path) -> tuple[bool, str]:
     return path.name != NAME, path.name
 
 
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(LIMIT).decode("utf-8-sig", "replace")
+def _text(path: Path, root: Folder) -> str:
+    """Return what a file says. Raises ValueError for one that is not to be sent, OSError."""
+    place = path.resolve()
+    if not place.is_relative_to(Path(root).resolve()):
+        raise ValueError("it is a link to a file outside of the folder")
+    with place.open("rb") as file:
+        found = file.read(LIMIT + 1)
+    if len(found) > LIMIT:
+        raise ValueError(f"it has more than {LIMIT:,} bytes")
+    if b"\0" in found:
+        raise ValueError("it is no text")
+    return _decoded(found)
+
+
+def _decoded(found: bytes) -> str:
+    try:
+        return found.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("it is no text in UTF-8") from error

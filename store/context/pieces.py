@@ -10,7 +10,7 @@ from ..formats import Placed, sendable
 from ..messages import Message, content_text
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
-from .at_files import remind, reminder
+from .at_files import Root, remind, reminder
 
 LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
 """The layers of a request, in their order."""
@@ -45,18 +45,19 @@ def of_view(
     view: View,
     placed: Sequence[Placed],
     begins: int | None,
+    root: Root | None = None,
 ) -> Iterator[Piece]:
     """Yield the messages of a chat view in their layers, each user message with its reminder.
 
     ``placed`` are the same before they were written, ``begins`` is where the current turn does
-    (None: all are history).
+    (None: all are history), ``root`` is the folder of the files that are mentioned.
     """
     layers = _layers(view.entries, begins)
     shown = zip(layers, view.messages, view.entries, placed, strict=True)
     for layer, message, entry, each in shown:
         piece = Piece(layer, message, entry.tokens, each)
         if message["role"] == "user" and entry.rule is None:
-            piece = _reminded(piece)
+            piece = _reminded(piece, root)
         yield piece
 
 
@@ -66,7 +67,8 @@ def merged(pieces: list[Piece]) -> list[Piece]:
     if len(fronts) < 2:
         return pieces
     whole = _together(fronts)
-    front = _rewritten(fronts[0], whole, whole)
+    tokens = sum(piece.tokens for piece in fronts)
+    front = _rewritten(fronts[0], whole, whole)._replace(tokens=tokens)
     return [front, *pieces[len(fronts) :]]
 
 
@@ -90,10 +92,10 @@ def _layers(entries: Sequence[Entry], begins: int | None) -> Iterator[str]:
         yield layer
 
 
-def _reminded(piece: Piece) -> Piece:
+def _reminded(piece: Piece, root: Root | None) -> Piece:
     """Return a user message that mentions files with the reminder to read them."""
     said = piece.message["content"]
-    added = reminder(content_text(said))
+    added = reminder(content_text(said), root)
     if not added:
         return piece
     longer = piece._replace(tokens=piece.tokens + estimate(added))
@@ -101,7 +103,7 @@ def _reminded(piece: Piece) -> Piece:
         part = {"type": "text", "text": added}
         stored = piece.placed.message["content"]
         return _rewritten(longer, [*said, part], [*stored, part])
-    whole = remind(said)
+    whole = remind(said, root)
     return _rewritten(longer, whole, whole)
 
 

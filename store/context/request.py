@@ -32,6 +32,7 @@ from ..records import View
 from ..tokens import estimate
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
+from .law import Law
 from .pieces import LAYERS, Piece, made, merged, of_view
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
@@ -51,7 +52,8 @@ class Context(NamedTuple):
     does). Where there was none, ``is_first`` says so, and these are 0 and None. ``open_turn`` is
     the position of the user message that is being worked on (None: it is answered already, or not
     stored yet). ``tools`` are sent beside the messages, where they were given as definitions.
-    ``pieces`` and ``view`` hold chat messages in every format.
+    ``pieces`` and ``view`` hold chat messages in every format. ``notices`` say what is not sent
+    though it is there, such as project rules that are too long.
     """
 
     messages: list[Message]
@@ -63,6 +65,14 @@ class Context(NamedTuple):
     pieces: list[Piece]
     view: View
     is_first: bool = True
+    notices: tuple[str, ...] = ()
+
+    @property
+    def fixed_tokens(self) -> int:
+        """The tokens of what is neither of the view nor the new input: for `Store.check`."""
+        given = (piece for piece in self.pieces if piece.seq is None)
+        new = sum(piece.tokens for piece in given if piece.layer == "user_input")
+        return self.tokens - self.view.stats.tokens - new
 
     @property
     def tokens(self) -> int:
@@ -154,45 +164,47 @@ def _require_tools(tools: object) -> None:
 def assemble(
     asked: Asked,
     gathered: Gathered,
-    law: str,
+    law: Law,
     policy: Policy,
     *,
     format: str,  # noqa: A002 - the public name
 ) -> Context:
     """Return a request from what the caller gave, what the store has, and the project's rules."""
-    pieces = _pieces(asked, gathered, law, policy)
+    layered = _layered(asked, gathered, law, policy)
+    pieces = merged(layered) if policy.summary_role == "merge" else layered
     tools = asked.definitions
     return Context(
         messages=_written(format_named(format), pieces, tools),
-        layers=_layer_tokens(pieces, tools),
+        layers=_layer_tokens(layered, tools),
         stable_prefix_tokens=0,
         first_changed=None,
         open_turn=None if gathered.answered else gathered.begins,
         tools=tools,
         pieces=pieces,
         view=gathered.view,
+        notices=(law.problem,) if law.problem else (),
     )
 
 
-def _pieces(
+def _layered(
     asked: Asked,
     gathered: Gathered,
-    law: str,
+    law: Law,
     policy: Policy,
 ) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
-    shown = list(of_view(gathered.view, gathered.placed, gathered.begins))
+    root = gathered.project_root
+    shown = list(of_view(gathered.view, gathered.placed, gathered.begins, root))
     leading = list(takewhile(_leads, shown))
-    pieces = [
+    return [
         *made("system", "system", asked.system),
         *(piece._replace(layer="system") for piece in leading),
         *made("tools", "system", asked.tools_text),
-        *made("code_law", _law_role(policy), law),
+        *made("code_law", _law_role(policy), law.text),
         *shown[len(leading) :],
         *_new_input(asked, gathered),
         *_left_to_do(asked, gathered, _recap_role(policy)),
     ]
-    return merged(pieces) if policy.summary_role == "merge" else pieces
 
 
 def _law_role(policy: Policy) -> str:
@@ -216,7 +228,8 @@ def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
     """Return what the user says now; nothing where it is stored already."""
     if gathered.begins is not None:
         return []
-    return made("user_input", "user", remind(asked.user_input or ""))
+    said = remind(asked.user_input or "", gathered.project_root)
+    return made("user_input", "user", said)
 
 
 def _left_to_do(asked: Asked, gathered: Gathered, role: str) -> list[Piece]:

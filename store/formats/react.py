@@ -1,12 +1,14 @@
 """ReAct text: a whole request as one text, for models that are asked for Thought and Action.
 
-Each message is labelled with its role. What was said as Thought and Action stays as it is; native
-calls are written the same way, without their ids.
+Each message is labelled with its role, an empty line before the next. What was said as Thought and
+Action stays as it is; native calls are written the same way, without their ids. A line that looks
+like a label has its bracket replaced, or a file that was read could speak as the system.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -18,6 +20,9 @@ from .placed import Placed
 ACTION = "Action: "
 FINISH = "Finish"
 
+_FORGED = re.compile(r"(?im)^([^\S\n]*)\[(?=(?:system|developer|user|assistant|tool)\])")
+"""A line within a message that looks like a label."""
+
 
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as one user message: ``[role] …``, one after another.
@@ -25,7 +30,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     Calls that the store made up are left out: without ids, no result needs one.
     """
     said = [clean(each) for each in placed if not each.is_made_up_call]
-    return [{"role": "user", "content": sendable("\n".join(_labelled(said)))}]
+    return [{"role": "user", "content": sendable("\n\n".join(_labelled(said)))}]
 
 
 def asks_for_tool(said: str) -> bool:
@@ -39,7 +44,8 @@ def _labelled(messages: Sequence[Message]) -> Iterator[str]:
         said = _said(message.get("content"))
         if role == "assistant":
             said = _step(said, message.get("tool_calls") or (), _ends_turn(following))
-        yield f"[{role}] {said}"
+        unforged = _FORGED.sub(r"\1(", said)
+        yield f"[{role}] {unforged}"
 
 
 def _ends_turn(following: Message | None) -> bool:

@@ -106,7 +106,7 @@ def test_an_unknown_window_never_overflows(
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, "100"])
-@pytest.mark.parametrize("name", ["max_tokens", "last_usage"])
+@pytest.mark.parametrize("name", ["max_tokens", "last_usage", "fixed_tokens"])
 def test_what_is_no_number_of_tokens_is_refused(store: Store, name: str, bad: Any) -> None:
     """A3.11."""
     session_id = begun(store, chat(2))
@@ -276,6 +276,30 @@ def test_whoever_asks_over_the_window_is_told_that_nothing_can_be_hidden(store: 
     assert "nothing to compact" in str(answer.error)
     assert store.compactions(session_id) == []
     assert store.compact_if_needed(session_id, policy, max_tokens=100_000) is None
+
+
+def test_what_goes_out_beside_the_view_counts(store: Store) -> None:
+    """Prompts, tools and rules: a check is told of them, a request tells how much they are."""
+    messages = [{"role": "user", "content": "word " * 40}] * 60
+    session_id = begun(store, messages)
+    policy = Policy.named("turns", context_window=8000, keep_turns=2)
+    tools = [{"type": "function", "function": {"name": f"tool {each}"}} for each in range(100)]
+    asked = {"system": "rule " * 5000, "tools": tools, "user_input": "go on", "todo_recap": "left"}
+    request = store.context(session_id, **asked, policy=policy, now=NOW)
+    assert (
+        request.fixed_tokens
+        == request.tokens - request.layers["history"] - request.layers["user_input"]
+    )
+    assert store.check(session_id, policy, user_input="go on", now=NOW).reason.startswith("below")
+    fixed = {"user_input": "go on", "fixed_tokens": request.fixed_tokens}
+    check = store.check(session_id, policy, **fixed, now=NOW)
+    assert check.should_compact
+    assert abs(check.tokens - request.tokens) < 10
+    assert store.compact_if_needed(session_id, policy, user_input="go on", now=NOW) is None
+    done = store.compact_if_needed(session_id, policy, **fixed, now=NOW)
+    assert done is not None
+    assert (done.outcome, done.still_over) == ("applied", True)
+    assert not store.check(session_id, policy, now=NOW).should_compact
 
 
 def test_whoever_asks_over_the_window_is_told_that_failures_hold_back(store: Store) -> None:

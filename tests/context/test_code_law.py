@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from store.context.law import LIMIT, code_law
+from store.context.law import LIMIT, Law
+from store.context.law import code_law as law_of
+
+
+def code_law(root: str | Path | None) -> str:
+    """Return the text of the rules of a folder."""
+    return law_of(root).text
 
 
 def write(folder: Path, name: str, text: str | bytes) -> None:
@@ -57,18 +63,56 @@ def test_a_folder_of_that_name_is_none(tmp_path: Path) -> None:
         assert code_law(tmp_path) == "file"
 
 
-def test_what_cannot_be_read_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_read_is_told_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A host's turn never fails for its rules."""
     (tmp_path / "CODE_LAW.md").symlink_to(tmp_path / "CODE_LAW.md")
-    assert code_law(tmp_path) == ""
+    assert law_of(tmp_path) == Law()
     with caplog.at_level(logging.WARNING, "store"):
-        assert code_law("a\0b") == ""
-    assert "cannot be read" in caplog.text
+        assert law_of("a\0b").text == ""
+    assert "is not sent" in caplog.text
 
 
-def test_odd_bytes_and_great_length(tmp_path: Path) -> None:
-    """Bytes that are no UTF-8 become U+FFFD; no more is read than the limit."""
-    write(tmp_path, "CODE_LAW.md", b"\xef\xbb\xbfbad \xff\r\nline\r\n")
-    assert code_law(tmp_path) == "bad \ufffd\r\nline\r\n"
-    write(tmp_path, "CODE_LAW.md", "x" * (LIMIT + 10))
-    assert len(code_law(tmp_path)) == LIMIT
+def test_a_mark_at_the_beginning_and_line_ends(tmp_path: Path) -> None:
+    """The mark of UTF-8 is none of the text, line ends stay."""
+    write(tmp_path, "CODE_LAW.md", b"\xef\xbb\xbfone\r\nline\r\n")
+    assert code_law(tmp_path) == "one\r\nline\r\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("x" * (LIMIT + 1), f"it has more than {LIMIT:,} bytes"),
+        (b"rule \0 rule", "it is no text"),
+        (b"bad \xff", "it is no text in UTF-8"),
+    ],
+)
+def test_what_is_no_text_to_be_sent_is_refused(
+    tmp_path: Path, content: str | bytes, problem: str
+) -> None:
+    """Whole or not at all."""
+    write(tmp_path, "CODE_LAW.md", content)
+    assert law_of(tmp_path) == Law(problem=f"CODE_LAW.md of {tmp_path} is not sent: {problem}")
+
+
+def test_as_much_as_may_be(tmp_path: Path) -> None:
+    """The limit itself is not too large."""
+    write(tmp_path, "CODE_LAW.md", "中" * (LIMIT // 3))
+    assert len(code_law(tmp_path)) == LIMIT // 3
+
+
+def test_a_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
+    """A project that was cloned sends no key of whoever cloned it; a link inside is fine."""
+    project = tmp_path / "project"
+    project.mkdir()
+    write(tmp_path, "secret", "the key")
+    (project / "CODE_LAW.md").symlink_to("../secret")
+    law = law_of(project)
+    assert law.text == ""
+    assert str(law.problem).endswith("it is a link to a file outside of the folder")
+    (project / "CODE_LAW.md").unlink()
+    write(project, "rules.md", "rules")
+    (project / "CODE_LAW.md").symlink_to("rules.md")
+    (tmp_path / "link").symlink_to(project)
+    assert code_law(project) == code_law(tmp_path / "link") == "rules"

@@ -428,6 +428,43 @@ def test_one_system_message_where_only_one_is_taken(store: Store, tmp_path: Path
     assert first.endswith("law")
 
 
+def test_one_system_message_costs_what_all_of_it_does(store: Store, tmp_path: Path) -> None:
+    """Each layer has the tokens of its own part, whoever says it."""
+    (tmp_path / "CODE_LAW.md").write_text("law " * 200)
+    session_id = begun(store, {"role": "system", "content": "stored " * 300}, user("b"))
+    request = {"system": "prompt " * 100, "tools": "Bash[command] " * 50, "root": tmp_path}
+    apart = store.context(session_id, **request, policy=TURNS)
+    merged = store.context(
+        session_id, **request, policy=Policy.named("turns", summary_role="merge")
+    )
+    assert len(merged.messages) == 2 < len(apart.messages)
+    assert merged.layers == apart.layers
+    assert merged.tokens == sum(piece.tokens for piece in merged.pieces)
+
+
+def test_names_that_are_no_files_are_left_out(store: Store, tmp_path: Path) -> None:
+    """Where the project is known: a name is of a file there, or it looks like a path."""
+    (tmp_path / "Makefile").touch()
+    asked = "Why does @property fail with @types/node, @a.py, @Makefile and @Gone?"
+    session_id = begun(store, user(asked))
+    known = store.context(session_id, root=tmp_path)
+    assert "mentioned @types/node, @a.py, @Makefile.\n" in known.messages[0]["content"]
+    given = store.context(begun(store), user_input=asked, root=tmp_path)
+    assert given.messages == known.messages
+    unknown = store.context(session_id)
+    assert "mentioned @property, @types/node, " in unknown.messages[0]["content"]
+
+
+def test_rules_that_are_not_sent_are_told(store: Store, tmp_path: Path) -> None:
+    """They are sent whole or not at all, and the host is told why not."""
+    (tmp_path / "CODE_LAW.md").write_bytes(b"\xff\xfe\0")
+    context = store.context(begun(store, user("a")), root=tmp_path)
+    assert context.layers["code_law"] == 0
+    (notice,) = context.notices
+    assert notice == f"CODE_LAW.md of {tmp_path} is not sent: it is no text"
+    assert store.context(begun(store, user("a"))).notices == ()
+
+
 # --- ReAct text -----------------------------------------------------------------------------------
 
 
@@ -447,18 +484,16 @@ def test_react_text(store: Store) -> None:
         {"role": "assistant", "content": "let me see"},
         *step(2, "ok"),
     )
-    assert store.context(session_id, "Think.", todo_recap="", now=NOW).text == "\n".join(
+    assert store.context(session_id, "Think.", todo_recap="", now=NOW).text == "\n\n".join(
         [
             "[system] Think.",
             "[user] why?",
-            "[assistant] Thought: try",
-            'Action: TodoWrite[{"todos": []}]',
+            '[assistant] Thought: try\nAction: TodoWrite[{"todos": []}]',
             '[tool] {"status": "success", "data": {"recap": "x"}}',
             "[assistant] Action: Finish[because]",
             f"[user] {remind('and @a.py?')}",
             "[assistant] let me see",
-            "[assistant] Thought: try",
-            'Action: Bash[{"command": "make"}]',
+            '[assistant] Thought: try\nAction: Bash[{"command": "make"}]',
             "[tool] ok",
         ]
     )
@@ -492,7 +527,8 @@ def test_what_was_said_as_react_stays_verbatim(store: Store) -> None:
     assert context.open_turn is None
     assert store.context(session_id, at=2).open_turn == 1
     assert (
-        context.text == f"[user] why?\n[assistant] {lines[0]}\n[tool] a.py\n[assistant] {lines[1]}"
+        context.text
+        == f"[user] why?\n\n[assistant] {lines[0]}\n\n[tool] a.py\n\n[assistant] {lines[1]}"
     )
     assert refusals(context.messages) == []
 

@@ -39,7 +39,14 @@ def test_examples_of_the_specification(case: dict[str, Any]) -> None:
         ("@ @. @.. @./ @../x @a/../../b @/etc/passwd", []),
         ("jo@x.de, josé@x.de, 5@x", []),
         ("x_@a.py", ["a.py"]),
-        ("@src/测试.py", ["src/"]),
+        (
+            "@src/测试.py @src/中文.md @文档 @src/हिन्दी.md @café",
+            ["src/测试.py", "src/中文.md", "文档", "src/हिन्दी.md", "café"],
+        ),
+        ("请看@src/a.ts和@src/b.ts这两个 파일@c.py를", ["src/a.ts", "src/b.ts", "c.py"]),
+        ("看@src/utils这个目录", ["src/utils"]),
+        ("иван@example.com δ@x.de é@x.de ٣@x.de", []),
+        ('jo@"x @a" y', ["a"]),
         ('see @"my notes/to do.md", @"a.py"', ["my notes/to do.md", "a.py"]),
         ('@"/etc/passwd" @"~/x" @"C:/x" @"..\\x" @"\\\\host\\x" @"" @" "', []),
         ('@"文档/说明.md"', ["文档/说明.md"]),
@@ -48,7 +55,7 @@ def test_examples_of_the_specification(case: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_a_mention(text: str, files: list[str]) -> None:
-    """Paths of the project in ASCII, or anything of the project in quotes.
+    """Paths of the project in any script, or anything of the project in quotes.
 
     No addresses, nothing outside (A4.15).
     """
