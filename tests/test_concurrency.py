@@ -23,8 +23,7 @@ from sqlalchemy import select, text
 from store import Store, errors
 from store.database.schema import messages
 from store.errors import HeadMoved, NothingToUndo, PositionOutOfRange, StoreError
-from store.history import lines
-from store.history import erasure
+from store.history import erasure, lines
 from store.history.sessions import create_session
 from store.messages import encode
 

@@ -10,12 +10,11 @@ What other sessions' lines run through stays.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    Select,
     bindparam,
     cast,
     delete,
@@ -49,33 +48,28 @@ from .fates import Fate, fates
 from .sessions import newest_record
 
 _tree = bindparam("tree_id", type_=BIG)
+_open = erasure_log.c.finished_at.is_(null())
+_of_tree = erasure_log.c.tree_id == _tree
 
 NEXT_ERASURE = Statement(
-    select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(
-        erasure_log.c.tree_id == _tree
-    )
+    select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(_of_tree)
 )
 NEWEST_COPY = Statement(select(func.coalesce(func.max(copies.c.copy), 0)))
 """The number of the last copy that was begun: up to it, copies may hold what is erased now."""
-END = Statement(
-    select(
-        select(func.max(messages.c.seq))
-        .where(messages.c.tree_id == _tree, messages.c.branch == bindparam("branch"))
-        .scalar_subquery(),
-        select(func.min(erasure_log.c.kept))
-        .where(
-            erasure_log.c.tree_id == _tree,
-            erasure_log.c.branch == bindparam("branch"),
-            erasure_log.c.finished_at.is_(null()),
-        )
-        .scalar_subquery(),
-    )
+_last = select(func.max(messages.c.seq)).where(
+    messages.c.tree_id == _tree,
+    messages.c.branch == bindparam("branch"),
 )
+_cut = select(func.min(erasure_log.c.kept)).where(
+    _of_tree,
+    erasure_log.c.branch == bindparam("branch"),
+    _open,
+)
+END = Statement(select(_last.scalar_subquery(), _cut.scalar_subquery()))
 """The last position of a branch, and up to where an erasure that has not ended leaves it."""
+_newest_copy = select(func.max(erasure_log.c.newest_copy)).scalar_subquery()
 HOLDING = Statement(
-    select(copies)
-    .where(copies.c.copy <= select(func.max(erasure_log.c.newest_copy)).scalar_subquery())
-    .order_by(copies.c.copy),
+    select(copies).where(copies.c.copy <= _newest_copy).order_by(copies.c.copy),
     CopyRow,
 )
 """The copies that were begun before some erasure had ended, and so may hold what it erased."""
@@ -91,13 +85,14 @@ OPEN_ERASURE = Insertion(
     "started_at",
     "newest_copy",
 )
+_NAMED = (
+    (head_moves, head_moves.c.session_id),
+    (sessions, sessions.c.id),
+    (session_ids, session_ids.c.id),
+)
 DELETE_SESSION = tuple(
-    Statement(delete(table).where(table.c.tree_id == _tree, column == bindparam("session_id")))
-    for table, column in (
-        (head_moves, head_moves.c.session_id),
-        (sessions, sessions.c.id),
-        (session_ids, session_ids.c.id),
-    )
+    Statement(delete(table).where(table.c.tree_id == _tree, name == bindparam("session_id")))
+    for table, name in _NAMED
 )
 DELETE_RECORDS = Statement(
     delete(compaction_records).where(
@@ -106,22 +101,20 @@ DELETE_RECORDS = Statement(
         compaction_records.c.head > bindparam("kept"),
     )
 )
+_branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree"))
 DISOWN_BRANCHES = Statement(
-    update(branches)
-    .where(branches.c.tree_id == bindparam("tree"), branches.c.session_id == bindparam("owner"))
-    .values(session_id=None)
+    _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
 )
+_newest = bindparam("newest", type_=BIG)
 LOWER_SEEN = Statement(
-    update(branches)
-    .where(branches.c.tree_id == bindparam("tree"), branches.c.records_seen > bindparam("newest"))
-    .values(records_seen=bindparam("newest"))
+    _branches_of_tree.where(branches.c.records_seen > _newest).values(records_seen=_newest)
 )
 """No branch knows a record that there is not: the next ones get those numbers again."""
-NOTE_PURGED = Statement(
-    update(erasure_log)
-    .where(erasure_log.c.purged_at.is_(null()), erasure_log.c.finished_at.is_not(null()))
-    .values(purged_at=bindparam("now"))
+_to_purge = update(erasure_log).where(
+    erasure_log.c.purged_at.is_(null()),
+    erasure_log.c.finished_at.is_not(null()),
 )
+NOTE_PURGED = Statement(_to_purge.values(purged_at=bindparam("now")))
 """One purge is enough for all erasures of a file, whatever their trees."""
 
 
@@ -136,27 +129,23 @@ class Recorded(NamedTuple):
     unpurged: int
 
 
-def _recorded(*of: ColumnElement[bool]) -> Select[Recorded]:
-    each = erasure_log.c
-    lines = func.count()
-    return (
-        select(
-            each.session_id,
-            cast(func.sum(each.messages), BIG).label("removed"),
-            cast(func.sum(each.kept_messages), BIG).label("kept"),
-            func.max(each.newest_copy).label("newest_copy"),
-            (lines - func.count(each.finished_at)).label("unfinished"),
-            (lines - func.count(each.purged_at)).label("unpurged"),
-        )
-        .where(*of)
-        .group_by(each.tree_id, each.erasure, each.session_id)
-        .order_by(func.min(each.started_at), each.session_id)
+_each = erasure_log.c
+_lines = func.count()
+_RECORDED = (
+    select(
+        _each.session_id,
+        cast(func.sum(_each.messages), BIG).label("removed"),
+        cast(func.sum(_each.kept_messages), BIG).label("kept"),
+        func.max(_each.newest_copy).label("newest_copy"),
+        (_lines - func.count(_each.finished_at)).label("unfinished"),
+        (_lines - func.count(_each.purged_at)).label("unpurged"),
     )
-
-
-ERASURES = Statement(_recorded(), row=Recorded)
+    .group_by(_each.tree_id, _each.erasure, _each.session_id)
+    .order_by(func.min(_each.started_at), _each.session_id)
+)
+ERASURES = Statement(_RECORDED, row=Recorded)
 ERASURE = Statement(
-    _recorded(erasure_log.c.tree_id == _tree, erasure_log.c.erasure == bindparam("erasure")),
+    _RECORDED.where(_of_tree, _each.erasure == bindparam("erasure")),
     row=Recorded,
 )
 
@@ -185,42 +174,57 @@ def begin(connection: Connection, session_id: str, *, now: Now = None) -> Opened
 
     Returns the erasure as begun. Raises SessionNotFound.
     """
+    opened = _planned(connection, session_id)
+    _record(connection, opened, given(now))
+    _delete_session(connection, opened)
+    _delete_records(connection, opened)
+    return opened
+
+
+def _planned(connection: Connection, session_id: str) -> Opened:
+    """Return what an erasure of a session is about to do."""
     tree_id = lines.lock_tree(connection, session_id).tree_id
     found = fates(connection, tree_id, session_id)
     removed = [_removed(connection, tree_id, fate) for fate in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
-    opened = Opened(tree_id, number, session_id, found, removed)
-    _record(connection, opened, given(now))
-    _delete_session(connection, opened)
-    return opened
+    return Opened(tree_id, number, session_id, found, removed)
 
 
 def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
     """Return how many messages of a branch go, but for those that an earlier erasure counts."""
-    end, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
-    last: int = min(end or 0, end or 0 if cut is None else cut)
-    return max(0, last - fate.kept)
+    last, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
+    ends = [each for each in (last, cut) if each is not None]
+    return max(0, min(ends) - fate.kept) if last else 0
 
 
 def _record(connection: Connection, opened: Opened, moment: int) -> None:
     """Write down that an erasure has begun, a row for each branch."""
     newest = NEWEST_COPY.value(connection)
-    rows: list[Row] = []
-    for fate, gone in zip(opened.fates, opened.removed, strict=True):
-        place = (opened.tree_id, opened.number, fate.branch, opened.session_id)
-        rows.append((*place, fate.kept, gone, fate.kept_messages, moment, newest))
-    OPEN_ERASURE.insert_many(connection, rows)
+    OPEN_ERASURE.insert_many(connection, list(_rows(opened, moment, newest)))
+
+
+def _rows(opened: Opened, moment: int, newest: int) -> Iterator[Row]:
+    tree_id, number, session_id, fates, removed = opened
+    for fate, gone in zip(fates, removed, strict=True):
+        counts = (fate.kept, gone, fate.kept_messages)
+        yield (tree_id, number, fate.branch, session_id, *counts, moment, newest)
 
 
 def _delete_session(connection: Connection, opened: Opened) -> None:
-    """Delete all that names the session, and what was recorded beyond what stays of its line."""
+    """Delete all that names the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
     for statement in DELETE_SESSION:
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)
+
+
+def _delete_records(connection: Connection, opened: Opened) -> None:
+    """Delete what was recorded beyond what stays of the session's branches."""
+    tree_id = opened.tree_id
     for fate in opened.fates:
         DELETE_RECORDS.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.told_to)
-    LOWER_SEEN.run(connection, tree=tree_id, newest=newest_record(connection, tree_id))
+    newest = newest_record(connection, tree_id)
+    LOWER_SEEN.run(connection, tree=tree_id, newest=newest)
 
 
 def erasures(connection: Connection) -> list[Erasure]:
@@ -238,9 +242,9 @@ def told(connection: Connection, opened: Opened) -> Erasure:
 def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
     """Return a recorded erasure, with the copies that were begun before it had ended."""
     copies = tuple(copy.path for copy in known if copy.copy <= row.newest_copy)
-    finished, purged = not row.unfinished, not row.unpurged
-    counts = (row.removed, row.kept)
-    return Erasure(row.session_id, *counts, purged=purged, copies=copies, finished=finished)
+    finished = row.unfinished == 0
+    purged = row.unpurged == 0
+    return Erasure(row.session_id, row.removed, row.kept, purged, copies, finished)
 
 
 def note_purged(connection: Connection, *, now: Now = None) -> None:

@@ -55,7 +55,7 @@ def fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
     needed: dict[int, int] = {}
     found = []
     for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
-        lost = owner is None or owner == session_id
+        lost = owner in (None, session_id)
         stays = branch in needed
         if lost:
             kept = needed.setdefault(branch, parent_position)

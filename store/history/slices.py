@@ -13,9 +13,11 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Table,
     and_,
@@ -81,6 +83,16 @@ class Part(NamedTuple):
     last: int | None
     is_needed: bool
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there are messages to erase."""
+        return self.last is not None and self.last > self.kept
+
+    @property
+    def next_end(self) -> int:
+        """Where the branch ends after the next step."""
+        return max(self.kept, (self.last or 0) - STEP)
+
 
 _open = and_(
     erasure_log.c.finished_at.is_(null()),
@@ -112,13 +124,12 @@ OPEN_PART = Statement(
 
 
 def _delete_beyond(table: Table) -> Statement[Row]:
-    return Statement(
-        delete(table).where(
-            table.c.tree_id == _tree,
-            table.c.branch == bindparam("branch"),
-            table.c.seq > bindparam("kept"),
-        )
-    )
+    is_beyond = table.c.seq > bindparam("kept")
+    return Statement(delete(table).where(_of_branch(table), is_beyond))
+
+
+def _of_branch(table: Table) -> ColumnElement[bool]:
+    return and_(table.c.tree_id == _tree, table.c.branch == bindparam("branch"))
 
 
 DELETE_BEYOND = tuple(
@@ -135,15 +146,12 @@ DELETE_BEYOND = tuple(
 )
 """Everything that hangs on a branch beyond a position, children first."""
 _still_told = select(compaction_records.c.summary).where(
-    compaction_records.c.tree_id == _tree, compaction_records.c.summary.is_not(null())
+    compaction_records.c.tree_id == _tree,
+    compaction_records.c.summary.is_not(null()),
 )
 _untold = (
     select(summaries.c.summary)
-    .where(
-        summaries.c.tree_id == _tree,
-        summaries.c.branch == bindparam("branch"),
-        summaries.c.summary.not_in(_still_told),
-    )
+    .where(_of_branch(summaries), summaries.c.summary.not_in(_still_told))
     .order_by(summaries.c.summary.desc())
     .limit(literal_column(str(STEP)))
 )
@@ -154,10 +162,9 @@ DELETE_SUMMARIES = Statement(
 
 A summary refers to the older ones that it replaced.
 """
-DELETE_BRANCH = Statement(
-    delete(branches).where(branches.c.tree_id == _tree, branches.c.branch == bindparam("branch"))
-)
+DELETE_BRANCH = Statement(delete(branches).where(_of_branch(branches)))
 _newest = bindparam("newest", type_=BIG)
+_is_newer = erasure_log.c.newest_copy > _newest
 CLOSE_PARTS = Statement(
     update(erasure_log)
     .where(
@@ -168,9 +175,7 @@ CLOSE_PARTS = Statement(
     )
     .values(
         finished_at=bindparam("now"),
-        newest_copy=case(
-            (erasure_log.c.newest_copy > _newest, erasure_log.c.newest_copy), else_=_newest
-        ),
+        newest_copy=case((_is_newer, erasure_log.c.newest_copy), else_=_newest),
     )
 )
 """Ends the lines of a branch up to an erasure: several may be open, each asking for more of it."""
@@ -184,15 +189,20 @@ def delete_sessions(
     Raises SessionNotFound, and what the first transaction does; nothing where one was erased.
     """
     names = list(session_ids)
-    database.read(lambda connection: [lines.find(connection, each) for each in names])
-    begun = _begun(database, list(dict.fromkeys(names)), moment)
+    database.read(partial(_find, names=names))
+    begun = _begun(database, dict.fromkeys(names), moment)
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
             _erase_tree(database, tree_id, moment)
     return _told(database, begun)
 
 
-def _begun(database: Database, names: list[str], moment: int) -> list[Opened]:
+def _find(connection: Connection, names: list[str]) -> None:
+    for name in names:
+        lines.find(connection, name)
+
+
+def _begun(database: Database, names: Iterable[str], moment: int) -> list[Opened]:
     """Begin erasures until one fails behind another; who was erased by others is passed over."""
     begun: list[Opened] = []
     for name in names:
@@ -229,13 +239,21 @@ def _with_room(database: Database, transaction: Callable[[], Opened]) -> Opened:
 def _told(database: Database, begun: list[Opened]) -> list[Erasure]:
     """Return erasures as they are recorded; where that cannot be read, as they were begun."""
     try:
-        return database.read(lambda connection: [erasure.told(connection, each) for each in begun])
+        return database.read(partial(_read, begun=begun))
     except StoreError:
         return [each.unfinished for each in begun]
 
 
+def _read(connection: Connection, begun: list[Opened]) -> list[Erasure]:
+    return [erasure.told(connection, each) for each in begun]
+
+
 def go_on(
-    database: Database, moment: int, *, seconds: float = math.inf, patience: float | None = None
+    database: Database,
+    moment: int,
+    *,
+    seconds: float = math.inf,
+    patience: float | None = None,
 ) -> None:
     """Erase what is left to do of all erasures, in so many seconds.
 
@@ -260,24 +278,27 @@ def _erase_tree(
     patience: float | None = None,
 ) -> None:
     """Erase what is left to do in a tree, slice by slice."""
-    seconds = SLICE
-    while seconds >= 0 and time.monotonic() < ends:
-        try:
-            with database.writing(patience) as connection:
-                is_left = _erase_slice(connection, tree_id, moment, seconds)
-            seconds = SLICE if is_left else -1
-        except StoreFull:
-            if not seconds:
-                raise
-            database.empty_log()
-            seconds = 0
+    is_left = True
+    while is_left and time.monotonic() < ends:
+        slice_ = partial(_erase_slice, tree_id=tree_id, moment=moment)
+        is_left = _with_less(database, slice_, patience)
+
+
+def _with_less(database: Database, slice_: Callable[..., bool], patience: float | None) -> bool:
+    """Erase a slice; on a full disk the least there is, in what room the log has."""
+    try:
+        with database.writing(patience) as connection:
+            return slice_(connection, seconds=SLICE)
+    except StoreFull:
+        database.empty_log()
+        with database.writing(patience) as connection:
+            return slice_(connection, seconds=0)
 
 
 def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
     """Erase a slice, one step at least; tell whether anything is left."""
     ends = time.monotonic() + seconds
-    if connection.dialect.name != "sqlite":
-        lines.TREE_LOCK.row(connection, tree_id=tree_id)
+    _lock(connection, tree_id)
     while part := OPEN_PART.row(connection, tree_id=tree_id):
         _erase_step(connection, tree_id, part, moment)
         if time.monotonic() >= ends:
@@ -285,11 +306,17 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
     return False
 
 
+def _lock(connection: Connection, tree_id: int) -> None:
+    """Keep others from the tree; a file has one writer anyway."""
+    if connection.dialect.name != "sqlite":
+        lines.TREE_LOCK.row(connection, tree_id=tree_id)
+
+
 def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -> None:
     """Erase a few positions of a branch, or a few summaries, or what is left of it then."""
     of = {"tree_id": tree_id, "branch": part.branch}
-    if part.last is not None and part.last > part.kept:
-        _erase_beyond(connection, of, max(part.kept, part.last - STEP))
+    if part.has_more:
+        _erase_beyond(connection, of, part.next_end)
     elif not DELETE_SUMMARIES.run(connection, **of):
         _close(connection, of, part, moment)
 
@@ -310,6 +337,11 @@ def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) 
         _erase_beyond(connection, of, NOTHING)
         DELETE_BRANCH.run(connection, **of)
         through = NEVER
-    done = {"now": moment, "newest": NEWEST_COPY.value(connection)}
-    place = {"tree": of["tree_id"], "of": part.branch}
-    CLOSE_PARTS.run(connection, **place, **done, through=through)
+    CLOSE_PARTS.run(
+        connection,
+        tree=of["tree_id"],
+        of=part.branch,
+        through=through,
+        now=moment,
+        newest=NEWEST_COPY.value(connection),
+    )

@@ -142,9 +142,9 @@ def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     steps: list[int] = []
     slice_ = slices._erase_slice
 
-    def noted(*arguments: Any) -> bool:
+    def noted(*arguments: Any, **options: Any) -> bool:
         before = left(store)
-        done = slice_(*arguments)
+        done = slice_(*arguments, **options)
         steps.append(before)
         return done
 
@@ -267,7 +267,7 @@ def test_anything_may_happen_between_slices(
     def in_part(database: Database, tree_id: int, moment: int, *_: object) -> None:
         for _ in range(next(chance, 0)):
             with database.writing() as connection:
-                slices._erase_slice(connection, tree_id, moment, 0)
+                slices._erase_slice(connection, tree_id, moment, seconds=0)
 
     try:
         with pytest.MonkeyPatch.context() as patch:
