@@ -209,7 +209,9 @@ class Policy(BaseModel):
     summary; 0 for none.
     """
     index_chars: Count = 0
-    """Code points for the names in what is hidden, added to every summary; 0 for none."""
+    """Code points for the index of names, added to every summary: the paths, urls, error codes,
+    numbers and identifiers of what is hidden; 0 for none.
+    """
     previous_summary: Literal["fold", "append"] = "fold"
     """Carry the earlier summary on in the new one, or let it stand beside it.
 

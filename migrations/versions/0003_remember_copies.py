@@ -57,6 +57,7 @@ def upgrade() -> None:
     )
     op.add_column("compaction_records", sa.Column("error_kind", sa.Text()))
     op.add_column("summaries", sa.Column("notice", sa.Text()))
+    op.add_column("summaries", sa.Column("names", sa.Text()))
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(

@@ -15,6 +15,7 @@ from ..summaries import Summarizer, extractive, load
 from ..view import Look
 from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import first_moment, ledger_of, sources
+from .naming import named
 from .planning import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
 from .records import Hiding, not_recorded
 from .transcript import Kinds, Transcript, transcript_of_all
@@ -81,13 +82,15 @@ def holder_of(look: Look, position: int) -> int:
 
 
 def hiding_of(look: Look, planned: Plan, previous: Previous) -> Hiding:
-    """Return what goes by a plan, with the facts of it.
+    """Return what goes by a plan, with the facts and the names of it.
 
     What a summary tells that goes on standing beside the new one is left out of them.
     """
     facts = ledger_of(look, _told_until(look, previous) + 1, planned.last)
+    names = named(look, planned, previous, facts)
     source = sources(look, planned.first, planned.last, planned.pinned)
-    return Hiding(planned, previous, facts, source)
+    told = "\n".join(filter(None, (facts, names.told)))
+    return Hiding(planned, previous, told, source, names.kept)
 
 
 def _told_until(look: Look, previous: Previous) -> int:

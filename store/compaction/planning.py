@@ -298,8 +298,9 @@ def savings(policy: Policy, planned: Plan) -> int:
 
 
 def _longest_summary(policy: Policy) -> int:
-    """Return about how many tokens a policy lets a summary have, with its facts."""
-    chars = min(policy.summary_max_chars + policy.facts_chars, 100_000)
+    """Return about how many tokens a policy lets a summary have, with its facts and names."""
+    chars = policy.summary_max_chars + policy.facts_chars + policy.index_chars
+    chars = min(chars, 100_000)
     return estimate("x" * chars)
 
 

@@ -95,13 +95,14 @@ class Hiding(NamedTuple):
     """What goes by a plan, and what is told of it.
 
     ``previous`` are the summaries that the new one replaces, ``facts`` are sent with it, ``source``
-    tells what messages it is of.
+    tells what messages it is of; ``names`` are those that the next index of names begins with.
     """
 
     plan: Plan
     previous: Previous
     facts: str
     source: Sources
+    names: str | None = None
 
 
 def running_record(connection: Connection, pointer: Pointer) -> Running | None:
@@ -178,6 +179,7 @@ def keep_summary(
         created_at=moment,
         body=text,
         facts=hiding.facts or None,
+        names=hiding.names,
         **_range_of(hiding),
         **_columns_of(summary),
     )

@@ -184,6 +184,7 @@ summaries = _table(
     Column("body", Text, nullable=False),
     Column("facts", Text),
     Column("notice", Text),
+    Column("names", Text),
     _of("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"]),
 )

@@ -6,6 +6,7 @@ for the summarizer that asks a model over HTTP.
 
 from __future__ import annotations
 
+from . import names_index
 from .brief import FLOOR, LIMITS, TranscriptLimits, fit, group_ends, transcript
 from .extracts import extractive
 from .facts_ledger import HiddenFact, ledger
@@ -59,6 +60,7 @@ __all__ = [
     "load",
     "message_content",
     "named",
+    "names_index",
     "normalised",
     "rendered",
     "scrubbed",

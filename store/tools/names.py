@@ -33,10 +33,12 @@ LENGTH_OF_ALL = 8
 LONGEST = 160
 """Code points of a piece that may be a name; what is longer is data."""
 
-_PIECE = re.compile(r"[^\s\"'`()<>{}\[\],;|=*]+")
+_PIECE = re.compile(r"https?://[^\s\"'`()<>{}\[\]|\\]+|[^\s\"'`()<>{}\[\],;|=*]+")
+_PLAIN = re.compile(r"[a-z]+[.:!?]?|[^\w]+")
+"""Pieces that are no names, as most are: they are not looked at further."""
 _STEPS = re.compile(r"[/\\]")
 _PART = re.compile(r"\w+")
-_AROUND = ".:!?-@#&$%^~+/"
+_AROUND = ".,;:!?-@#&$%^~+/"
 _LINES_OF = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
 _URL = re.compile(r"https?://[^/\s].*")
 _FILE = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
@@ -130,7 +132,7 @@ def worth(name: Name, times: int) -> float:
 @lru_cache(maxsize=1 << 16)
 def _of_piece(piece: str) -> tuple[Name, ...]:
     """Return the names that a piece of a text is, or is made of."""
-    if len(piece) > LONGEST or UNSTORABLE.search(piece):
+    if _PLAIN.fullmatch(piece) or len(piece) > LONGEST or UNSTORABLE.search(piece):
         return ()
     bare = _LINES_OF.sub("", piece.rstrip(_AROUND)).removeprefix("./")
     if _URL.fullmatch(bare):

@@ -45,8 +45,8 @@ INSIDE = {
         "upkeep transfer counting demo"
     ),
     "compaction": (
-        "facts triggers budget open_turn cuts planning back_off checks records clearing undoing transcript "
-        "jobs summarise ending run"
+        "facts triggers budget open_turn cuts planning naming back_off checks records clearing undoing "
+        "transcript jobs summarise ending run"
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
@@ -63,7 +63,7 @@ INSIDE = {
     ),
     "messages": "json_text columns preparing",
     "summaries": (
-        "texts values prompts facts_ledger labels fitting brief deeds whole extracts returned "
+        "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
         "summarizers"
     ),
     "tools": (

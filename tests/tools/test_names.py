@@ -15,7 +15,7 @@ from store.tools import Name, best_first, names_in
         ("see ./src/a.py:12:3: and (lib/b.ts#L4-L9)", "path", ["lib/b.ts", "src/a.py"]),
         ("README.md, and/or e.g. v1.2.3 obj.method()", "path", ["README.md"]),
         ("C:\\app\\main.cs", "path", ["C:\\app\\main.cs"]),
-        ("<https://a.example/b?c=1>", "url", ["https://a.example/b?c"]),
+        ("<https://a.example/b?c=1,2>,", "url", ["https://a.example/b?c=1,2"]),
         ("TS2345 ENOENT ValueError OK E2", "error", ["ENOENT", "TS2345", "ValueError"]),
         ("port 8080, 120p, commit d0f01287", "number", ["8080", "d0f01287"]),
         (

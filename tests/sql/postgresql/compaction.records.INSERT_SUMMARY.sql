@@ -15,7 +15,8 @@ INSERT INTO summaries (
   file_changes,
   body,
   facts,
-  notice
+  notice,
+  names
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -34,5 +35,6 @@ VALUES (
   %(file_changes)s::VARCHAR,
   %(body)s::VARCHAR,
   %(facts)s::VARCHAR,
-  %(notice)s::VARCHAR
+  %(notice)s::VARCHAR,
+  %(names)s::VARCHAR
 )

@@ -1,0 +1,112 @@
+"""The names of what a compaction hides: read once, from the newest message on, and carried on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy import bindparam, select
+
+from ..database import Statement, summaries
+from ..history import read
+from ..records import StoredMessage
+from ..summaries import names_index
+from ..view import Look, Standing
+from .planning import Plan, Previous
+
+SCANNED = 1_000_000
+"""Code points of messages that are looked through for names, from the newest one on."""
+
+AT_ONCE = 100
+"""Messages that are read in one go."""
+
+Known = names_index.Known
+
+NAMES = Statement(
+    select(summaries.c.names).where(
+        summaries.c.tree_id == bindparam("tree_id"),
+        summaries.c.summary == bindparam("number"),
+    )
+)
+
+
+class Named(NamedTuple):
+    """The names that are sent with a summary, and those that the next index begins with."""
+
+    told: str
+    kept: str | None
+
+
+def named(look: Look, planned: Plan, previous: Previous, facts: str) -> Named:
+    """Return the names of what a plan hides, for a policy that has room for them.
+
+    Those that ``facts``, a summary beside it or a message in sight tells have no place in the
+    index, but are kept: they may be out of sight when the next summary is written.
+    """
+    room = look.policy.index_chars
+    if not room:
+        return Named("", None)
+    known = names_index.best(_known(look, planned, previous), room)
+    seen = {*_in_sight(look, planned), *_beside(look, previous, facts)}
+    unseen = (name for name in known if name not in seen)
+    return Named(names_index.told(unseen, room), names_index.dumped(known))
+
+
+def _known(look: Look, planned: Plan, previous: Previous) -> Known:
+    """Return the names of all that a summary stands for.
+
+    Of what the earlier ones stand for that had no index, the messages are read as well.
+    """
+    known: Known = {}
+    first = planned.first
+    for each in previous:
+        kept = _kept(look, each)
+        if kept is None:
+            first = min(first, each.first)
+        known = names_index.merged(known, names_index.loaded(kept))
+    return names_index.merged(known, _read(look, first, planned.last))
+
+
+def _kept(look: Look, standing: Standing) -> str | None:
+    """Return the names that are kept with a summary; None where it had no index."""
+    place = {"tree_id": look.pointer.tree_id, "number": standing.number}
+    kept: str | None = NAMES.value(look.connection, **place)
+    return kept
+
+
+def _read(look: Look, first: int, last: int) -> Known:
+    """Return the names in the messages of a range of a line."""
+    known: Known = {}
+    root = look.pointer.project_root
+    room = SCANNED
+    for each in _backwards(look, first, last):
+        room -= names_index.note(known, each.seq, each.message, root)
+        if room < 0:
+            break
+    return known
+
+
+def _backwards(look: Look, first: int, last: int) -> Iterator[StoredMessage]:
+    """Yield the messages of a range of a line, the newest first."""
+    session = look.pointer.session_id
+    for start in range(last - AT_ONCE + 1, first - AT_ONCE, -AT_ONCE):
+        found = read(look.connection, session, max(start, first), start + AT_ONCE - 1)
+        yield from reversed(found)
+
+
+def _in_sight(look: Look, planned: Plan) -> Known:
+    """Return the names in the messages that stay."""
+    left = planned.left_of(look.visible)
+    seen = _read(look, left.first_kept, look.last)
+    for place in left.pinned:
+        seen |= _read(look, place, place)
+    return seen
+
+
+def _beside(look: Look, previous: Previous, facts: str) -> set[str]:
+    """Return the names in the facts, and in the summaries that go on standing."""
+    texts = [facts]
+    for each in look.visible.summaries:
+        if each not in previous:
+            texts += [each.body, each.facts or ""]
+    return names_index.names_of(texts, look.pointer.project_root)
