@@ -57,6 +57,7 @@ INSIDE = {
     "history": (
         "places lines links facts sessions usages noted raw fates erasure slices heads token_counts turns"
     ),
+    "importing": "report session reading",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check line_check integrity checking copies "
         "advice"
@@ -80,7 +81,8 @@ INSIDE = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-WORDS = 25
+MOST_ROOMS = 27
+MOST_FLOORS = 10
 
 SQL_ROOMS = {
     "database",
@@ -101,12 +103,12 @@ ONLY_IN = {
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
 
-LONGEST_FILE = 460
-LARGEST_FUNCTION = 375
-MEDIAN_FUNCTION = 70
-NINE_OF_TEN_FUNCTIONS = 170
+LONGEST_FILE = 400
+LARGEST_FUNCTION = 300
+MEDIAN_FUNCTION = 50
+NINE_OF_TEN_FUNCTIONS = 140
 DENSE_LINE = 25
-DENSE_SHARE = 0.03
+DENSE_SHARE = 0.01
 BANNED_NAMES = re.compile("manager|helper|utils|handler", re.IGNORECASE)
 
 # Taken apart, so that this file does not name them itself.
@@ -225,7 +227,8 @@ def public(module: Module) -> Iterator[Function | ast.ClassDef]:
 def test_every_room_has_a_floor() -> None:
     """A new room is given its place in the table above, which stays short."""
     assert {module.room for module in MODULES} - {*ENTRANCES} == {*ROOMS}
-    assert len(ROOMS) <= WORDS
+    assert len(ROOMS) <= MOST_ROOMS
+    assert len(FLOORS) <= MOST_FLOORS
 
 
 def test_imports_go_down() -> None:

@@ -1,0 +1,19 @@
+"""Transcript files into a store: streamed, in batches, and as often as one likes.
+
+What is in the store already stays there: a session that exists is compared with its file message by
+message, and only what is new is appended. Nothing here knows a file format: `transcripts` reads,
+this writes, by the store's own face. Only the command stands above it.
+"""
+
+from .reading import import_file, is_file_of, require_message
+from .report import ImportedSession, ImportReport
+from .session import BATCH
+
+__all__ = [
+    "BATCH",
+    "ImportReport",
+    "ImportedSession",
+    "import_file",
+    "is_file_of",
+    "require_message",
+]

@@ -1,0 +1,148 @@
+"""A file read event by event, each of its sessions taken to the store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from .. import transcripts
+from ..errors import StoreError, UnknownTranscript, in_steps
+from ..store import Store
+from ..transcripts import Event, FilePath, Noted, Opened, Progress, Said
+from .report import ImportReport
+from .session import SessionOfFile, stored_session
+
+COMPANIONS = ("", "-wal", "-shm", "-journal", "-lock")
+"""What the names of the files of a store end with, after the database's own."""
+
+
+def import_file(
+    store: Store,
+    path: FilePath,
+    *,
+    kind: str | None = None,
+    session_id: str | None = None,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import every session of a transcript; importing it again adds only what the file has gained.
+
+    ``kind`` None means by content. ``session_id`` names the file's first session, and those that
+    hang on it are named after it. An answer that was still being written when it was imported is
+    replaced by the whole one. A session that differs from the file is left alone and noted; with
+    ``replace`` it is rewound to the last message they share, which can be undone, and continued as
+    in the file. A message that cannot be stored is noted and left out. ``progress`` gets the bytes
+    read so far. Raises UnknownTranscript, also where there is no message; StoreError.
+    """
+    _refuse_own_file(store, path)
+    found = kind or transcripts.sniff(path)
+    report = ImportReport(Path(path), found, [], [])
+    reading = _Import(store, report, _Names(session_id), replace=replace)
+    events = transcripts.read(path, kind=found, progress=progress)
+    with in_steps():
+        for event in _with_message(events, path, found):
+            reading.take(event)
+        reading.finish()
+    return report
+
+
+def require_message(path: FilePath, kind: str | None = None) -> None:
+    """Raise UnknownTranscript where a transcript holds no message, StoreError as `read` does."""
+    _with_message(transcripts.read(path, kind=kind), path, kind)
+
+
+def _with_message(
+    events: Iterator[Event],
+    path: FilePath,
+    kind: str | None,
+) -> Iterator[Event]:
+    """Return events, once it is seen that a message is among them."""
+    seen: list[Event] = []
+    for event in events:
+        seen.append(event)
+        if isinstance(event, Said):
+            return chain(seen, events)
+    of_kind = f" of the kind {kind}" if kind else ""
+    raise UnknownTranscript(f"{os.fspath(path)} holds no message{of_kind}")
+
+
+def is_file_of(database: FilePath | None, path: FilePath) -> bool:
+    """Tell whether a path is a store's own file or one beside it, without opening it.
+
+    ``database`` None is a server, which has no file.
+    """
+    if database is None:
+        return False
+    own = os.path.realpath(database)
+    companions = [own + ending for ending in COMPANIONS]
+    return os.path.realpath(path) in companions
+
+
+class _Import:
+    """Take what a file says, session by session, and keep what becomes of it in a report."""
+
+    def __init__(
+        self,
+        store: Store,
+        report: ImportReport,
+        names: _Names,
+        *,
+        replace: bool,
+    ) -> None:
+        self._store = store
+        self._report = report
+        self._names = names
+        self._replace = replace
+        self._current: SessionOfFile | None = None
+
+    def take(self, event: Event) -> None:
+        """Take the file's next event."""
+        if isinstance(event, Noted):
+            self._report.notes.append(event)
+        elif isinstance(event, Opened):
+            self.finish()
+            self._open(self._names.rename(event))
+        elif self._current:
+            self._current.take(event.message)
+
+    def finish(self) -> None:
+        """Append what is left of the session that was opened last."""
+        if self._current:
+            self._report.sessions.append(self._current.finish())
+            self._current = None
+
+    def _open(self, opened: Opened) -> None:
+        notes = self._report.notes
+        session = stored_session(self._store, opened, notes)
+        self._current = SessionOfFile(self._store, session, notes, replace=self._replace)
+
+
+class _Names:
+    """Session ids as the caller wants them: of the first session, and of those named after it."""
+
+    def __init__(self, wanted: str | None) -> None:
+        self._wanted = wanted
+        self._first: str | None = None
+
+    def rename(self, opened: Opened) -> Opened:
+        """Return a session under its new id, its parent's likewise."""
+        if self._wanted is None:
+            return opened
+        self._first = first = self._first or opened.session_id
+        metadata = dict(opened.metadata)
+        if metadata.get("parent_session") == first:
+            metadata["parent_session"] = self._wanted
+        new_id = opened.session_id
+        if new_id.startswith(first):
+            new_id = self._wanted + new_id.removeprefix(first)
+        return opened._replace(session_id=new_id, metadata=metadata)
+
+
+def _refuse_own_file(store: Store, path: FilePath) -> None:
+    if is_file_of(store.database.path, path):
+        raise StoreError(
+            f"{os.fspath(path)!r} is the store itself; "
+            "export its sessions, then import what was exported"
+        )
