@@ -33,7 +33,7 @@ class Session(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message on a line.
 
-    ``message`` equals what went in, ``stored_at`` is when, ``digest`` its SHA-256.
+    ``message`` equals what went in, ``stored_at`` is when, ``digest`` a SHA-256 of both.
     """
 
     seq: int

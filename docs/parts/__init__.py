@@ -25,6 +25,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "transcripts": rules.transcript_kinds,
     "tables": storage.tables,
     "triggers": storage.triggers,
+    "changing": storage.changing,
     "views": storage.views,
     "changes": diagrams.changes,
     "requirements": requirements.requirements,

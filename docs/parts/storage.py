@@ -59,6 +59,16 @@ def views() -> str:
     return as_table(["view", "columns"], rows)
 
 
+def changing() -> str:
+    """Return the columns of each table that may change after a row was written."""
+    rows = []
+    for table in sorted(schema.METADATA.sorted_tables, key=lambda each: each.name):
+        may = [f"`{column.name}`" for column in table.columns if column.info.get("changes")]
+        if may:
+            rows.append((f"`{table.name}`", ", ".join(may)))
+    return as_table(["table", "what may change"], rows)
+
+
 def _master(query: str) -> list[Any]:
     with store.Store(":memory:") as made, made.database.reading() as connection:
         return list(connection.exec_driver_sql(query))

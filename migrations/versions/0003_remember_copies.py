@@ -1,14 +1,16 @@
 """Remember the copies that were made of the store, and which erasures they may still hold.
 
-Tell people more of sessions, times and what is not sent.
+Tell people more of sessions, times and what is not sent. Guard what compactions wrote as raw rows
+are guarded, and seal the rows that never change.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
 
 revision = "0003"
 down_revision = "0002"
@@ -71,11 +73,108 @@ def upgrade() -> None:
             ).bindparams(sa.bindparam("notice", notice, sa.Text()))
         )
     create_views()
+    # Seals are of rows as this revision leaves them, so whatever changes them stands above.
+    for name in SEALED:
+        op.add_column(name, sa.Column("sealed", sa.LargeBinary()))
+    seal_rows(op.get_bind())
+    for trigger in TRIGGERS[op.get_bind().dialect.name]:
+        op.execute(sa.DDL(trigger.replace("%", "%%")))
 
 
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
     raise NotImplementedError("go back by restoring a copy made before the upgrade")
+
+
+SEALED = (
+    "branches",
+    "compaction_records",
+    "copies",
+    "erasures",
+    "head_moves",
+    "sessions",
+    "summaries",
+    "token_counts",
+    "usages",
+)
+
+
+def seal_rows(connection: sa.Connection) -> None:
+    """Seal the rows that are there; from now on they are to stay what they are."""
+    database = context.config.attributes["package"].database
+    for table in database.SEALED_TABLES:
+        if table.name in SEALED:
+            seal_table(connection, table, database)
+
+
+def seal_table(connection: sa.Connection, table: sa.Table, database: Any) -> None:
+    """Seal the rows of a table, of the columns that it has by now."""
+    there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+    names = [name for name in database.sealed_names(table) if name in there]
+    keys = [column.name for column in table.primary_key]
+    equal = " AND ".join(f"{key} = :{key}" for key in keys)
+    update = sa.text(f"UPDATE {table.name} SET sealed = :sealed WHERE {equal}")
+    found = connection.execute(sa.select(*(table.c[name] for name in names))).mappings().all()
+    sealed = [
+        {**{key: row[key] for key in keys}, "sealed": database.seal(names, row.values())}
+        for row in found
+    ]
+    if sealed:
+        connection.execute(update, sealed)
+
+
+ERASED = """EXISTS (
+    SELECT 1 FROM erasures
+    WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
+      AND erasures.finished_at IS NULL
+)"""
+GUARDED = (
+    ("summaries", "summary", "rows", "1"),
+    ("compaction_records", "compaction", "finished rows", "OLD.outcome <> 'running'"),
+)
+"""Tables, their numbers, which of their rows never change, and how these are told."""
+
+TRIGGERS = {
+    "sqlite": [
+        trigger
+        for table, number, rows, finished in GUARDED
+        for trigger in (
+            f"""CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table}
+WHEN {finished}
+    OR EXISTS (
+        SELECT 1 FROM {table}
+        WHERE (tree_id = NEW.tree_id AND {number} = NEW.{number} OR rowid = NEW.rowid)
+          AND rowid <> OLD.rowid
+    )
+BEGIN SELECT RAISE(ABORT, '{rows} of {table} never change'); END""",
+            f"""CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} WHEN NOT {ERASED}
+BEGIN SELECT RAISE(ABORT, 'rows of {table} go only by the erasure of a session'); END""",
+            f"""CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table}
+WHEN EXISTS (SELECT 1 FROM {table} WHERE tree_id = NEW.tree_id AND {number} = NEW.{number})
+    OR EXISTS (SELECT 1 FROM {table} WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'rows of {table} are never replaced'); END""",
+        )
+    ],
+    "postgresql": [
+        f"""CREATE FUNCTION refuse_rewriting() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF {ERASED} THEN RETURN OLD; END IF;
+    ELSIF TG_OP = 'UPDATE' AND TG_TABLE_NAME = 'compaction_records' THEN
+        IF OLD.outcome = 'running' THEN RETURN NEW; END IF;
+    END IF;
+    RAISE EXCEPTION 'finished rows of % never change', TG_TABLE_NAME;
+END $$""",
+        *(
+            f"""CREATE TRIGGER {table}_{name} BEFORE {events} ON {table}
+FOR EACH {what} EXECUTE FUNCTION refuse_rewriting()"""
+            for table, *_ in GUARDED
+            for name, events, what in (
+                ("no_change", "UPDATE OR DELETE", "ROW"),
+                ("no_truncate", "TRUNCATE", "STATEMENT"),
+            )
+        ),
+    ],
+}
 
 
 def create_views() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inspection import check, query, views
+from ..inspection import OLDER, check, query, views
 from . import render
 from .options import Json, place, tell
 from .render import Cell, Column
@@ -88,14 +88,18 @@ def verify(ctx: typer.Context, json: Json = False) -> None:
     """Check every promise that the store's data can show broken; exit status 1 if any is."""
     place(ctx).require()
     found = check(place(ctx).target)
+    wrong = [each for each in found if each.check != OLDER]
     tell(ctx)
     if json:
         render.print_json_list(each._asdict() for each in found)
-    elif found:
-        render.table(FINDING_COLUMNS, found)
+    elif wrong:
+        render.table(FINDING_COLUMNS, wrong)
     else:
         render.say("nothing is wrong")
-    raise typer.Exit(int(bool(found)))
+    for each in found:
+        if each not in wrong:
+            render.remark(f"{each.where}: {each.problem}")
+    raise typer.Exit(int(bool(wrong)))
 
 
 def table(

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, literal_column, select, update
 
-from ..database import Insertion, Statement, branches, compaction_records, summaries
+from ..database import (
+    SEALED,
+    Insertion,
+    Statement,
+    branches,
+    compaction_records,
+    seal,
+    sealed_names,
+    summaries,
+)
 from ..history import Pointer, newest_record
 from ..messages import encode
 from ..policy import Policy
@@ -56,14 +65,15 @@ _ENDED = (
     "created_at",
 )
 """The columns that may be other ones when a record ends."""
-_at_end = select(*(_c.c[name] for name in _ENDED))
+_SEALED = sealed_names(_c)
+_at_end = select(*(_c.c[name] for name in _SEALED))
 RUNNING_VALUES = Statement(
     _at_end.where(
         _c.c.tree_id == bindparam("tree_id"),
         _c.c.compaction == bindparam("number"),
     )
 )
-_changing = [_c.c[name] for name in ("compaction", *_ENDED)]
+_changing = [_c.c[name] for name in ("compaction", *_ENDED, SEALED)]
 _changed = {column.name: bindparam(column.name, type_=column.type) for column in _changing}
 END_RECORD = Statement(
     update(_c)
@@ -141,10 +151,12 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
     of that time, and none that counted only later.
     """
     old = RUNNING_VALUES.one(connection, tree_id=pointer.tree_id, number=number)
-    changed = dict(zip(_ENDED, old, strict=True))
-    changed |= {"branch": pointer.branch, "head": pointer.head, **values}
-    ended = _number_at_end(connection, pointer, number)
-    END_RECORD.run(connection, tree=pointer.tree_id, number=number, compaction=ended, **changed)
+    record = dict(zip(_SEALED, old, strict=True))
+    record |= {"branch": pointer.branch, "head": pointer.head, **values}
+    record["compaction"] = ended = _number_at_end(connection, pointer, number)
+    record[SEALED] = seal(_SEALED, (record[name] for name in _SEALED))
+    changed = {name: record[name] for name in _changed}
+    END_RECORD.run(connection, tree=pointer.tree_id, number=number, **changed)
     return ended
 
 

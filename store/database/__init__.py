@@ -30,8 +30,9 @@ from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
     BIG,
+    GUARDED_TABLES,
     HEAD,
-    RAW_TABLES,
+    SEALED_TABLES,
     branches,
     compaction_records,
     copies,
@@ -49,6 +50,7 @@ from .schema import (
     tool_results,
     usages,
 )
+from .seals import SEALED, seal, sealed_names
 from .statements import Insertion, Row, Statement
 from .transactions import Transactions
 from .write_ahead import LONGEST_PURGE
@@ -58,9 +60,11 @@ __all__ = [
     "COMPANIONS",
     "COPIES",
     "FORGET_COPY",
+    "GUARDED_TABLES",
     "HEAD",
     "LONGEST_PURGE",
-    "RAW_TABLES",
+    "SEALED",
+    "SEALED_TABLES",
     "UNFINISHED",
     "VERSION",
     "CopyRow",
@@ -89,6 +93,8 @@ __all__ = [
     "put_in_place",
     "resolved",
     "resources",
+    "seal",
+    "sealed_names",
     "session_ids",
     "sessions",
     "summaries",

@@ -63,7 +63,8 @@ class CopyRow(NamedTuple):
     path: str
 
 
-COPIES = Statement(select(copies).order_by(copies.c.copy), CopyRow)
+_known = select(*(copies.c[name] for name in CopyRow._fields))
+COPIES = Statement(_known.order_by(copies.c.copy), CopyRow)
 FINISH_COPY = Statement(
     update(copies)
     .where(copies.c.copy == bindparam("number"))

@@ -32,7 +32,7 @@ from .forking import FORKED, keep_for_ever
 from .lease import Lease, lease_of
 from .queue import WriterQueue
 from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
-from .statements import driver_errors, translate
+from .statements import DAMAGED, driver_errors, translate
 from .write_ahead import LONGEST_PURGE, PURGE_PATIENCE, WriteAheadLog, empty, rewrite, switch_on
 
 _LOST = "the connection to the server was lost; nothing was written, try again"
@@ -46,6 +46,16 @@ ON_SERVER = (
 )
 
 R = TypeVar("R")
+
+SENSELESS = (
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading rows raises that hold what no store writes."""
 
 LONGEST = 2_000_000
 """Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
@@ -140,9 +150,12 @@ class Database:
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
                 is_idle = lease.end()
-            except BaseException:
+            except BaseException as error:
+                damage = _damage(error, lease)
                 if lease:
                     lease.drop()
+                if damage:
+                    raise damage from error
                 raise
             if is_idle:
                 idle.append(lease)
@@ -287,6 +300,17 @@ def _only_to(file: KnownFile | None) -> Callable[..., None]:
             file.check()
 
     return connecting
+
+
+def _damage(error: BaseException, lease: Lease | None) -> StoreError | None:
+    """Return what is said of an error that only rows which make no sense can have caused.
+
+    One that comes before the first statement is about what was given, not about what was read.
+    """
+    is_ours = isinstance(error, StoreError) or not isinstance(error, SENSELESS)
+    if is_ours or lease is None or not lease.begun:
+        return None
+    return StoreError(DAMAGED)
 
 
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:

@@ -4,6 +4,9 @@ A conversation's tables begin every key with ``tree_id`` (a tree is a root sessi
 forks); no autoincrement, no sequence, nothing cascades; nothing is ordered by an id or a clock,
 only by ``seq``. Narrow columns stand before wide ones, because SQLite reads a row from its
 beginning. Alembic owns the database; this is its picture.
+
+Most of what is written once never changes. What may is marked: ``info=CHANGES``. All else is held
+by a digest (messages and their calls), follows from other rows, or is held by its row's seal.
 """
 
 from __future__ import annotations
@@ -41,6 +44,14 @@ BIG = BigInteger().with_variant(Integer(), "sqlite")
 IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
 
 
+CHANGES = {"changes": True}
+"""Marks a column that may change after its row was written."""
+
+
+def _sealed() -> Column[object]:
+    return Column("sealed", LargeBinary)
+
+
 def _table(name: str, *items: SchemaItem) -> Table:
     return Table(name, METADATA, *items, sqlite_strict=True)
 
@@ -53,8 +64,10 @@ def _narrow_table(name: str, *items: SchemaItem) -> Table:
     return Table(name, METADATA, *items, sqlite_strict=True, sqlite_with_rowid=False)
 
 
-def _key(name: str, type_: BigInteger | Integer | Text = BIG) -> Column[object]:
-    return Column(name, type_, primary_key=True, autoincrement=False, nullable=False)
+def _key(
+    name: str, type_: BigInteger | Integer | Text = BIG, info: dict[str, bool] | None = None
+) -> Column[object]:
+    return Column(name, type_, primary_key=True, autoincrement=False, nullable=False, info=info)
 
 
 def _position() -> tuple[Column[object], ...]:
@@ -73,9 +86,10 @@ branches = _table(
     _key("branch"),
     Column("parent_branch", BIG),
     Column("parent_position", BIG, nullable=False),
-    Column("session_id", IDENTIFIER),
+    Column("session_id", IDENTIFIER, info=CHANGES),
     Column("created_at", BIG, nullable=False),
-    Column("records_seen", BIG, nullable=False, server_default="0"),
+    Column("records_seen", BIG, nullable=False, server_default="0", info=CHANGES),
+    _sealed(),
     ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
 )
 
@@ -83,17 +97,18 @@ sessions = _table(
     "sessions",
     _key("tree_id"),
     _key("id", IDENTIFIER),
-    Column("head_branch", BIG, nullable=False),
-    Column("head", BIG, nullable=False),
-    Column("last_rewind", BIG),
+    Column("head_branch", BIG, nullable=False, info=CHANGES),
+    Column("head", BIG, nullable=False, info=CHANGES),
+    Column("last_rewind", BIG, info=CHANGES),
     Column("created_at", BIG, nullable=False),
-    Column("updated_at", BIG, nullable=False),
+    Column("updated_at", BIG, nullable=False, info=CHANGES),
     Column("forked_from", IDENTIFIER),
     Column("forked_at", BIG),
     Column("fold_case", Integer, nullable=False),
-    Column("title", Text),
+    Column("title", Text, info=CHANGES),
     Column("project_root", Text),
-    Column("metadata", Text),
+    Column("metadata", Text, info=CHANGES),
+    _sealed(),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
     Index(None, "updated_at", "id"),
 )
@@ -163,7 +178,11 @@ tool_result_paths = _narrow_table(
     _of("tool_results", "tree_id", "branch", "seq"),
 )
 
-tool_kinds = _table("tool_kinds", _key("name", IDENTIFIER), Column("kind", Text, nullable=False))
+tool_kinds = _table(
+    "tool_kinds",
+    _key("name", IDENTIFIER, CHANGES),
+    Column("kind", Text, nullable=False, info=CHANGES),
+)
 
 summaries = _table(
     "summaries",
@@ -185,6 +204,7 @@ summaries = _table(
     Column("facts", Text),
     Column("notice", Text),
     Column("names", Text),
+    _sealed(),
     _of("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"]),
 )
@@ -215,6 +235,7 @@ compaction_records = _table(
     Column("pinned", Text),
     Column("cleared", Text),
     Column("error_kind", Text),
+    _sealed(),
     _of("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "summary"], ["summaries.tree_id", "summaries.summary"]),
     Index(None, "tree_id", "branch", "compaction"),
@@ -245,6 +266,7 @@ usages = _table(
     Column("output", BIG, nullable=False),
     Column("cached", BIG, nullable=False),
     Column("at", BIG, nullable=False),
+    _sealed(),
     _of("branches", "tree_id", "branch"),
 )
 
@@ -253,6 +275,7 @@ token_counts = _narrow_table(
     *_position(),
     _key("encoding", Text()),
     Column("tokens", BIG, nullable=False),
+    _sealed(),
     _of("messages", "tree_id", "branch", "seq"),
 )
 
@@ -268,6 +291,7 @@ head_moves = _table(
     Column("to_position", BIG, nullable=False),
     Column("earlier_rewind", BIG),
     Column("moved_at", BIG, nullable=False),
+    _sealed(),
 )
 
 erasures = _table(
@@ -280,9 +304,10 @@ erasures = _table(
     Column("messages", BIG, nullable=False),
     Column("kept_messages", BIG, nullable=False),
     Column("started_at", BIG, nullable=False),
-    Column("finished_at", BIG),
-    Column("newest_copy", BIG, nullable=False, server_default="0"),
-    Column("purged_at", BIG),
+    Column("finished_at", BIG, info=CHANGES),
+    Column("newest_copy", BIG, nullable=False, server_default="0", info=CHANGES),
+    Column("purged_at", BIG, info=CHANGES),
+    _sealed(),
 )
 Index(
     "ix_erasures_open",
@@ -295,10 +320,11 @@ copies = _table(
     "copies",
     _key("copy"),
     Column("made_at", BIG, nullable=False),
-    Column("size", BIG),
-    Column("modified", BIG),
+    Column("size", BIG, info=CHANGES),
+    Column("modified", BIG, info=CHANGES),
     Column("kind", Text, nullable=False),
     Column("path", Text, nullable=False),
+    _sealed(),
 )
 
 TREE_TABLES = tuple(
@@ -307,4 +333,8 @@ TREE_TABLES = tuple(
 """The tables of a conversation: their rows belong to one tree."""
 
 RAW_TABLES = ("messages", "tool_calls")
-"""The tables whose rows the database itself refuses to change."""
+"""The tables of what was said."""
+GUARDED_TABLES = (*RAW_TABLES, "summaries", "compaction_records")
+"""The tables whose rows the database refuses to change; of records, those that have ended."""
+SEALED_TABLES = tuple(table for table in METADATA.sorted_tables if "sealed" in table.c)
+"""The tables whose rows have seals."""

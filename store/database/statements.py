@@ -38,6 +38,7 @@ from sqlalchemy.sql.elements import ClauseElement
 from ..errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
 from .files import TOO_MANY_FILES
 from .lease import lease_of
+from .seals import SEALED, seal, sealed_names
 
 Row = tuple[Any, ...]
 R = TypeVar("R", bound=Row)
@@ -152,13 +153,16 @@ class Insertion(Statement[Row]):
 
     The names are compared with the table once, when the statement is made: ``columns`` keeps them,
     and a row given to `insert_many` has its values in their order, whatever the table's own is.
+    Where the table has seals each row gets its own.
     """
 
     def __init__(self, table: Table, *names: str) -> None:
         self.table = table
-        self.columns = names or tuple(table.c.keys())
+        self.columns = names or tuple(each.name for each in table.c if each.name != SEALED)
         _check_columns(table, self.columns)
-        types = [(name, table.c[name].type) for name in self.columns]
+        self._sealed = _places(self.columns, table) if SEALED in table.c else None
+        written = (*self.columns, SEALED) if self._sealed else self.columns
+        types = [(name, table.c[name].type) for name in written]
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
         named = {name: bindparam(name, type_=kind) for name, kind in types}
         super().__init__(insert(into).values(named))
@@ -168,10 +172,19 @@ class Insertion(Statement[Row]):
         """Build the query for rows as `insert_many` takes them."""
         return select(*(self.table.c[name] for name in self.columns))
 
+    def run(self, connection: Connection, **values: Any) -> int:
+        """Insert a row."""
+        if self._sealed:
+            values[SEALED] = seal(self._sealed, (values[name] for name in self._sealed))
+        return super().run(connection, **values)
+
     def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert rows of values in the order of ``columns``."""
         if not rows:
             return
+        if self._sealed:
+            places = self._sealed
+            rows = [(*row, seal(places, (row[at] for at in places.values()))) for row in rows]
         text = self._positional(connection.dialect.name)
         cursor = _driver(connection).cursor()
         try:
@@ -181,6 +194,12 @@ class Insertion(Statement[Row]):
 
     def _compile_positional(self, dialect: str) -> str:
         return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
+
+
+def _places(names: tuple[str, ...], table: Table) -> dict[str, int]:
+    """Return where in a row of these columns the values stand that its seal is of."""
+    sealed = sealed_names(table)
+    return {name: place for place, name in enumerate(names) if name in sealed}
 
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:
@@ -197,6 +216,7 @@ def _is_needed(column: Column[Any]) -> bool:
 
 
 _GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"
+DAMAGED = "what was read makes no sense, so the store is damaged; run `convostore verify`"
 _UNSTORABLE = (OverflowError, UnicodeEncodeError)
 
 

@@ -68,8 +68,9 @@ _cut = select(func.min(erasure_log.c.kept)).where(
 END = Statement(select(_last.scalar_subquery(), _cut.scalar_subquery()))
 """The last position of a branch, and up to where an erasure that has not ended leaves it."""
 _newest_copy = select(func.max(erasure_log.c.newest_copy)).scalar_subquery()
+_known_copies = select(*(copies.c[name] for name in CopyRow._fields))
 HOLDING = Statement(
-    select(copies).where(copies.c.copy <= _newest_copy).order_by(copies.c.copy),
+    _known_copies.where(copies.c.copy <= _newest_copy).order_by(copies.c.copy),
     CopyRow,
 )
 """The copies that were begun before some erasure had ended, and so may hold what it erased."""

@@ -20,7 +20,16 @@ from ..database import (
     tool_calls,
 )
 from ..errors import HeadMoved, InvalidMessage, InvalidValue
-from ..messages import Columns, Message, Prepared, StoredCall, assemble, join_call, prepare
+from ..messages import (
+    Columns,
+    Message,
+    Prepared,
+    StoredCall,
+    assemble,
+    dated_digest,
+    join_call,
+    prepare,
+)
 from ..records import StoredMessage
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
@@ -94,6 +103,7 @@ def append(
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
     tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
     moment = given(now)
+    digests = [dated_digest(each.digest, moment) for each in batch]
     _check_expected(expected_head)
     line = Line(connection, lines.lock(connection, session_id))
     known = _known(line, batch)
@@ -101,7 +111,8 @@ def append(
     if fresh and expected_head not in (None, line.pointer.head):
         raise HeadMoved(session_id, expected_head, line.pointer.head)
     new = [batch[index] for index in fresh]
-    stored = _store(line, new, [tokens[index] for index in fresh], moment)
+    weights = [tokens[index] for index in fresh]
+    stored = _store(line, new, weights, [digests[index] for index in fresh], moment)
     noted.note(session_id, new)
     return _in_order(batch, known | dict(zip(fresh, stored, strict=True)))
 
@@ -255,9 +266,10 @@ def _is_on(line: Line, found: Known) -> bool:
 def _check_same(line: Line, found: Known, given: Prepared, index: int) -> None:
     """Refuse another message of the same id.
 
-    One whose keys come in another order has another digest, but is the same.
+    One whose keys come in another order has another digest, but is the same; so has one that an
+    earlier release stored.
     """
-    if found.digest != given.digest:
+    if found.digest != dated_digest(given.digest, found.stored_at):
         (stored,) = messages_between(line, found.seq, found.seq)
         if stored.message != given.message:
             raise _another(index, given, f"position {found.seq}")
@@ -297,18 +309,19 @@ def _store(
     line: Line,
     batch: list[Prepared],
     tokens: list[int],
+    digests: list[bytes],
     moment: int,
 ) -> list[StoredMessage]:
     """Write messages, what follows from them and the new head; return them as stored."""
     if not batch:
         return []
     start = line.pointer.head + 1
-    _insert(line, start, batch, moment)
+    _insert(line, start, batch, digests, moment)
     facts.write(line, start, batch, tokens)
     _move_head(line, start + len(batch) - 1, moment)
     return [
-        StoredMessage(seq, each.message, moment, each.digest)
-        for seq, each in enumerate(batch, start)
+        StoredMessage(seq, each.message, moment, digest)
+        for seq, (each, digest) in enumerate(zip(batch, digests, strict=True), start)
     ]
 
 
@@ -320,15 +333,16 @@ def _insert(
     line: Line,
     start: int,
     batch: list[Prepared],
+    digests: list[bytes],
     moment: int,
 ) -> None:
     """Write the raw rows of messages that stand from position ``start`` on."""
     tree_id, branch = line.pointer.tree_id, line.pointer.branch
     rows: list[Row] = []
     calls: list[Row] = []
-    for seq, each in enumerate(batch, start):
+    for seq, (each, digest) in enumerate(zip(batch, digests, strict=True), start):
         place = (tree_id, branch, seq)
-        rows.append((*place, *each.columns, moment, each.digest))
+        rows.append((*place, *each.columns, moment, digest))
         for number, call in enumerate(each.calls):
             calls.append((*place, number, *call))
     INSERT_MESSAGES.insert_many(line.connection, rows)

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidMessage, InvalidValue, SessionNotFound
-from ..messages import Message, Prepared, content_text, prepare
+from ..messages import Message, Prepared, content_text, dated_digest, prepare
 from ..records import Session, StoredMessage
 from ..store import Store
 from ..transcripts import EXTRA_KEYS, Noted, Opened
@@ -101,7 +101,9 @@ class SessionOfFile:
         stored = next(self._stored, None)
         if stored is None:
             self._part()
-        elif stored.digest != digest and _spoken(stored.message) != _spoken(message):
+        elif stored.digest == dated_digest(digest, stored.stored_at):
+            return
+        elif _spoken(stored.message) != _spoken(message):
             self._settle(stored.message, message)
 
     def _settle(self, stored: Message, message: Message) -> None:

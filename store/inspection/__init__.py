@@ -11,11 +11,13 @@ from . import integrity
 from .advice import Condition, doctor
 from .checking import check
 from .copies import backup, listed, remove_copies, restore
+from .line_check import OLDER
 from .replacing import replaced
 from .sql import query, views
 from .usage_statistics import FileUse, Statistics, ToolUse, statistics
 
 __all__ = [
+    "OLDER",
     "Condition",
     "FileUse",
     "Statistics",

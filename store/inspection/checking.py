@@ -19,6 +19,8 @@ from . import integrity
 def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
     """Return what is wrong with a store, as `Store.verify` does; the store is not upgraded.
 
+    A finding ``older`` beside tells what an earlier release did not hold fast; it is no damage.
+
     Of a file of an older release its own structures are checked where they lie, and all else on a
     copy for the moment, which is brought to the newest schema. Raises StoreError where it is no
     store, or cannot be read at all.
@@ -27,7 +29,7 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
         with database.reading() as connection:
             found = version(connection)
             if found == HEAD:
-                return integrity.verify(connection)
+                return integrity.examine(connection)
             findings = list(integrity.structures(connection))
         if found is None or database.path is None:
             return [*findings, _of_schema(found)]
@@ -60,4 +62,4 @@ def _upgraded(part: Path) -> list[Finding]:
     with closing(Database(part)) as copied:
         upgrade(copied, copy=False)
         with copied.reading() as connection:
-            return integrity.verify(connection)
+            return integrity.examine(connection)

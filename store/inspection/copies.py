@@ -37,6 +37,7 @@ from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, Store
 from ..history import HOLDING, erasure, sessions
 from ..records import Copy, Removal, Restored
 from .checking import check, reading
+from .line_check import OLDER
 
 LISTED_FROM = "0003"
 """The first schema with a list of copies."""
@@ -220,7 +221,7 @@ def _paths(rows: Iterable[CopyRow]) -> tuple[str, ...]:
 
 
 def _check(part: Path) -> None:
-    findings = check(part)
+    findings = [each for each in check(part) if each.check != OLDER]
     if findings:
         first = f"{findings[0].where} {findings[0].problem}"
         raise StoreError(

@@ -1,18 +1,18 @@
 """Whether everything is still as it was stored.
 
 Reads the whole store once, in one state of it, and says what is not as it was. Nothing is trusted
-that can be worked out again: each message's SHA-256 from its rows, the facts of each tool result
-from the raw rows of its line, the schema from a store made anew, positions and heads from the log
-of moves. The rows are read in the order of their keys as a few streams side by side, so any store
-fits in memory. Damage is an answer here, never an error: what cannot be read is named, and reading
-goes on with the next branch.
+that can be worked out again: each message's SHA-256 from its rows, the seals of other rows from
+theirs, the facts of each tool result from the raw rows of its line, the schema from a store made
+anew, positions and heads from the log of moves. The rows are read in the order of their keys as a
+few streams side by side, so any store fits in memory. Damage is an answer here, never an error:
+what cannot be read is named, and reading goes on with the next branch.
 
-Nothing can be told about values that nothing else in the store depends on: when a message was
-stored, titles, metadata, token counts, the texts of summaries.
+Nothing can be told about what may change after it was written: titles, metadata, kinds of tools.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -22,8 +22,11 @@ from sqlalchemy import Connection, text
 
 from ..records import Finding
 from .invariants import RULES
-from .line_check import DAMAGE, check_lines, unreadable
+from .line_check import DAMAGE, OLDER, check_lines, unreadable
 from .schema_check import check_schema
+from .seal_check import check_seals
+
+_log = logging.getLogger(__name__)
 
 LIMIT = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
@@ -32,8 +35,20 @@ LIMIT = 1_000
 def verify(connection: Connection) -> list[Finding]:
     """Check everything that can be checked and return what is wrong, at most 1,000 findings.
 
-    [] means that all is well. Changes nothing. Takes as long as reading every message once.
+    [] means that all is well. Changes nothing. Takes as long as reading every message once. What an
+    earlier release did not hold fast is told in the log.
     """
+    damage = []
+    for finding in examine(connection):
+        if finding.check == OLDER:
+            _log.info("%s: %s", finding.where, finding.problem)
+        else:
+            damage.append(finding)
+    return damage
+
+
+def examine(connection: Connection) -> list[Finding]:
+    """Return what is wrong, and what an earlier release did not hold fast, a finding `OLDER`."""
     findings = _findings(connection)
     if connection.dialect.name != "sqlite":
         return _listed(findings)
@@ -114,6 +129,7 @@ CHECKS = (
     ("integrity", structures),
     ("schema", check_schema),
     ("rules", _rules),
+    ("seals", check_seals),
     ("lines", check_lines),
 )
 """All that is checked, in this order; what cannot be read in one is told, and the next begins."""

@@ -27,18 +27,31 @@ from ..history import (
     PLACE,
     Line,
     Measure,
-    Pointer,
     ResultRows,
     Weight,
     derive,
     message_rows,
 )
-from ..messages import Columns, Message, Prepared, StoredCall, assemble, digest_of, join_call
+from ..messages import (
+    Columns,
+    Message,
+    Prepared,
+    StoredCall,
+    assemble,
+    content_digest,
+    dated_digest,
+    join_call,
+)
 from ..records import Finding
 from ..tokens import estimate, message_tokens
+from .branches import BRANCHES, Branch
 
 RUN = 500
 """Messages whose facts are derived at once."""
+OLDER = "older"
+"""The name of the finding that tells what an earlier release did not hold fast; it is no damage."""
+DATED = ("stored_at", "wire_format")
+"""What the digest of a message holds beside what was given, since its version 2."""
 STREAMING = {"stream_results": True, "max_row_buffer": 50}
 DAMAGE = (sqlite3.Error, DBAPIError, TypeError, ValueError)
 """What reading a damaged store may raise.
@@ -53,74 +66,6 @@ def unreadable(error: Exception) -> str:
     """Say that something could not be read, and why."""
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return f"cannot be read to its end: {reason}"
-
-
-class Branch(NamedTuple):
-    """A branch and where it ends: at a head, where a move left it, or where an erasure cut it off.
-
-    What an erasure has still to do beyond is not looked at (``is_open``).
-    The project root and the case rule are those of any session of the tree: a fork takes over both,
-    nothing changes them, so they are known even for a branch whose own session was erased.
-    """
-
-    tree_id: int
-    branch: int
-    parent_position: int
-    session_id: str | None
-    tip: int | None
-    is_open: bool
-    project_root: str | None
-    fold_case: int | None
-
-    def place(self, position: int | None = None) -> str:
-        """Return the place of a finding."""
-        owner = f"session {self.session_id!r}" if self.session_id else f"tree {self.tree_id}"
-        where = f"{owner}, branch {self.branch}"
-        return where if position is None else f"{where}, position {position}"
-
-    def pointer(self) -> Pointer:
-        """Return the branch as its session would see it from its end."""
-        return Pointer(
-            tree_id=self.tree_id,
-            session_id=self.session_id or "",
-            branch=self.branch,
-            head=self.tip or 0,
-            parent_position=self.parent_position,
-            last_rewind=None,
-            project_root=self.project_root,
-            fold_case=self.fold_case or 0,
-            head_turn=None,
-            head_tokens=None,
-        )
-
-
-BRANCHES = """
-SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
-    CASE
-        WHEN b.session_id IS NULL THEN (
-            SELECT kept FROM erasures e
-            WHERE e.tree_id = b.tree_id AND e.branch = b.branch
-            ORDER BY erasure DESC LIMIT 1
-        )
-        WHEN s.head_branch = b.branch THEN s.head
-        ELSE (
-            SELECT MAX(m.from_position) FROM head_moves m
-            WHERE m.tree_id = b.tree_id AND m.session_id = b.session_id
-                AND m.from_branch = b.branch AND m.kind <> 'fork'
-        )
-    END,
-    EXISTS (
-        SELECT 1 FROM erasures e
-        WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL
-    ),
-    o.project_root, o.fold_case
-FROM branches b
-LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
-LEFT JOIN sessions o ON o.tree_id = b.tree_id
-    AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = b.tree_id)
-WHERE (b.tree_id, b.branch) > (:tree_id, :branch)
-ORDER BY b.tree_id, b.branch
-"""
 
 
 class _Stream:
@@ -159,7 +104,7 @@ def _selected(table: Table, *names: str) -> Select[Any]:
 
 
 READ: Streams[Select[Any]] = Streams(
-    _selected(messages, *Columns._fields, "digest"),
+    _selected(messages, *Columns._fields, *DATED, "digest"),
     _selected(tool_calls, "position", *StoredCall._fields),
     INSERT_RESULTS.inserted(),
     INSERT_PATHS.inserted(),
@@ -195,6 +140,9 @@ def check_lines(connection: Connection) -> Iterator[Finding]:
         except DAMAGE as error:
             yield Finding("integrity", place.name, unreadable(error))
             place.is_at_end = place.is_at_end or not place.moved
+    if place.older:
+        problem = f"{place.older} messages have digests of version 1, without when they were stored"
+        yield Finding(OLDER, "the store", problem)
 
 
 class _Place:
@@ -204,6 +152,7 @@ class _Place:
         self.after: Key = (-1, 0)
         self.name = "the branches"
         self.moved = self.is_at_end = False
+        self.older = 0
 
 
 def _check_branches(connection: Connection, place: _Place) -> Iterator[Finding]:
@@ -218,12 +167,12 @@ def _check_branches(connection: Connection, place: _Place) -> Iterator[Finding]:
             place.after, place.name = (branch.tree_id, branch.branch), branch.place()
             place.moved = True
             streams = streams or _streams(connection, start, opened)
-            yield from _check_branch(connection, branch, streams)
+            yield from _check_branch(connection, branch, streams, place)
     place.is_at_end = True
 
 
 def _check_branch(
-    connection: Connection, branch: Branch, streams: Streams[_Stream]
+    connection: Connection, branch: Branch, streams: Streams[_Stream], place: _Place
 ) -> Iterator[Finding]:
     """Check that a branch's positions follow on each other to its end, and what stands at each."""
     key, last = (branch.tree_id, branch.branch), branch.parent_position
@@ -234,6 +183,7 @@ def _check_branch(
             yield Finding("positions", branch.place(run.first), f"follows on {last}")
         yield from _check_facts(connection, branch, streams, run)
         last = run.last
+        place.older += run.older
     if last != branch.tip:
         problem = f"ends at {last}, its sessions and moves say {branch.tip}"
         yield Finding("positions", branch.place(), problem)
@@ -260,6 +210,7 @@ class _Run:
         self._rows = chain((row,), rows)
         _, _, self.first, *_ = row
         self.last = self.first
+        self.older = 0
         self.findings: list[Finding] = []
 
     def doubt(self, problem: str) -> None:
@@ -267,7 +218,7 @@ class _Run:
         self.findings.append(Finding("facts", self._branch.place(self.first), problem))
 
     def __iter__(self) -> Iterator[Prepared]:
-        for tree_id, branch, seq, *columns, digest in self._rows:
+        for tree_id, branch, seq, *columns, stored_at, wire_format, digest in self._rows:
             self.last = seq
             place = (tree_id, branch, seq)
             numbered = [
@@ -276,7 +227,9 @@ class _Run:
             ]
             calls = tuple(call for _, call in numbered)
             prepared = Prepared(Columns(*columns), calls, _message(columns, calls), digest)
-            if not (_is_counted_through(numbered) and _matches(prepared)):
+            version = _version(prepared, stored_at, wire_format)
+            self.older += version == 1
+            if not (_is_counted_through(numbered) and version):
                 where = self._branch.place(seq)
                 self.findings.append(Finding("digest", where, "is not what was stored"))
             yield prepared
@@ -295,12 +248,16 @@ def _message(columns: list[Any], calls: tuple[StoredCall, ...]) -> Message:
         return {}
 
 
-def _matches(prepared: Prepared) -> bool:
-    """Tell whether a message's rows still have the digest that was stored with them."""
+def _version(prepared: Prepared, stored_at: int, wire_format: str | None) -> int | None:
+    """Return the version of the digest that a message's rows have; None where they have none."""
     try:
-        return digest_of(prepared.columns, prepared.calls) == prepared.digest
+        content = content_digest(prepared.columns, prepared.calls)
     except (TypeError, ValueError):
-        return False
+        return None
+    if dated_digest(content, stored_at, wire_format) == prepared.digest:
+        return 2
+    is_older = content == prepared.digest and wire_format is None
+    return 1 if is_older else None
 
 
 def _check_facts(

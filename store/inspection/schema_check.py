@@ -8,7 +8,7 @@ from functools import cache
 
 from sqlalchemy import Connection, text
 
-from ..database import HEAD, RAW_TABLES, VERSION, Database, upgrade
+from ..database import GUARDED_TABLES, HEAD, VERSION, Database, upgrade
 from ..records import Finding
 
 SCHEMA_OBJECTS = {
@@ -83,5 +83,5 @@ def _made_anew() -> Objects:
 
 def _server_triggers() -> Iterator[tuple[str, str]]:
     for name in SERVER_TRIGGERS:
-        for table in RAW_TABLES:
+        for table in GUARDED_TABLES:
             yield "trigger", name.format(table)

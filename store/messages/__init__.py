@@ -10,8 +10,9 @@ from .columns import (
     Message,
     StoredCall,
     assemble,
+    content_digest,
     content_text,
-    digest_of,
+    dated_digest,
     join_call,
 )
 from .json_text import (
@@ -34,9 +35,10 @@ __all__ = [
     "Prepared",
     "StoredCall",
     "assemble",
+    "content_digest",
     "content_text",
+    "dated_digest",
     "decode",
-    "digest_of",
     "encode",
     "is_integer",
     "join_call",

@@ -156,9 +156,17 @@ def _value(form: str, text: str | None) -> Any:
     return text if form in PLAIN_FORMS else decode(text or "null")
 
 
-def digest_of(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
-    """Return the SHA-256 over everything that a message's rows hold."""
+def content_digest(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
+    """Return the SHA-256 over everything that was given of a message; a digest of version 1."""
     return sha256(b"".join(bytes_of(columns, calls))).digest()
+
+
+def dated_digest(content: bytes, stored_at: int, wire_format: str | None = None) -> bytes:
+    """Return the digest of a message's rows, version 2.
+
+    The SHA-256 over that of what was given, when it was stored (ms), and in which format it came.
+    """
+    return sha256(content + f"{stored_at} {wire_format or ''}".encode()).digest()
 
 
 def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:

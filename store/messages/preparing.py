@@ -26,7 +26,7 @@ TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
 
 
 class Prepared(NamedTuple):
-    """A message taken apart before any transaction begins, and its SHA-256."""
+    """A message taken apart before any transaction begins, and the digest of what was given."""
 
     columns: Columns
     calls: tuple[StoredCall, ...]

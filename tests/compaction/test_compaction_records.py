@@ -58,7 +58,7 @@ def test_the_digest_tells_the_source(store: Store) -> None:
     """The same messages give the same, others another."""
     digests = []
     for messages in (chat(40), chat(40), chat(40, 2)):
-        session_id = begun(store, messages)
+        session_id = begun(store, messages, now=NOW)
         store.compact(session_id, COUNT, short)
         digests += [row["digest"] for row in query(store, session_id, "summaries")]
     assert digests[0] == digests[1] != digests[2]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, text
 
 from store import Policy, Store, View
+from store.database import Insertion
 from store.database.schema import METADATA, TREE_TABLES
 from store.errors import NothingToUndo, SessionNotFound
 
@@ -87,18 +88,19 @@ def derive(store: Store, session_id: str, marker: str = "body") -> None:
         )
         place = {"tree_id": tree_id, "branch": 1, "created_at": 5}
         summary = {**place, "summary": 1, "first": 1, "last": 2, "body": marker, "title": marker}
-        connection.execute(TABLES["summaries"].insert().values(summary))
+        Insertion(TABLES["summaries"], *summary).run(connection, **summary)
         record = {
             **place,
             "compaction": 1,
             "head": 3,
             "reason": "manual",
+            "kind": "summary",
             "outcome": "applied",
             "summary": 1,
         }
-        connection.execute(TABLES["compaction_records"].insert().values(record))
+        Insertion(TABLES["compaction_records"], *record).run(connection, **record)
         count = {"tree_id": tree_id, "branch": 1, "seq": 1, "encoding": "e", "tokens": 1}
-        connection.execute(TABLES["token_counts"].insert().values(count))
+        Insertion(TABLES["token_counts"], *count).run(connection, **count)
 
 
 # --- A whole session ------------------------------------------------------------------------------

@@ -194,11 +194,14 @@ def test_other_commands_upgrade_and_say_so(saved: Path, run: Run) -> None:
 
 
 def test_an_older_file_is_checked_to_the_bottom(saved: Path) -> None:
-    """Damage to a message or to a page shows without an upgrade."""
-    assert inspection.check(saved) == []
+    """Damage to a message or to a page shows without an upgrade; what was not held fast is told."""
+    (older,) = inspection.check(saved)
+    assert (older.check, older.where) == ("older", "the store")
+    assert "digests of version 1" in older.problem
     saved.write_bytes(saved.read_bytes().replace(b"You are helpful.", b"You are harmful."))
     found = {(each.check, each.problem) for each in inspection.check(saved)}
-    assert found == {("digest", "is not what was stored")}
+    assert ("digest", "is not what was stored") in found
+    assert {check for check, _ in found} == {"digest", "older"}
 
 
 def test_damaged_structures_of_an_older_file_are_found(saved: Path) -> None:

@@ -312,12 +312,12 @@ CHANGES = {
         "DELETE FROM session_ids WHERE id = 'b'",
         "UPDATE session_ids SET tree_id = 1 WHERE id = 'b'",
         "INSERT INTO session_ids VALUES ('nobody', 1)",
-        f"INSERT INTO sessions SELECT tree_id, 'c', 1, 3, 0, 0, 0, '', 0, 1, '', '', '' FROM branches WHERE {A}",
+        f"INSERT INTO sessions SELECT tree_id, 'c', 1, 3, 0, 0, 0, '', 0, 1, '', '', '', NULL FROM branches WHERE {A}",
         f"UPDATE branches SET parent_position = 1 WHERE {A}",
         "UPDATE branches SET parent_branch = 3 WHERE session_id = 'b' AND branch = 2",
         "UPDATE branches SET parent_position = 7 WHERE session_id = 'b' AND branch = 2",
         "UPDATE branches SET session_id = 'nobody' WHERE session_id = 'b'",
-        f"INSERT INTO branches SELECT tree_id, 99, 1, 1, NULL, 0, 0 FROM branches WHERE {A}",
+        f"INSERT INTO branches SELECT tree_id, 99, 1, 1, NULL, 0, 0, NULL FROM branches WHERE {A}",
         "DELETE FROM head_moves WHERE session_id = 'b' AND move = 1",
         "DELETE FROM head_moves WHERE session_id = 'b' AND move = 2",
         "UPDATE head_moves SET kind = 'undo' WHERE session_id = 'b' AND move = 2",
@@ -334,7 +334,7 @@ CHANGES = {
     "orphan": [
         f"DELETE FROM messages WHERE {A} AND seq = 2",
         "DELETE FROM branches WHERE session_id = 'b'",
-        "INSERT INTO token_counts VALUES (1, 1, 1, 'x', 1)",
+        "INSERT INTO token_counts VALUES (1, 1, 1, 'x', 1, NULL)",
     ],
     "schema": [
         "DROP VIEW session_messages",

@@ -50,7 +50,7 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
-        "collector files queue forking write_ahead settings lease statements schema resources "
+        "collector files queue forking write_ahead settings lease seals statements schema resources "
         "engine copying json_sql queries transactions migrate"
     ),
     "formats": "placed openai react",
@@ -59,8 +59,8 @@ INSIDE = {
     ),
     "importing": "report session reading",
     "inspection": (
-        "console invariants usage_statistics replacing sql schema_check line_check integrity checking copies "
-        "advice"
+        "console invariants usage_statistics replacing sql schema_check branches line_check seal_check integrity "
+        "checking copies advice"
     ),
     "messages": "json_text columns preparing",
     "summaries": (

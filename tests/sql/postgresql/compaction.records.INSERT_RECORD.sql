@@ -22,7 +22,8 @@ INSERT INTO compaction_records (
   lease_until,
   pinned,
   cleared,
-  error_kind
+  error_kind,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -48,5 +49,6 @@ VALUES (
   %(lease_until)s::BIGINT,
   %(pinned)s::VARCHAR,
   %(cleared)s::VARCHAR,
-  %(error_kind)s::VARCHAR
+  %(error_kind)s::VARCHAR,
+  %(sealed)s
 )

@@ -16,7 +16,8 @@ INSERT INTO summaries (
   body,
   facts,
   notice,
-  names
+  names,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -36,5 +37,6 @@ VALUES (
   %(body)s::VARCHAR,
   %(facts)s::VARCHAR,
   %(notice)s::VARCHAR,
-  %(names)s::VARCHAR
+  %(names)s::VARCHAR,
+  %(sealed)s
 )

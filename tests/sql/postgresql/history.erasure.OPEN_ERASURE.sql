@@ -7,7 +7,8 @@ INSERT INTO erasures (
   messages,
   kept_messages,
   started_at,
-  newest_copy
+  newest_copy,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -18,5 +19,6 @@ VALUES (
   %(messages)s::BIGINT,
   %(kept_messages)s::BIGINT,
   %(started_at)s::BIGINT,
-  %(newest_copy)s::BIGINT
+  %(newest_copy)s::BIGINT,
+  %(sealed)s
 )

@@ -10,7 +10,8 @@ SELECT sessions.tree_id,
   sessions.fold_case,
   sessions.title,
   sessions.project_root,
-  sessions.metadata
+  sessions.metadata,
+  sessions.sealed
 FROM sessions
 WHERE sessions.tree_id = %(tree_id)s::BIGINT
   AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

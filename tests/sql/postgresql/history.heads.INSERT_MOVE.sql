@@ -8,7 +8,8 @@ INSERT INTO head_moves (
   to_branch,
   to_position,
   earlier_rewind,
-  moved_at
+  moved_at,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -20,5 +21,6 @@ VALUES (
   %(to_branch)s::BIGINT,
   %(to_position)s::BIGINT,
   %(earlier_rewind)s::BIGINT,
-  %(moved_at)s::BIGINT
+  %(moved_at)s::BIGINT,
+  %(sealed)s
 )

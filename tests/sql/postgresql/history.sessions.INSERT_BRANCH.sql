@@ -5,7 +5,8 @@ INSERT INTO branches (
   parent_position,
   session_id,
   created_at,
-  records_seen
+  records_seen,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -14,5 +15,6 @@ VALUES (
   %(parent_position)s::BIGINT,
   %(session_id)s::VARCHAR COLLATE "C",
   %(created_at)s::BIGINT,
-  %(records_seen)s::BIGINT
+  %(records_seen)s::BIGINT,
+  %(sealed)s
 )

@@ -11,7 +11,8 @@ INSERT INTO sessions (
   fold_case,
   title,
   project_root,
-  metadata
+  metadata,
+  sealed
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -26,5 +27,6 @@ VALUES (
   %(fold_case)s::INTEGER,
   %(title)s::VARCHAR,
   %(project_root)s::VARCHAR,
-  %(metadata)s::VARCHAR
+  %(metadata)s::VARCHAR,
+  %(sealed)s
 )

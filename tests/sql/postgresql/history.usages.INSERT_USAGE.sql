@@ -1,4 +1,14 @@
-INSERT INTO usages (tree_id, branch, seq, usage, input, output, cached, at)
+INSERT INTO usages (
+  tree_id,
+  branch,
+  seq,
+  usage,
+  input,
+  output,
+  cached,
+  at,
+  sealed
+)
 VALUES (
   %(tree_id)s::BIGINT,
   %(branch)s::BIGINT,
@@ -7,5 +17,6 @@ VALUES (
   %(input)s::BIGINT,
   %(output)s::BIGINT,
   %(cached)s::BIGINT,
-  %(at)s::BIGINT
+  %(at)s::BIGINT,
+  %(sealed)s
 )

@@ -22,7 +22,8 @@ INSERT INTO compaction_records (
   lease_until,
   pinned,
   cleared,
-  error_kind
+  error_kind,
+  sealed
 )
 VALUES (
   :tree_id,
@@ -48,5 +49,6 @@ VALUES (
   :lease_until,
   :pinned,
   :cleared,
-  :error_kind
+  :error_kind,
+  :sealed
 )

@@ -16,7 +16,8 @@ INSERT INTO summaries (
   body,
   facts,
   notice,
-  names
+  names,
+  sealed
 )
 VALUES (
   :tree_id,
@@ -36,5 +37,6 @@ VALUES (
   :body,
   :facts,
   :notice,
-  :names
+  :names,
+  :sealed
 )

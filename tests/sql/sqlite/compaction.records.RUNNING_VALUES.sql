@@ -1,5 +1,8 @@
-SELECT compaction_records.branch,
+SELECT compaction_records.tree_id,
+  compaction_records.compaction,
+  compaction_records.branch,
   compaction_records.head,
+  compaction_records.reason,
   compaction_records.outcome,
   compaction_records.first_kept,
   compaction_records.hidden_first,
@@ -9,10 +12,16 @@ SELECT compaction_records.branch,
   compaction_records.messages_after,
   compaction_records.tokens_before,
   compaction_records.tokens_after,
+  compaction_records.created_at,
+  compaction_records.policy,
   compaction_records.error,
-  compaction_records.error_kind,
+  compaction_records.session_id,
+  compaction_records.kind,
+  compaction_records.undoes,
+  compaction_records.lease_until,
   compaction_records.pinned,
-  compaction_records.created_at
+  compaction_records.cleared,
+  compaction_records.error_kind
 FROM compaction_records
 WHERE compaction_records.tree_id = :tree_id
   AND compaction_records.compaction = :number

@@ -1,2 +1,2 @@
-INSERT INTO copies (copy, made_at, size, modified, kind, path)
-VALUES (:copy, :made_at, :size, :modified, :kind, :path)
+INSERT INTO copies (copy, made_at, size, modified, kind, path, sealed)
+VALUES (:copy, :made_at, :size, :modified, :kind, :path, :sealed)

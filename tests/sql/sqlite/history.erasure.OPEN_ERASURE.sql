@@ -7,7 +7,8 @@ INSERT INTO erasures (
   messages,
   kept_messages,
   started_at,
-  newest_copy
+  newest_copy,
+  sealed
 )
 VALUES (
   :tree_id,
@@ -18,5 +19,6 @@ VALUES (
   :messages,
   :kept_messages,
   :started_at,
-  :newest_copy
+  :newest_copy,
+  :sealed
 )

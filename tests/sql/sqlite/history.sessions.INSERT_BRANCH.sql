@@ -5,7 +5,8 @@ INSERT INTO branches (
   parent_position,
   session_id,
   created_at,
-  records_seen
+  records_seen,
+  sealed
 )
 VALUES (
   :tree_id,
@@ -14,5 +15,6 @@ VALUES (
   :parent_position,
   :session_id,
   :created_at,
-  :records_seen
+  :records_seen,
+  :sealed
 )

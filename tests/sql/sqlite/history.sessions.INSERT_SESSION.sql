@@ -11,7 +11,8 @@ INSERT INTO sessions (
   fold_case,
   title,
   project_root,
-  metadata
+  metadata,
+  sealed
 )
 VALUES (
   :tree_id,
@@ -26,5 +27,6 @@ VALUES (
   :fold_case,
   :title,
   :project_root,
-  :metadata
+  :metadata,
+  :sealed
 )

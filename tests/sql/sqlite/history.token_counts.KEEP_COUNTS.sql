@@ -1,2 +1,2 @@
-INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens)
-VALUES (:tree_id, :branch, :seq, :encoding, :tokens)
+INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
+VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)

@@ -1,4 +1,14 @@
-INSERT INTO usages (tree_id, branch, seq, usage, input, output, cached, at)
+INSERT INTO usages (
+  tree_id,
+  branch,
+  seq,
+  usage,
+  input,
+  output,
+  cached,
+  at,
+  sealed
+)
 VALUES (
   :tree_id,
   :branch,
@@ -7,5 +17,6 @@ VALUES (
   :input,
   :output,
   :cached,
-  :at
+  :at,
+  :sealed
 )

@@ -1,0 +1,36 @@
+"""A row's seal: the SHA-256 of everything in it that never changes once it is written.
+
+A seal stands beside its row, so whatever was changed behind the store's back shows. It has no key:
+it tells damage and carelessness, not somebody who seals what he changed.
+
+What is NULL is left out. So a revision may add a column that is NULL in the rows that are there,
+and their seals hold; one that fills it seals these rows anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+
+from sqlalchemy import Table
+
+SEALED = "sealed"
+"""The column that holds a row's seal."""
+
+
+def sealed_names(table: Table) -> tuple[str, ...]:
+    """Return the columns that a table's seals are of: all but those that may change."""
+    columns = (each for each in table.c if not each.info.get("changes"))
+    return tuple(each.name for each in columns if each.name != SEALED)
+
+
+def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
+    """Return the seal of a row's values, given with the names of their columns, in any order."""
+    held = {name: _plain(value) for name, value in zip(names, values, strict=True)}
+    told = {name: value for name, value in held.items() if value is not None}
+    return sha256(json.dumps(told, sort_keys=True).encode()).digest()
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
