@@ -202,8 +202,11 @@ class CompactionError(StoreError):
 class SummaryGenerationError(CompactionError):
     """Report that a summarizer gave no usable summary.
 
-    The text is the cause, nothing was changed.
+    The text is the cause, of a foreign exception with all causes of it; nothing was changed.
+    ``origin`` names the type and place of such an exception, without its words.
     """
+
+    origin: str | None = None
 
 
 class SummaryTimedOut(SummaryGenerationError):

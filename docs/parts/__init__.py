@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import command, diagrams, library, picture, policies, requirements, rules, storage
+from . import command, diagrams, library, logs, picture, policies, requirements, rules, storage
 
 PARTS: dict[str, Callable[[], str]] = {
     "methods": library.methods,
@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "kinds": rules.kinds,
     "tool_rules": rules.tool_rules,
     "layers": rules.layers,
+    "log_lines": logs.log_lines,
     "transcripts": rules.transcript_kinds,
     "tables": storage.tables,
     "triggers": storage.triggers,

@@ -155,7 +155,8 @@ def compact(
             return
         with _waiting(f"{summarizer} summarises {task.session_id}"):
             done = _compact(task, writer)
-    _report(task.session_id, done, json=json)
+        answer = done._asdict() if done else None
+        render.answer(answer, *_told(task, done), json=json)
     raise typer.Exit(int(_came_to_nothing(done)))
 
 
@@ -279,14 +280,13 @@ def _compact(task: Task, writer: Summarizer) -> Compaction | None:
     return store.compact_if_needed(session_id, policy, writer, **options)
 
 
-def _report(session_id: str, done: Compaction | None, *, json: bool) -> None:
-    if json:
-        render.print_json(done._asdict() if done else None)
-    elif done is None:
-        render.say(f"{session_id}: not needed")
-    else:
-        first, *rest = said_of(done)
-        render.say(f"{session_id}: {first}", *(f"  {line}" for line in rest))
+def _told(task: Task, done: Compaction | None) -> list[str]:
+    """Return what came of a compaction in words; where nothing was done, what the check says."""
+    if done is None:
+        found = task.store.check(task.session_id, task.policy, now=task.now, **(task.checks or {}))
+        return [f"{task.session_id}: nothing is done: {found.reason}"]
+    first, *rest = said_of(done)
+    return [f"{task.session_id}: {first}", *(f"  {line}" for line in rest)]
 
 
 def _rehearse(task: Task, *, json: bool) -> None:

@@ -43,13 +43,14 @@ from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
 from ..view import history, records
+from . import telling
 from .budget import budget
 from .checks import BELOW, added, check
 from .clearing import clear
 from .ending import abandon, begin, finish, keep_to_limit
 from .jobs import Asked, Job, left_as_it_is, prepare
 from .planning import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
-from .summarise import Result, announce, summarised, warn
+from .summarise import Result, summarised
 from .triggers import any_saving, with_window
 
 
@@ -175,6 +176,8 @@ def _as_found(
         done = _not_tried(transactions, asked, found, moment)
     if found.should_compact or found.problem:
         done = _kept_to_limit(transactions, asked, done, moment) or done
+    if done.outcome == "nothing":
+        telling.nothing(done)
     runs_elsewhere = found.should_compact and done.outcome == "rejected"
     if done.id is None and not found.overflow and not runs_elsewhere:
         return None
@@ -193,7 +196,7 @@ def _tried(
 def _not_tried(transactions: Transactions, asked: Asked, found: Check, moment: int) -> Compaction:
     """Return why nothing is tried; warn where failures hold it back."""
     if found.problem:
-        warn(asked.policy, found.problem)
+        telling.held(asked.policy, found.problem)
     outcome: Outcome = "rejected" if found.problem else "nothing"
     with transactions.reading() as connection:
         pointer = lines.find(connection, asked.session_id)
@@ -220,7 +223,7 @@ def _run(transactions: Transactions, asked: Asked, moment: int, now: Now) -> Com
         with suppress(Exception), transactions.writing() as connection:
             abandon(connection, asked.session_id, number, error)
         raise
-    announce(ended)
+    telling.ended(ended)
     return ended
 
 
@@ -252,5 +255,5 @@ def _kept_to_limit(
     with transactions.writing() as connection:
         kept = keep_to_limit(connection, asked, tried.error or "", moment)
     if kept:
-        announce(kept)
+        telling.ended(kept)
     return kept

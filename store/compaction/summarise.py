@@ -5,14 +5,13 @@ Whatever a summarizer does, nothing escapes as a crash.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, overload
 
-from ..errors import CompactionError, StoreError, SummaryGenerationError, SummaryTimedOut
+from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import Message
 from ..policy import Language, Policy
-from ..records import Compaction, StoredMessage
+from ..records import StoredMessage
 from ..summaries import (
     TIMED_OUT_NOTICE,
     Summary,
@@ -22,11 +21,10 @@ from ..summaries import (
     load,
 )
 from ..view import Standing
+from . import telling
 from .jobs import Asked, Job
 from .planning import Plan, Previous
 from .transcript import portions
-
-log = logging.getLogger(__name__)
 
 FAILED = "No summary could be made, keeping recent history only."
 """What stands for hidden messages when the summary failed otherwise than by its time."""
@@ -95,17 +93,17 @@ def summarised(job: Job, asked: Asked, read: Read) -> Result:
     Whatever the summarizer does, nothing is raised; StoreError where the messages cannot be read.
     """
     policy = asked.policy
-    about = {"session_id": asked.session_id, "policy": policy.name}
-    _log_begun(job.hiding.plan, about)
+    about = telling.About(asked.session_id, policy.name)
+    telling.begun(about, job.hiding.plan)
     try:
         wanted = request_of(job, policy, read)
         summary = call(asked.summarizer or extractive, wanted, policy.summary_timeout)
     except SummaryGenerationError as error:
         if job.messages is None and isinstance(error.__cause__, StoreError):
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
-        log.warning("摘要生成失败，回退到硬截断: %s", error, extra={**about, "error": str(error)})
+        telling.failed(about, error, policy)
         return _failed(job, policy, error)
-    _log_made(summary, about)
+    telling.made(about, summary)
     return Result(_with_version(summary, policy)._replace(notice=None))
 
 
@@ -149,42 +147,6 @@ def _previous_summary(previous: Previous) -> str | None:
     """Return the texts of the summaries that the new one replaces, if they have any."""
     bodies = [_without_end(each.body) for each in previous if each.body]
     return "\n\n".join(bodies) or None
-
-
-def announce(ended: Compaction) -> None:
-    """Log what a compaction came to."""
-    if ended.outcome != "applied":
-        return
-    about = {
-        "session_id": ended.session_id,
-        "policy": ended.policy,
-        "compaction": ended.id,
-        "before": ended.messages_before,
-        "after": ended.messages_after,
-    }
-    before, after = ended.messages_before, ended.messages_after
-    log.info("history 压缩完成: %d 条 → %d 条", before, after, extra=about)
-
-
-def warn(policy: Policy, problem: CompactionError) -> None:
-    """Log that nothing is tried though a trigger fires."""
-    extra = {
-        "session_id": problem.session_id,
-        "policy": policy.name,
-        "error": type(problem).__name__,
-    }
-    log.warning("not compacted: %s", problem, extra=extra)
-
-
-def _log_begun(planned: Plan, about: dict[str, str]) -> None:
-    before, window = planned.messages_before, planned.messages
-    extra = {**about, "messages": before, "window": window}
-    log.info("history 达到 %d 条，触发压缩（窗口: %d 条）", before, window, extra=extra)
-
-
-def _log_made(summary: Summary, about: dict[str, str]) -> None:
-    chars = len(summary.body)
-    log.debug("摘要生成成功（%d字符）", chars, extra={**about, "chars": chars})
 
 
 def _with_version(summary: Summary, policy: Policy) -> Summary:

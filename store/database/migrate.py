@@ -13,6 +13,8 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,6 +47,7 @@ ELSEWHERE = (
 )
 
 _MIGRATION_LOCK = 0x636F6E766F  # "convo"; only PostgreSQL needs it, a file has its own lock
+_ALEMBIC_LOGGERS = ("alembic.runtime.migration", "alembic.runtime.plugins")
 _one_at_a_time = threading.Lock()  # what Alembic works on is global to the process
 
 
@@ -76,6 +79,29 @@ def upgrade(database: Database, *, copy_to: Path | None = None, copy: bool = Tru
     if found == HEAD:
         return Upgrade(found)
     database.set_wal()
+    with _quiet_alembic():
+        return _upgraded(database, copy_to, copy=copy)
+
+
+@contextmanager
+def _quiet_alembic() -> Iterator[None]:
+    """Keep what Alembic tells of its own work out of the host's log; its warnings stay there."""
+    thread = threading.get_ident()
+
+    def lets_pass(record: logging.LogRecord) -> bool:
+        return record.levelno > logging.INFO or record.thread != thread
+
+    for name in _ALEMBIC_LOGGERS:
+        logging.getLogger(name).addFilter(lets_pass)
+    try:
+        yield
+    finally:
+        for name in _ALEMBIC_LOGGERS:
+            logging.getLogger(name).removeFilter(lets_pass)
+
+
+def _upgraded(database: Database, copy_to: Path | None, *, copy: bool) -> Upgrade:
+    """Bring an older or empty database to the newest schema; return what it was."""
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(

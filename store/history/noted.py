@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from ..messages import TIME_KEYS, Prepared
+from ..messages import TIME_KEYS, Prepared, StoredCall
+from ..text import json_object
+from ..tools import TOOL_KINDS
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,23 @@ def _problems(prepared: Prepared) -> Iterator[str]:
         yield from _no_moments(prepared)
     if prepared.columns.content_form == "json":
         yield from _foreign_parts(prepared.message["content"])
+    for call in prepared.calls:
+        yield from _no_files(call)
+
+
+def _is_object(arguments: str | None) -> bool:
+    """Tell arguments that are an object as JSON; none at all are one without fields."""
+    text = (arguments or "{}").strip()
+    return text == "{}" or bool(json_object(text))
+
+
+def _no_files(call: StoredCall) -> Iterator[str]:
+    """Yield that a call to a tool that reads files does not tell which."""
+    if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_object(call.arguments):
+        yield (
+            f"the arguments of a call to {call.name!r} are no JSON object: which files it reads "
+            "is not known, so the rule of old reads leaves its results alone"
+        )
 
 
 def _foreign_parts(content: object) -> Iterator[str]:

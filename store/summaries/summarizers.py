@@ -20,6 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import content_text
+from .causes import chain_of, origin_of
 from .extracts import completed, extractive
 from .returned import EMPTY, normalised
 from .texts import cut, scrubbed
@@ -51,19 +52,25 @@ def call(
 
     It runs in a thread of its own, which is left behind if it takes longer than ``timeout`` seconds
     (None: no limit). Raises SummaryTimedOut then, and SummaryGenerationError for whatever else goes
-    wrong, with the cause's text. KeyboardInterrupt and SystemExit pass through, from either thread,
-    and so does Cancelled.
+    wrong, with the texts of all causes. KeyboardInterrupt and SystemExit pass through, from either
+    thread, and so does Cancelled.
     """
     try:
         return _within(timeout, lambda: _made(summarizer, request))
     except (SummaryGenerationError, KeyboardInterrupt, SystemExit, Cancelled):
         raise
     except BaseException as error:
-        raise SummaryGenerationError(_cause(error)) from error
+        failed = SummaryGenerationError(chain_of(error))
+        failed.origin = origin_of(error)
+        raise failed from error
 
 
 def _made(summarizer: Summarizer, request: SummaryRequest) -> Summary:
-    summary = normalised(summarizer(request), request)
+    given = summarizer(request)
+    try:
+        summary = normalised(given, request)
+    except ValueError as problem:
+        raise SummaryGenerationError(str(problem)) from problem
     return summary if summarizer is extractive else completed(summary, request)
 
 
@@ -245,29 +252,6 @@ def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
     if not running.done.wait(seconds):
         raise SummaryTimedOut(f"no summary within {timeout:g} s")
     return running.result()
-
-
-def _cause(error: BaseException) -> str:
-    """Return an error's text with that of its own cause."""
-    text = _told(error)
-    if error.__cause__ is not None and _said(error.__cause__):
-        text += f" ({_said(error.__cause__)})"
-    return cut(text, _CAUSE_LIMIT)
-
-
-def _told(error: BaseException) -> str:
-    """Return an error's kind and text; what `normalised` objects to is said in its own words."""
-    kind, text = type(error), _said(error)
-    if not text:
-        return kind.__name__
-    return text if kind is ValueError else f"{kind.__name__}: {text}"
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return scrubbed(str(error)).strip()
-    except Exception:  # noqa: BLE001 - an error whose text cannot be had is still an error
-        return ""
 
 
 # Asking a model.

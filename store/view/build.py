@@ -26,6 +26,7 @@ from .hiding import Standing
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
 from .prefix import unchanged_tokens
+from .read_files import files_of, log_reads
 from .repair import Item, arrange, merged
 from .rules import WHOLE, log_lines, placeholder
 from .short_results import short_form
@@ -122,11 +123,13 @@ def _composed(look: Look) -> Composed:
     items, judged = _read(look, verdicts(look), runs)
     placed = _placed(look, items)
     tokens = counted(look, runs)
-    entries = entries_of(look, placed, judged, tokens)
+    files = files_of(look, judged)
+    entries = entries_of(look, placed, judged, tokens, files)
     unchanged = unchanged_tokens(look, placed, entries)
     left_out = _left_out(items, entries)
     stats = stats_of(look, entries, tokens, left_out=left_out, unchanged_tokens=unchanged)
     pointer = look.pointer
+    log_reads(pointer.session_id, judged, files)
     return Composed(placed, entries, stats, pointer.session_id, pointer.branch, look.last)
 
 

@@ -13,9 +13,11 @@ from ..database import Row, Statement, message_facts, token_counts
 from ..formats import Placed
 from ..history import Segment, lines, measure
 from ..records import Entry, ViewStats
+from ..text import one_line
 from ..tokens import ESTIMATE, estimate, message_tokens
-from .judging import Verdicts
+from .judging import Verdict, Verdicts
 from .look import Look
+from .read_files import Files
 from .rules import explanations
 
 ESTIMATES = Statement(
@@ -29,6 +31,10 @@ COUNTS = Statement(
         _counts.c.encoding,
     ).where(lines.run_of(_counts))
 )
+
+
+FILES_LIMIT = 300
+"""Code points that an entry spends on the files of a read."""
 
 
 class Counted(NamedTuple):
@@ -76,9 +82,10 @@ def entries_of(
     placed: list[Placed],
     judged: Verdicts,
     tokens: Counted,
+    files: Files,
 ) -> list[Entry]:
-    """Return the entry of each message in its place."""
-    explain = _Explained(judged, explanations(look.policy), tokens)
+    """Return the entry of each message in its place; reads that are replaced name their files."""
+    explain = _Explained(judged, explanations(look.policy), tokens, files)
     return [explain.entry(each) for each in placed]
 
 
@@ -88,6 +95,7 @@ class _Explained(NamedTuple):
     judged: Verdicts
     reasons: dict[str, str]
     tokens: Counted
+    files: Files
 
     def entry(self, placed: Placed) -> Entry:
         """Return the entry of a message."""
@@ -96,12 +104,21 @@ class _Explained(NamedTuple):
             return _entry_of_made(placed)
         whole = self.tokens.of(seq)
         verdict = self.judged.get(seq)
-        reason = "" if verdict is None else self.reasons[verdict.why]
+        reason = self._reason(verdict)
         if verdict is None or verdict.rule is None:
             rule = "repair" if placed.repair else None
             return Entry(seq, placed.message, rule, placed.repair or reason, whole, 0)
         tokens = message_tokens(placed.message, estimate)
         return Entry(seq, placed.message, verdict.rule, reason, tokens, whole - tokens)
+
+    def _reason(self, verdict: Verdict | None) -> str:
+        if verdict is None:
+            return ""
+        reason = self.reasons[verdict.why]
+        files = self.files.get(verdict.seq)
+        if files:
+            reason += f": {one_line(', '.join(files), FILES_LIMIT)}"
+        return reason
 
 
 def _entry_of_made(placed: Placed) -> Entry:

@@ -14,12 +14,12 @@ a query of the sum joins `SUMMED`.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..database import Queries
-from ..policy import DEFAULT_LANGUAGE, Kind, Policy
+from ..logged import chosen
+from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
 
@@ -143,9 +143,6 @@ SUMMED = frozenset({"terminal", "file_read", "tool_output"})
 REASONS = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
 LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
 
-LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
-"""The environment's choice of the language of log lines; what is sent follows the policy's."""
-
 
 class Finished(NamedTuple):
     """A result whose short form is enough; a row of the query ``finished``."""
@@ -226,10 +223,5 @@ def explanations(policy: Policy) -> dict[str, str]:
 
 
 def log_lines() -> dict[Why, str]:
-    """Return what is logged of each rule, in the language that the environment chooses."""
-    language = os.environ.get(LANGUAGE_VARIABLE, DEFAULT_LANGUAGE)
-    return {name: _in_language(texts, language) for name, texts in LOGGED.items()}
-
-
-def _in_language(texts: dict[str, str], language: str) -> str:
-    return texts.get(language, texts[DEFAULT_LANGUAGE])
+    """Return what is logged of each rule."""
+    return {name: chosen(texts) for name, texts in LOGGED.items()}

@@ -137,7 +137,7 @@ def test_compact_only_if_needed(run: Run) -> None:
     given.
     """
     by_usage = ["compact", "talk", "--policy", "turns", "--set", "keep_turns=2", "--if-needed", *AT]
-    assert run(*by_usage).out == "talk: not needed\n"
+    assert run(*by_usage).out == "talk: nothing is done: below every trigger of the policy\n"
     assert answer(run(*by_usage, "--json")) is None
     assert "stays: below every trigger" in run(*by_usage, "--dry-run").out
     needed = [*by_usage, "--max-tokens", 10_000, "--last-usage", 7990, "--user-input", "x" * 30]
@@ -147,6 +147,14 @@ def test_compact_only_if_needed(run: Run) -> None:
     assert "would hide positions 1 to" in ran.out
     done = answer(run(*needed, "--json"))
     assert (done["outcome"], done["reason"]) == ("applied", "llm_call")
+
+
+def test_a_trigger_that_can_hide_nothing_is_told(run: Run) -> None:
+    """The command knows why, so it says so."""
+    asked = ["compact", "talk", "--policy", "message_count", "--if-needed", *AT]
+    ran = run(*asked, "--set", "trigger_messages=2", "--set", "keep_messages=1000")
+    assert "messages; nothing to compact: " in ran.out
+    assert ran.status == 0
 
 
 def test_checks_and_usage(run: Run) -> None:

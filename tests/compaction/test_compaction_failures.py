@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from store import Policy, Store
+from store.database.schema import compaction_records
 from store.errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 from store.summaries import TIMED_OUT_NOTICE, Summary, SummaryRequest
 from store.tokens import FRAMING_TOKENS
@@ -287,6 +289,88 @@ def test_the_words_of_the_specification(store: Store, caplog: pytest.LogCaptureF
     assert caplog.records[1].__dict__["error"] == "LLM 返回空摘要"
     timed_out = store.compact(session_id, policy("abort", hanging), hanging)
     assert timed_out.error == "SummaryTimedOut: no summary within 0.2 s"
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("trim", "摘要生成失败，回退到硬截断: "),
+        ("abort", "摘要生成失败，不作压缩: "),
+        ("skip", "摘要生成失败，以一行说明代替: "),
+        ("truncate", "摘要生成失败，以一行说明代替: "),
+    ],
+)
+def test_the_warning_says_what_really_happens(
+    store: Store, caplog: pytest.LogCaptureFixture, does: Any, told: str
+) -> None:
+    """And of a foreign exception its type and place; its words are in the record, and at DEBUG."""
+    session_id = begun(store, chat(60))
+
+    def careless(_: SummaryRequest) -> str:
+        try:
+            raise KeyError("SECRET")
+        except KeyError as error:
+            raise RuntimeError("POST SECRET failed") from error
+
+    with caplog.at_level(logging.DEBUG, "store"):
+        made = store.compact(session_id, policy(does), careless)
+    chain = "RuntimeError: POST SECRET failed; caused by KeyError: 'SECRET'"
+    assert made.error == f"SummaryGenerationError: {chain}"
+    assert store.compactions(session_id)[-1].error == made.error
+    (warned,) = (each for each in caplog.records if each.levelno == logging.WARNING)
+    assert warned.getMessage().startswith(f"{told}RuntimeError at {__name__}:")
+    (explained,) = (each for each in caplog.records if "SECRET" in str(vars(each)))
+    assert explained.levelno == logging.DEBUG
+    assert explained.getMessage().endswith(chain)
+
+
+def recorded_errors(store: Store) -> int:
+    """How many records there are of something that was raised."""
+    with store.database.reading() as connection:
+        of_errors = select(func.count()).where(
+            compaction_records.c.error.contains("the erased words")
+        )
+        return int(connection.execute(of_errors).scalar_one())
+
+
+def test_what_failed_is_erased_with_its_session(store: Store) -> None:
+    """A record keeps what an exception said as long as the messages that it may quote."""
+    session_id = begun(store, chat(60))
+
+    def quoting(_: SummaryRequest) -> str:
+        raise RuntimeError("the erased words")
+
+    store.compact(session_id, policy("abort"), quoting)
+    assert recorded_errors(store) == 1
+    store.delete_session(session_id)
+    assert recorded_errors(store) == 0
+
+
+def test_a_trigger_that_can_hide_nothing_is_logged(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A2.2: no model is asked, and still it is told."""
+    session_id = begun(store, [{"role": "user", "content": "a"}, *chat(50)[1::2]])
+    with caplog.at_level(logging.INFO, "store"):
+        assert store.compact_if_needed(session_id, Policy(trigger_messages=2)) is None
+    (told,) = caplog.records
+    assert told.getMessage().startswith(
+        "触发压缩，但无可压缩内容: 26 messages; nothing to compact: "
+    )
+
+
+def test_a_compaction_that_is_rejected_is_logged(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the language that the environment chooses."""
+    monkeypatch.setenv("CONVOSTORE_LANGUAGE", "en")
+    session_id = begun(store, [{**each, "content": "a"} for each in chat(60)])
+    with caplog.at_level(logging.INFO, "store"):
+        made = store.compact(session_id, policy("abort"), lambda request: "长" * 1500)
+    assert made.outcome == "rejected"
+    begun_line, told = (each.getMessage() for each in caplog.records)
+    assert begun_line.startswith("compacting a history of 60 messages")
+    assert told == f"a compaction was rejected: {made.error}"
 
 
 def test_too_long_a_summary_is_cut(store: Store) -> None:

@@ -131,6 +131,23 @@ def test_the_database_is_what_the_code_declares(bare_url: str) -> None:
 
 
 @pytest.mark.sqlite_only
+def test_a_new_store_says_nothing_in_the_log(tmp_path: Path) -> None:
+    """How it is made is Alembic's own matter; a warning of Alembic's is let through."""
+    program = (
+        "import logging, sys; logging.basicConfig(level='DEBUG', format='%(name)s %(message)s');"
+        "from store import Store; Store(sys.argv[1]).close();"
+        "log = logging.getLogger('alembic.runtime.migration'); log.info('of the host')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "new.db")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = [line for line in ran.stderr.splitlines() if "alembic" in line]
+    assert told == ["alembic.runtime.migration of the host"]
+
+
 def test_migrating_makes_what_the_tables_declare(tmp_path: Path) -> None:
     """Tables, keys, types and indexes are the same whether made by the revisions or from the
     declarations.

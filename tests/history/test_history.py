@@ -565,6 +565,38 @@ def test_parts_of_another_shape_are_noted_once(
     assert repr(kind) in record.getMessage()
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("Read", '{"path": "a', 1),
+        ("Read", "a.py", 1),
+        ("Read", '{"path": "a.py"}', 0),
+        ("Read", {"path": "a.py"}, 0),
+        ("Read", None, 0),
+        ("apply_patch", "*** Begin Patch", 0),
+    ],
+)
+def test_arguments_that_name_no_file_are_noted_once(
+    store: Store,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    arguments: Any,
+    told: int,
+) -> None:
+    """A1.10: of a tool that reads files; other tools may take what they like."""
+    monkeypatch.setattr("store.history.noted._NOTED", set())
+    function = {"name": name, "arguments": arguments}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "function": function}],
+    }
+    store.append(store.create_session().id, [message, message])
+    noted = [each for each in caplog.records if each.name == "store.history.noted"]
+    assert len(noted) == told
+
+
 def test_parts_of_the_chat_shape_are_not_noted(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ FLOORS = [
     for floor in (
         "errors text drawing",
         "clock policy",
-        "messages database",
+        "messages database logged",
         "tokens records transcripts formats tools",
         "history summaries",
         "view",
@@ -46,7 +46,7 @@ INSIDE = {
     ),
     "compaction": (
         "facts triggers budget open_turn cuts planning naming back_off checks records clearing undoing "
-        "transcript jobs summarise ending run"
+        "transcript jobs telling summarise ending run"
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
@@ -65,6 +65,7 @@ INSIDE = {
     "messages": "json_text columns preparing",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
+        "causes "
         "summarizers"
     ),
     "tools": (
@@ -75,7 +76,7 @@ INSIDE = {
         "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
         "codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
-    "view": "hiding look repair short_results conditions rules judging cost prefix entries build",
+    "view": "hiding look repair short_results conditions rules judging cost prefix read_files entries build",
 }
 """The modules of each room in the order in which they can be read."""
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from store.summaries import (
     rendered,
     title,
 )
+from store.summaries.causes import chain_of
 from store.summaries.summarizers import PATIENCE as WHOSE
 from store.summaries.summarizers import (
     Cancelled,
@@ -451,7 +453,7 @@ class Panic(BaseException):
         (TimeoutError("its own"), "its own"),
         (Unspeakable(), "^Unspeakable$"),
         (Panic("at the core"), "at the core"),
-        (ValueError("x" * 10_000), r"^x{497}\.\.\.$"),
+        (ValueError("x" * 10_000), r"^ValueError: x{485}\.\.\.$"),
         (StoreError("no room"), "no room"),
     ],
 )
@@ -460,6 +462,55 @@ def test_whatever_is_raised_becomes_our_error(error: BaseException, said: str) -
     with pytest.raises(SummaryGenerationError, match=said) as caught:
         call(raises(error), request())
     assert caught.value.__cause__ is error
+
+
+def caused(*errors: BaseException) -> BaseException:
+    """Return the first of some errors, each raised from the next."""
+    for error, cause in pairwise(errors):
+        error.__cause__ = cause
+    return errors[0]
+
+
+def test_all_causes_are_told() -> None:
+    """The text has the whole chain, the origin only the type and the place."""
+    error = caused(RuntimeError("no answer"), OSError("refused"), KeyError("SECRET"))
+    with pytest.raises(SummaryGenerationError) as caught:
+        call(raises(error), request())
+    assert str(caught.value) == (
+        "RuntimeError: no answer; caused by OSError: refused; caused by KeyError: 'SECRET'"
+    )
+    assert str(caught.value.origin).startswith(f"RuntimeError at {__name__}:")
+
+
+def test_a_chain_ends() -> None:
+    """One that goes in a circle, and one that is endless."""
+    first, second = RuntimeError("a"), RuntimeError("b")
+    with pytest.raises(
+        SummaryGenerationError, match=r"^RuntimeError: a; caused by RuntimeE\w+: b$"
+    ):
+        call(raises(caused(first, second, first)), request())
+    many = [RuntimeError(str(number)) for number in range(1000)]
+    with pytest.raises(SummaryGenerationError) as caught:
+        call(raises(caused(*many)), request())
+    assert str(caught.value).count("caused by") == 7
+
+
+def test_what_was_being_dealt_with_is_a_cause_unless_it_is_hidden() -> None:
+    """As Python itself prints it."""
+
+    def dealt_with(*, hidden: bool) -> BaseException:
+        try:
+            try:
+                raise KeyError("inner")
+            except KeyError:
+                if hidden:
+                    raise RuntimeError("outer") from None
+                raise RuntimeError("outer")  # noqa: B904
+        except RuntimeError as error:
+            return error
+
+    assert chain_of(dealt_with(hidden=True)) == "RuntimeError: outer"
+    assert chain_of(dealt_with(hidden=False)) == "RuntimeError: outer; caused by KeyError: 'inner'"
 
 
 async def unawaited(_: SummaryRequest) -> str:

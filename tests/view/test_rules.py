@@ -901,7 +901,7 @@ def test_every_result_says_why(store: Store, script: Script) -> None:
         script.command("Error: x"): "errors always stay",
         script.command(messageStatus="pending", minutes=61): "the tool is still running",
         script.tool("mystery", "x", 99): "no rule is about this tool",
-        script.read("a.ts", 70): "1 newer reads of the same file are kept",
+        script.read("a.ts", 70): "1 newer reads of the same file are kept: a.ts",
         script.read("a.ts", 65): "among the newest 1 reads of each of its files",
         script.tool("Read", "x", 80): "the file it read is not known",
         script.command(minutes=14): "one of the newest 2 tool results",

@@ -321,6 +321,30 @@ def test_the_first_changed_position(
 # --- log lines ------------------------------------------------------------------------------------
 
 
+def test_at_debug_the_files_are_named(
+    store: Store, script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    """S1.46: those of the reads that were replaced, and the reads whose file cannot be told."""
+    script.reads("src/a.ts", 8)
+    script.reads("b.ts", 6)
+    script.tool("Read", "what?", 90)
+    session_id = begun(store, script)
+    with caplog.at_level(logging.DEBUG, "store.view"):
+        view = store.view(session_id, Policy(), now=NOW)
+    named = [each for each in caplog.records if each.levelno == logging.DEBUG]
+    unknown = len(view.messages)
+    assert [each.getMessage() for each in named] == [
+        "精简的文件读取: src/a.ts ×3, b.ts ×1",
+        f"1 个文件读取的路径无法识别，位置: {unknown}",
+    ]
+    assert {each.session_id for each in named} == {session_id}  # type: ignore[attr-defined]
+    told = {entry.reason for entry in view.entries if entry.rule == "file_read"}
+    assert told == {
+        "5 newer reads of the same file are kept: src/a.ts",
+        "5 newer reads of the same file are kept: b.ts",
+    }
+
+
 def test_each_rule_that_replaced_something_logs_one_line(
     store: Store, script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:

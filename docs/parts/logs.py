@@ -1,0 +1,35 @@
+"""The lines of the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from store.compaction import telling
+from store.logged import Line
+from store.view import build, read_files, rules
+
+from .markdown import as_table
+
+COLUMNS = ("logger", "level", "when", "text", "in English")
+
+
+def log_lines() -> str:
+    """Return the lines that views and compactions log."""
+    return as_table(COLUMNS, [_row(*each) for each in _lines()])
+
+
+def _lines() -> Iterator[tuple[logging.Logger, Line]]:
+    for name, texts in rules.LOGGED.items():
+        when = f"a view replaces results by the rule `{name}`: how many"
+        yield build.log, Line(logging.INFO, when, texts)
+    for line in read_files.LINES:
+        yield read_files.log, line
+    for line in telling.LINES:
+        yield telling.log, line
+
+
+def _row(log: logging.Logger, line: Line) -> tuple[str, ...]:
+    level = logging.getLevelName(line.level)
+    texts = (f"`{line.texts[language]}`" for language in ("zh", "en"))
+    return (f"`{log.name}`", level, line.when, *texts)

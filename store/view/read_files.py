@@ -1,0 +1,82 @@
+"""Of which files the replaced reads are: entries name them, and the log does at DEBUG."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from operator import itemgetter
+
+from sqlalchemy import select
+
+from ..database import Row, Statement, json_sql, tool_result_paths
+from ..history import lines
+from ..logged import Line
+from .judging import Verdicts
+from .look import Look
+
+log = logging.getLogger(__name__)
+
+_p = tool_result_paths
+PATHS = Statement(
+    select(_p.c.seq, _p.c.path)
+    .where(lines.run_of(_p), _p.c.seq.in_(json_sql.positions("places")))
+    .order_by(_p.c.seq, _p.c.path)
+)
+
+REPLACED = Line(
+    logging.DEBUG,
+    "a view replaces old reads: of which files, and how many of each",
+    {
+        "zh": "精简的文件读取: %s",
+        "en": "reads that were replaced: %s",
+    },
+)
+UNKNOWN = Line(
+    logging.DEBUG,
+    "a view has reads whose files the store cannot tell: the positions of their results",
+    {
+        "zh": "%d 个文件读取的路径无法识别，位置: %s",
+        "en": "%d reads of files that are not known, at positions %s",
+    },
+)
+LINES = (REPLACED, UNKNOWN)
+
+Files = dict[int, list[str]]
+"""The files of results, by position."""
+
+
+def files_of(look: Look, judged: Verdicts) -> Files:
+    """Return the files of the reads that are replaced."""
+    places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
+    if not places:
+        return {}
+    rows = groupby(_rows(look, places), key=itemgetter(0))
+    return {seq: [path for _, path in group] for seq, group in rows}
+
+
+def _rows(look: Look, places: list[int]) -> Iterator[Row]:
+    wanted = json.dumps(places)
+    for run in look.runs(min(places), max(places)):
+        place = run.within(look.pointer.tree_id)
+        yield from PATHS.rows(look.connection, **place, places=wanted)
+
+
+def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:
+    """Say at DEBUG which files' reads were replaced, and of which reads the files are not known."""
+    if not log.isEnabledFor(logging.DEBUG):
+        return
+    extra = {"session_id": session_id, "rule": "file_read"}
+    if files:
+        REPLACED.log(log, _counted(chain.from_iterable(files.values())), **extra)
+    unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
+    if unknown:
+        UNKNOWN.log(log, len(unknown), ", ".join(map(str, unknown)), **extra)
+
+
+def _counted(paths: Iterable[str]) -> str:
+    """Return each path with how often it is there."""
+    times = Counter(paths).items()
+    return ", ".join(f"{path} ×{count}" for path, count in times)
