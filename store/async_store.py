@@ -8,9 +8,11 @@ from concurrent.futures import Future as Submitted
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, cast, overload
 
+from .clock import Now
 from .errors import StoreClosed
+from .records import Erasure
 from .store import Method, Store, Target
 from .summaries import PATIENCE, Patience
 
@@ -59,6 +61,19 @@ def iterates(
     return cast("Callable[Concatenate[AsyncStore, P], AsyncIterator[R]]", face)
 
 
+class Deletes(Protocol):
+    """How sessions are deleted: one gives an erasure, several a list of them."""
+
+    @overload
+    def __call__(
+        self, session_id: str, /, *, purge: bool = False, now: Now = None
+    ) -> Awaitable[Erasure]: ...
+    @overload
+    def __call__(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> Awaitable[list[Erasure]]: ...
+
+
 class AsyncStore:
     """A `Store` whose operations are awaited.
 
@@ -103,7 +118,7 @@ class AsyncStore:
     compact = awaits(Store.compact, waits=True)
     compact_if_needed = awaits(Store.compact_if_needed, waits=True)
     context = awaits(Store.context)
-    delete_session = awaits(Store.delete_session, waits=True)
+    delete_session = cast("Deletes", awaits(Store.delete_session, waits=True))
     purge = awaits(Store.purge, waits=True)
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
