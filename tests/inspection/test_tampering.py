@@ -299,10 +299,13 @@ def asked(store: Store) -> Iterator[Callable[[], object]]:
     yield from (store.sessions, store.erasures, store.copies, store.verify)
 
 
+TELLING = (11, 25, 32, 38, 53, 61)
+"""Seeds whose damage makes Python itself stumble."""
+OTHERS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(200) if seed not in TELLING]
+
+
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))]
-)
+@pytest.mark.parametrize("seed", [*TELLING, *OTHERS])
 def test_a_damaged_row_is_told_as_damage(file: Path, tmp_path: Path, seed: int) -> None:
     """Whatever is asked, and whatever it meets: an answer, or an error of the store's own."""
     path = Path(shutil.copy(file, tmp_path / "chat.db"))
