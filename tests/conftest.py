@@ -50,7 +50,7 @@ settings.load_profile("patient")
 
 
 #: A quick run tries one of so many of the examples that a property test asks for.
-QUICK_SHARE = 5
+QUICK_SHARE = 8
 LEAST_EXAMPLES = 4
 
 

@@ -60,6 +60,7 @@ def together(fork: Fork, count: int, work: Callable[[int], Any]) -> list[Any]:
 # --- Opening --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_first_openings_at_once(tmp_path: Path, fork: Fork) -> None:
     """Eight processes open each of twelve new files at the same moment.
@@ -117,7 +118,7 @@ def test_a_first_opening_while_somebody_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("rounds", [12, pytest.param(250, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(250, marks=pytest.mark.slow)])
 def test_first_openings_beside_a_killed_one(tmp_path: Path, fork: Fork, rounds: int) -> None:
     """Of three that open a new file one is killed on the way; the others make the store."""
     import alembic.command  # noqa: F401 - what the children share
@@ -185,8 +186,9 @@ def test_opening_and_closing_all_the_time(tmp_path: Path, fork: Fork) -> None:
 # --- Appending ------------------------------------------------------------------------------------
 
 
-def test_appends_to_one_session(url: str, fork: Fork) -> None:
-    """Eight processes append two hundred messages each to one session.
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_appends_to_one_session(url: str, fork: Fork, count: int) -> None:
+    """Eight processes append messages to one session.
 
     All there once, gapless, in each one's order.
     """
@@ -195,23 +197,24 @@ def test_appends_to_one_session(url: str, fork: Fork) -> None:
 
     def work(name: int) -> list[int]:
         with Store(url) as store:
-            return [store.append("s", said([name, number]))[0].seq for number in range(200)]
+            return [store.append("s", said([name, number]))[0].seq for number in range(count)]
 
     positions = together(fork, 8, work)
     with Store(url) as store:
         line = store.messages("s")
-        assert [each.seq for each in line] == list(range(1, 1601))
+        assert [each.seq for each in line] == list(range(1, 8 * count + 1))
         assert sorted(each.message["content"] for each in line) == [
-            [n, m] for n in range(8) for m in range(200)
+            [n, m] for n in range(8) for m in range(count)
         ]
         at = {
             (name, number): each.seq for each in line for name, number in [each.message["content"]]
         }
-        assert positions == [[at[name, number] for number in range(200)] for name in range(8)]
+        assert positions == [[at[name, number] for number in range(count)] for name in range(8)]
         assert all(each == sorted(each) for each in positions)
         assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_appends_to_many_sessions(url: str, fork: Fork) -> None:
     """Eight processes on sessions of their own and each other's: every line is whole."""
     with Store(url) as store:

@@ -509,6 +509,7 @@ def test_a_failing_process_says_one_line_and_leaves_no_file(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_is_no_reason_to_stop(talk: Run, tmp_path: Path) -> None:
     """Where the output's encoding lacks a character it is written as an escape, and JSON stays
     JSON.
@@ -519,6 +520,7 @@ def test_a_terminal_without_unicode_is_no_reason_to_stop(talk: Run, tmp_path: Pa
     assert any("过时" in str(each["content"]) for each in json.loads(ran.stdout))
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_the_command_quietly(talk: Run, tmp_path: Path) -> None:
     """`convostore show … | head` prints no error."""
     command = [sys.executable, "-m", "store", "show", "talk"]

@@ -259,7 +259,7 @@ def test_the_demo_ends_with_what_to_do_next(run: Run) -> None:
     [
         ("convostore vie", {"view"}),
         ("convostore show tal", {"talk-1", "talk-2"}),
-        ("convostore --db other.db show o", {"other"}),
+        pytest.param("convostore --db other.db show o", {"other"}, marks=pytest.mark.slow),
         pytest.param(
             "convostore view talk-1 --policy tok", {"token_ratio"}, marks=pytest.mark.slow
         ),

@@ -100,6 +100,7 @@ def acknowledged(told: int) -> list[int]:
     return [int(text[at : at + 10]) for at in range(0, len(text) // 10 * 10, 10)]
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing_acknowledged(path: Path, fork: Fork) -> None:
     """Killed at forty random moments.
 
@@ -151,6 +152,7 @@ def test_killed_writers_among_others(path: Path, fork: Fork) -> None:
     check_sound(path)
 
 
+@pytest.mark.slow
 def test_a_repeated_append_stores_nothing_twice(path: Path, fork: Fork) -> None:
     """Who does not know whether a call got through repeats it with the same ids.
 

@@ -851,6 +851,7 @@ store.append("s", {"role": "user", "content": "parent, after"})
 """
 
 
+@pytest.mark.slow
 def test_an_operation_forked_in_its_midst_is_the_parents(path: Path) -> None:
     """In a child forked inside an operation the file is refused, other files are not.
 
@@ -880,6 +881,7 @@ except StoreForked:
 """
 
 
+@pytest.mark.slow
 def test_a_child_leaves_the_parents_transaction_alone(path: Path) -> None:
     """A child forked in a transaction does not commit it, nor undo it by ending.
 
@@ -951,6 +953,7 @@ assert [each.message["content"] for each in store.messages("s")] == ["child", "p
 """
 
 
+@pytest.mark.slow
 def test_a_childs_end_spares_the_parents_private_store() -> None:
     """A child may use, close and leave its parent's private store.
 

@@ -32,6 +32,7 @@ def test_every_measure_is_printed(
             assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
 
 
+@pytest.mark.slow
 def test_waits_beside_a_deletion_are_measured(tmp_path: Path) -> None:
     """On a small store: writers append before and during it, and the session goes."""
     path = tmp_path / "chat.db"

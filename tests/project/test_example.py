@@ -108,6 +108,7 @@ def raw(opened: Store) -> list[StoredMessage]:
     return opened.messages(SESSION)
 
 
+@pytest.mark.slow
 def test_it_prints_the_same_each_time(folder: Path) -> None:
     """Neither the folder nor the clock nor chance decides what it prints, and at the end nothing is
     missing.
