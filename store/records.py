@@ -160,13 +160,15 @@ class ViewStats(NamedTuple):
 
     How many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
 
-    ``raw_messages`` and ``raw_tokens`` are of the whole line, what compactions hide included; of
-    that the estimate. ``first_changed`` is the first position whose content differs from the raw
-    line (None: none does); ``unchanged_tokens`` is how much of its beginning is as in the last
-    recorded request (None: none is recorded), what a prompt cache still holds. ``left_out`` are
-    visible positions that the policy's repair dropped. ``counted_by`` names the tokenizer of the
-    counts, ``estimate`` where at least one message has no stored count; what the store made itself,
-    such as placeholders and summaries, is always estimated.
+    ``raw_messages`` and ``raw_tokens`` are of the whole line, ``hidden_messages`` and
+    ``hidden_tokens`` of what compactions hide of it (by the estimate), ``messages`` and ``tokens``
+    of what is sent. What is saved by the rule ``summary`` is what is hidden less the summaries.
+    ``first_changed`` is the first position whose content differs from the raw line (None: none
+    does); ``unchanged_tokens`` is how much of its beginning is as in the last recorded request
+    (None: none is recorded), what a prompt cache still holds. ``left_out`` are visible positions
+    that the policy's repair dropped. ``counted_by`` names the tokenizer of the counts, ``estimate``
+    where at least one message has no stored count; what the store made itself, such as
+    placeholders and summaries, is always estimated.
     """
 
     messages: int
@@ -180,6 +182,8 @@ class ViewStats(NamedTuple):
     unchanged_tokens: int | None
     left_out: tuple[int, ...]
     raw_tokens: int
+    hidden_messages: int = 0
+    hidden_tokens: int = 0
 
 
 class View(NamedTuple):

@@ -189,8 +189,9 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
 
 
 def has_short_form(message: Message, result: Result, policy: Policy) -> bool:
-    """A4.2, X.6: errors stay whole where S0 or S1 are in force."""
-    if is_error(result, policy) and (policy.terminal or policy.file_read):
+    """A4.2, X.6: errors stay whole where S0 or S1 are in force, but for those of commands."""
+    spared = is_error(result, policy) and not is_terminal(result, policy)
+    if spared and (policy.terminal or policy.file_read):
         return False
     switches = {"failed": is_error(result, policy), "min_saving": policy.min_saving}
     return (

@@ -353,13 +353,15 @@ def _total(view: View) -> str:
     raw, sent = stats.raw_tokens, stats.tokens
     less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
     messages = render.counted(stats.messages, "message")
+    if stats.hidden_messages:
+        messages += f" and {stats.hidden_messages:,} hidden"
     return f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(view)}"
 
 
 def _totals_by_rule(view: View) -> Iterable[str]:
-    saved = view.stats.saved_by_rule
-    for rule, count in view.stats.replaced.items():
-        messages = render.counted(count, "message")
+    saved, replaced = view.stats.saved_by_rule, view.stats.replaced
+    for rule in replaced | saved:
+        messages = render.counted(replaced.get(rule, 0), "message")
         yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
 
 

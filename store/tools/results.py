@@ -41,6 +41,11 @@ class ExitSaid(NamedTuple):
     place: int = 0
 
 
+ENVELOPE = frozenset(("status", "data", "text", "error", "stats", "context"))
+"""The fields of the protocol."""
+
+STATUSES = ("success", "partial", "error")
+
 _NOTHING_SAID = ExitSaid()
 _TERMINAL_MARK = re.compile('"(?:stdout|stderr|exitCode)":')
 """How the content looks that a tool returns for a command."""
@@ -54,9 +59,9 @@ def result_facts(message: Message, text_size: int | None = None, *, at: int | No
 
     The exit code comes from the fields of
     JSON content or of its ``data``, else from the words of the programs in use, near either end of
-    the text. A ``status`` of ``error`` in it counts where the message has none of its own. Broken
-    JSON is text like any other. ``text_size`` is how many bytes a content that is text has, where
-    they were counted already.
+    the text. A ``status`` of ``error`` in a result of the protocol counts where the message has
+    none of its own. Broken JSON is text like any other. ``text_size`` is how many bytes a content
+    that is text has, where they were counted already.
     """
     content = message.get("content")
     text = _text(content)
@@ -72,6 +77,11 @@ def result_facts(message: Message, text_size: int | None = None, *, at: int | No
         length=len(text),
         size=utf8_size(text) if text_size is None else text_size,
     )
+
+
+def is_protocol(value: Fields) -> bool:
+    """Tell a result of the protocol from any other JSON object."""
+    return value.get("status") in STATUSES and not ENVELOPE.isdisjoint(value.keys() - {"status"})
 
 
 def answered_call_id(message: Message) -> str | None:
@@ -149,7 +159,7 @@ def _said_last(bare: str) -> re.Match[str] | None:
 def _status(message: Message, fields: Fields) -> str | None:
     """Return the message's own status, else ``error`` where its content says so."""
     status = message.get("messageStatus")
-    if status is None and fields.get("status") == "error":
+    if status is None and fields.get("status") == "error" and is_protocol(fields):
         return "error"
     return status if is_text(status) else None
 

@@ -18,15 +18,10 @@ from ..text import Fields, decoded, encoded, value_at
 from . import failure
 from .excerpts import Limits, trimmed
 from .kinds import Kind
-from .results import result_facts
+from .results import ENVELOPE, is_protocol, result_facts
 from .shapes import ERROR, POINTS, WIDTH, digested, recapped, squeezed
 from .short_rules import STATE_MARKS, Cut, Places, ShortRule, cut_error, rule_of
 from .todos import recap
-
-ENVELOPE = frozenset(("status", "data", "text", "error", "stats", "context"))
-"""The fields of the protocol; text, stats and context are dropped."""
-
-STATUSES = ("success", "partial", "error")
 
 TEXT_LEVELS = 4
 """Levels of a JSON value whose texts are cut, each as a result's text is."""
@@ -47,11 +42,6 @@ def compress(
     while len(shorter := _shorter(rule, content)) < len(content):
         content = shorter
     return content
-
-
-def is_protocol(value: Fields) -> bool:
-    """Tell a result of the protocol from any other JSON object."""
-    return value.get("status") in STATUSES and not ENVELOPE.isdisjoint(value.keys() - {"status"})
 
 
 def _failed(content: str) -> bool:

@@ -137,8 +137,9 @@ def stats_of(
     unchanged_tokens: int | None,
 ) -> ViewStats:
     """Return the totals of a view; ``left_out`` are visible positions that are in no entry."""
-    saved = _saved_by_rule(entries)
     stored = measure(look.raw, look.last).tokens
+    hidden = _Hidden(look.last - len(tokens.estimates), stored - sum(tokens.estimates.values()))
+    saved = _saved_by_rule(entries) | _saved_by_summaries(entries, tokens, hidden)
     return ViewStats(
         messages=len(entries),
         raw_messages=look.last,
@@ -151,7 +152,26 @@ def stats_of(
         counted_by=_counted_by(entries, tokens),
         unchanged_tokens=unchanged_tokens,
         left_out=left_out,
+        hidden_messages=hidden.messages,
+        hidden_tokens=hidden.tokens,
     )
+
+
+class _Hidden(NamedTuple):
+    """What compactions hide of a line."""
+
+    messages: int
+    tokens: int
+
+
+def _saved_by_summaries(entries: list[Entry], tokens: Counted, hidden: _Hidden) -> dict[str, int]:
+    """Return what compactions save: what they hide less the summaries in its place."""
+    if not hidden.messages:
+        return {}
+    summaries = [entry for entry in entries if entry.rule == "summary"]
+    merged_into = sum(tokens.of(entry.seq) for entry in summaries if entry.seq)
+    cost = sum(entry.tokens for entry in summaries) - merged_into
+    return {"summary": hidden.tokens - cost}
 
 
 def _counted_by(entries: list[Entry], tokens: Counted) -> str:

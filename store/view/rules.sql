@@ -174,7 +174,7 @@ nth_read > :file_read_keep AND (:batch_any = 1 OR paths_complete = 1)
 
 -- condition: tool_output
 :tool_output = 1 AND seq < :running_from AND is_pending = 0
-        AND (is_error = 0 OR :errors_stay = 0)
+        AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
 
 -- condition: error
 is_error = 1

@@ -455,6 +455,30 @@ def test_names_that_are_no_files_are_left_out(store: Store, tmp_path: Path) -> N
     assert "mentioned @property, @types/node, " in unknown.messages[0]["content"]
 
 
+def test_a_failed_command_of_a_finished_turn_is_short(store: Store) -> None:
+    """X.6: its exit code, its first lines, those that say an error, and the last; others stay."""
+    log = [f"line {number}" for number in range(5000)]
+    log[2500] = "FAILED tests/test_a.py::test_a - AssertionError: 1 != 2"
+    failed = json.dumps({"stdout": "\n".join(log), "stderr": "", "exitCode": 3})
+    session_id = begun(
+        store,
+        user("run it"),
+        *step(1, failed),
+        *step(2, "Error: " + "no such file " * 500, name="Read", arguments={"path": "a"}),
+        *step(3, f"Exit code: 3\n{chr(10).join(log)}"),
+        user("and now?"),
+    )
+    view = store.view(session_id, TURNS, now=NOW)
+    data, spared, plain = (view.messages[place]["content"] for place in (2, 4, 6))
+    for short in (data, plain):
+        assert len(short) < 5000
+        for part in ("3", "line 1", "FAILED tests/test_a.py", "line 4999"):
+            assert part in short
+    assert spared == "Error: " + "no such file " * 500
+    assert view.stats.replaced == {"tool_output": 2}
+    assert store.check(session_id, TURNS, now=NOW).tokens == view.stats.tokens
+
+
 def test_rules_that_are_not_sent_are_told(store: Store, tmp_path: Path) -> None:
     """They are sent whole or not at all, and the host is told why not."""
     (tmp_path / "CODE_LAW.md").write_bytes(b"\xff\xfe\0")

@@ -21,8 +21,8 @@ from store.messages import content_text
 from store.text import clipped, encoded, is_marker
 from store.tools.excerpts import Limits, trimmed
 from store.tools.kinds import KINDS, TOOL_KINDS
-from store.tools.results import answered_call_id, kind_name, result_facts
-from store.tools.short_forms import ENVELOPE, STATUSES, compress
+from store.tools.results import ENVELOPE, STATUSES, answered_call_id, kind_name, result_facts
+from store.tools.short_forms import compress
 from store.tools.short_rules import RULE_OF_KIND, RULE_OF_TOOL, SHORT_RULES, STATE_MARKS
 from store.transcripts import Said, read, sniff
 

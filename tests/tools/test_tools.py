@@ -602,6 +602,9 @@ def test_nothing_that_comes_in_is_too_odd(
         ({"status": "partial", "data": {"exit_code": 2}}, (None, 2, 0)),
         ({"status": "success", "data": ["exit_code"], "stderr": "at the top"}, (None, None, 1)),
         ({"status": "ok", "data": None}, (None, None, 0)),
+        ({"status": "error", "error": {"code": "X"}}, ("error", None, 0)),
+        ({"status": "error", "n": 1}, (None, None, 0)),
+        ({"status": "error"}, (None, None, 0)),
     ],
 )
 def test_results_of_the_protocol_say_their_facts_in_data(

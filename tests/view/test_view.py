@@ -256,6 +256,10 @@ def test_raw_tokens_are_those_of_the_whole_line(store: Store, script: Script) ->
     assert compacted.entries[0].rule == "summary"
     assert compacted.stats.raw_tokens == raw
     store.count_tokens(session_id, "third_of_length")
+    stats = compacted.stats
+    assert stats.hidden_messages == stats.raw_messages - len(compacted.entries) + 1
+    assert stats.tokens_saved == stats.saved_by_rule["summary"] == raw - stats.tokens > 0
+    assert stats.hidden_tokens == stats.tokens_saved + compacted.entries[0].tokens
     visible = [each.message for each in compacted.entries if each.seq]
     counted = sum(message_tokens(each, lambda text: len(text) // 3) for each in visible)
     estimated = sum(message_tokens(each, estimate) for each in visible)

@@ -172,4 +172,8 @@ END = 1
   AND %(tool_output)s::BIGINT = 1
   AND seq < %(running_from)s::BIGINT
   AND is_pending = 0
-  AND (is_error = 0 OR %(errors_stay)s::BIGINT = 0)
+  AND (
+    is_error = 0
+    OR is_terminal = 1
+    OR %(errors_stay)s::BIGINT = 0
+  )

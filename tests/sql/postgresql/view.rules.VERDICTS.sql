@@ -208,7 +208,11 @@ SELECT seq,
     WHEN %(tool_output)s::BIGINT = 1
     AND seq < %(running_from)s::BIGINT
     AND is_pending = 0
-    AND (is_error = 0 OR %(errors_stay)s::BIGINT = 0) THEN 'tool_output'
+    AND (
+      is_error = 0
+      OR is_terminal = 1
+      OR %(errors_stay)s::BIGINT = 0
+    ) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
     WHEN at IS NULL THEN 'undated'

@@ -160,4 +160,4 @@ END = 1
   AND :tool_output = 1
   AND seq < :running_from
   AND is_pending = 0
-  AND (is_error = 0 OR :errors_stay = 0)
+  AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)

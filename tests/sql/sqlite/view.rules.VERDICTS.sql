@@ -193,7 +193,7 @@ SELECT seq,
     WHEN :tool_output = 1
     AND seq < :running_from
     AND is_pending = 0
-    AND (is_error = 0 OR :errors_stay = 0) THEN 'tool_output'
+    AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
     WHEN at IS NULL THEN 'undated'
