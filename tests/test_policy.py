@@ -160,6 +160,7 @@ def test_a_policy_is_json_and_back() -> None:
 ENGLISH = {
     "terminal_placeholder": "[Outdated output of this command]",
     "file_read_placeholder": "[Older read of this file; see the newest one]",
+    "any_tool_placeholder": "[Old result, cleared]",
 }
 
 

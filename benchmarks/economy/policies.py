@@ -13,10 +13,6 @@ RAW = "raw"
 """What everything is measured against."""
 BATCHED = "default,clearing=batched"
 """Compared with the ready ones where nothing else is asked for."""
-LIFETIME = next(
-    name for name in ("cache_lifetime", "clear_cold_after") if name in Policy.model_fields
-)
-"""The field by which a policy is told how long the provider's cache lives."""
 
 
 class Variant(NamedTuple):
@@ -45,12 +41,12 @@ def variant(text: str) -> Variant:
 
 def looks_at_caches(policy: Policy) -> bool:
     """Tell whether what a policy does depends on how long a provider's cache lives."""
-    return policy.clearing != "always" or bool(getattr(policy, "compact_cold_from", 0))
+    return policy.clearing != "always" or policy.compact_cold_from is not None
 
 
 def told_of(policy: Policy, lifetime: int) -> Policy:
     """Return a policy that knows how many ms a provider's cache lives."""
-    return policy.model_copy(update={LIFETIME: lifetime})
+    return policy.model_copy(update={"cache_lifetime": lifetime})
 
 
 def _value(text: str) -> Any:

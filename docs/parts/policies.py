@@ -40,6 +40,7 @@ GROUPS = {
     "name": "Its name",
     "terminal": "Old output of commands",
     "file_read": "Old reads of files",
+    "any_tool": "Old results of any tool",
     "tool_output": "Short forms of tool results",
     "tool_kinds": "How results are judged",
     "unanswered": "Repairs",

@@ -17,7 +17,12 @@ POLICY_RULES: tuple[tool_kinds.Kind, ...] = ("terminal", "file_read")
 """The rules of a policy, by the kind of tool that each is about."""
 
 
-DONE = {"replaces": "replaced", "shortens": "in short", "keeps": "stays"}
+DONE = {
+    "replaces": "replaced",
+    "names": "named in a line",
+    "shortens": "in short",
+    "keeps": "stays",
+}
 """What a row of the table of rules does with a result, in one word."""
 
 

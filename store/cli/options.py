@@ -16,7 +16,8 @@ import typer
 
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..policy import POLICIES, Policy, load
+from ..policy import Policy, load
+from ..ready import POLICIES
 from ..records import Session
 from ..store import Store
 from .place import Place, place_of

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..policy import DEFAULT, POLICIES, Policy, load
+from ..policy import DEFAULT, Policy, load
+from ..ready import POLICIES
 from ..summaries import load as load_prompt
 from . import render
 from .options import Fields, Json, complete_policy, policy_of
@@ -32,12 +33,14 @@ TRIGGERS = {
     "trigger_ratio": "{:.0%} of the window",
     "trigger_usage": "usage at {:.0%} of the window",
     "trigger_tokens": "{:,} tokens",
+    "compact_cold_from": "{:,} tokens in a cold cache",
 }
 """The triggers of a policy, in words."""
 OF_WINDOW = ("trigger_ratio", "trigger_usage", "overflow_ratio")
 """The fields that are shares of a window."""
-OF_BATCHES = {"clear_min_freed", "clear_cold_after"}
-"""The fields that only batched clearing knows."""
+OF_BATCHES = {"clear_min_freed"}
+OF_WARM = {"clear_warm_freed", "clear_warm_share", "clear_warm_keep"}
+"""The fields that only one way of clearing knows."""
 CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
     (
         lambda policy: policy.on_failure == "trim" and policy.hard_limit is None,
@@ -58,8 +61,12 @@ CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
         "least_turns is not below keep_turns: it changes nothing",
     ),
     (
-        lambda policy: policy.clearing == "always" and bool(policy.model_fields_set & OF_BATCHES),
-        "clear_min_freed and clear_cold_after are for clearing = batched: they change nothing",
+        lambda policy: policy.clearing != "batched" and bool(policy.model_fields_set & OF_BATCHES),
+        "clear_min_freed is for clearing = batched: it changes nothing",
+    ),
+    (
+        lambda policy: policy.clearing != "cold" and bool(policy.model_fields_set & OF_WARM),
+        "clear_warm_freed, _share and _keep are for clearing = cold: they change nothing",
     ),
 )
 """What in a policy undoes another part of it, and how to say so."""

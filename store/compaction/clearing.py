@@ -1,7 +1,9 @@
-"""Batched clearing as recorded events: what the rules replace from then on.
+"""Clearing as recorded events: what the rules replace from then on.
 
 In between, a view stays the same. A provider's cache is of the beginning of a request; each result
-that is replaced in it makes the rest dear again.
+that is replaced in it makes the rest dear again. So the moment to clear is when nothing is in the
+cache any more: then the whole request is written anew, and what it has no more saves on this one
+and on all that follow. In a warm cache a clearing has to free very much to pay for itself.
 """
 
 from __future__ import annotations
@@ -9,13 +11,23 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..history import last_usage, lines
+from ..history import lines
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Reason
 from ..view import Look, savings, verdicts
 from .budget import Budget, budget
+from .caches import is_cold, lives_long
 from .records import insert_record, recorded
+
+Freed = dict[tuple[int, str | None], int]
+"""The tokens that a clearing frees, by the position of a result and the rule that replaces it."""
+
+
+def is_due(connection: Connection, session_id: str, policy: Policy, now: int) -> bool:
+    """Tell whether a clearing is worth what a cache loses by it."""
+    pointer = lines.find(connection, session_id)
+    return bool(_worth_clearing(budget(connection, pointer, policy, now)))
 
 
 def clear(
@@ -26,28 +38,54 @@ def clear(
     reason: Reason = "llm_call",
     now: Now = None,
 ) -> Compaction | None:
-    """Record a clearing under batched clearing; return the record.
+    """Record a clearing by a policy that clears at recorded moments; return the record.
 
     None where too little would be freed, unless the cache is cold.
     """
     pointer = lines.lock_tree(connection, session_id)
     cost = budget(connection, pointer, policy, given(now))
-    freed = _freed(cost.look)
-    if not _is_worth_it(cost.look, freed):
+    freed = _worth_clearing(cost)
+    if not freed:
         return None
     number = _record(cost, freed, reason)
     return recorded(connection, pointer, number)
 
 
-Freed = dict[tuple[int, str | None], int]
-"""The tokens that a clearing frees, by the position of a result and the rule that replaces it."""
+def _worth_clearing(cost: Budget) -> Freed:
+    """Return what a clearing would free now, nothing where that does not pay."""
+    if is_cold(cost.look):
+        return _enough(_freed(cost.look), 0)
+    if cost.look.policy.clearing == "batched":
+        return _enough(_freed(cost.look), cost.look.policy.clear_min_freed)
+    return _freed_of_warm(cost)
 
 
-def _is_worth_it(look: Look, freed: Freed) -> bool:
-    """Tell whether a clearing frees enough for what a warm cache loses by it."""
-    if not freed:
-        return False
-    return sum(freed.values()) >= look.policy.clear_min_freed or _is_cold(look)
+def _freed_of_warm(cost: Budget) -> Freed:
+    """Return what a clearing would free that leaves more, if it is much of the view."""
+    policy = cost.look.policy
+    wanted = max(policy.clear_warm_freed, policy.clear_warm_share * cost.tokens)
+    if lives_long(policy) or cost.tokens < wanted:
+        return {}
+    warm = _by(cost.look, clear_keep=policy.clear_warm_keep)
+    return _enough(_freed(warm), wanted)
+
+
+def _enough(freed: Freed, wanted: float) -> Freed:
+    return freed if sum(freed.values()) >= wanted else {}
+
+
+def _by(look: Look, **changes: object) -> Look:
+    """Return a look by the same policy with fields changed."""
+    return look._replace(policy=look.policy.model_copy(update=changes))
+
+
+def _freed(look: Look) -> Freed:
+    """Return what the rules would replace now and no clearing has yet, and what each would free."""
+    always = _by(look, clearing="always")
+    found = verdicts(always)
+    saved = savings(always, found)
+    fresh = [found[seq] for seq in sorted(saved) if seq not in look.visible.cleared]
+    return {(verdict.seq, verdict.rule): saved[verdict.seq] for verdict in fresh}
 
 
 def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
@@ -67,24 +105,3 @@ def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
         tokens_after=cost.tokens - sum(freed.values()),
         created_at=look.now,
     )
-
-
-def _clearing_always(look: Look) -> Look:
-    """Return a look for which the rules replace at once what they say, recorded or not."""
-    policy = look.policy.model_copy(update={"clearing": "always"})
-    return look._replace(policy=policy)
-
-
-def _freed(look: Look) -> Freed:
-    """Return what the rules would replace now and no clearing has yet, and what each would free."""
-    always = _clearing_always(look)
-    found = verdicts(always)
-    saved = savings(always, found)
-    fresh = [found[seq] for seq in sorted(saved) if seq not in look.visible.cleared]
-    return {(verdict.seq, verdict.rule): saved[verdict.seq] for verdict in fresh}
-
-
-def _is_cold(look: Look) -> bool:
-    """Tell whether the last request is so long ago that no cache has it."""
-    usage = last_usage(look.raw, look.pointer.head)
-    return usage is not None and look.now - usage.at >= look.policy.clear_cold_after

@@ -45,8 +45,13 @@ from ..summaries import Summarizer
 from ..view import history, records
 from . import telling
 from .budget import budget
+<<<<<<< HEAD
 from .checks import BELOW, added, check
 from .clearing import clear
+=======
+from .checks import BELOW, check
+from .clearing import clear, is_due
+>>>>>>> 63d8622 (Give coding agents a policy that clears any tool's results where the cache is cold, behind lines that name what was there)
 from .ending import abandon, begin, finish, keep_to_limit
 from .jobs import Asked, Job, left_as_it_is, prepare
 from .planning import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
@@ -115,7 +120,7 @@ def compact_if_needed(
 ) -> Compaction | None:
     """Compact if a trigger of the policy fires.
 
-    Under batched clearing, clear if it is worth it.
+    By a policy that clears at recorded moments, clear first if it is worth it.
 
     A policy that trims is kept to its hard limit, whatever keeps a summary from being made. Returns
     the record of what was done last, None where nothing was needed. Where nothing could be done
@@ -128,9 +133,8 @@ def compact_if_needed(
     moment = transactions.clock(now)
     _check_asked(asked)
     done: Compaction | None = None
-    if policy.clearing == "batched":
-        with transactions.writing() as connection:
-            done = clear(connection, session_id, policy, reason=reason, now=moment)
+    if policy.clearing != "always":
+        done = _cleared(transactions, asked, moment)
     with transactions.reading() as connection:
         found = check(
             connection,
@@ -144,6 +148,16 @@ def compact_if_needed(
         )
     asked = asked._replace(policy=with_window(policy, max_tokens))
     return _as_found(transactions, asked, found, moment, now) or done
+
+
+def _cleared(transactions: Transactions, asked: Asked, moment: int) -> Compaction | None:
+    """Clear if it is worth it; only then is there something to write."""
+    session_id, policy = asked.session_id, asked.policy
+    with transactions.reading() as connection:
+        if not is_due(connection, session_id, policy, moment):
+            return None
+    with transactions.writing() as connection:
+        return clear(connection, session_id, policy, reason=asked.reason, now=moment)
 
 
 def known_reason(reason: str) -> Reason:

@@ -20,6 +20,13 @@ def with_window(policy: Policy, window: int | None) -> Policy:
     return policy.model_copy(update={"context_window": window})
 
 
+def when_cold(policy: Policy) -> Policy:
+    """Return a policy that compacts from as many tokens on as it wants while the cache is cold."""
+    limits = [policy.compact_cold_from, policy.trigger_tokens]
+    least = min(limit for limit in limits if limit is not None)
+    return policy.model_copy(update={"trigger_tokens": least})
+
+
 def any_saving(policy: Policy) -> Policy:
     """Return a policy that makes a compaction however little it frees."""
     return policy.model_copy(update={"least_freed": 0.0})

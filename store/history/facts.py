@@ -69,13 +69,14 @@ MEASURE = Statement(
     ).where(lines.at(_facts)),
     row=Measure,
 )
-LAST_USER = Statement(
+_last_of_run = (
     select(_facts.c.seq)
     .where(lines.run_of(_facts))
-    .where(_facts.c.role == literal_column("'user'"))
     .order_by(_facts.c.seq.desc())
     .limit(literal_column("1"))
 )
+LAST_USER = Statement(_last_of_run.where(_facts.c.role == literal_column("'user'")))
+LAST_ANSWER = Statement(_last_of_run.where(_facts.c.role == literal_column("'assistant'")))
 _moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
 MOMENT = Statement(select(_moment).where(lines.at(messages)))
 KINDS = Statement(select(tool_kinds.c.name, tool_kinds.c.kind))
@@ -108,19 +109,29 @@ def _known(pointer: Pointer) -> Measure | None:
 
 def turn_start(line: Line, last: int) -> int:
     """Return where the turn that a position is in begins (1 where no user has spoken)."""
+    return _newest(LAST_USER, line, last) or 1
+
+
+def last_answer(line: Line, last: int) -> int | None:
+    """Return where the assistant spoke last up to a position; None where it never did."""
+    return _newest(LAST_ANSWER, line, last)
+
+
+def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
+    """Return what a statement finds in the newest run of a line in which it finds anything."""
     for run in reversed(line.ranges(1, last)):
-        start: int | None = LAST_USER.value(line.connection, **run)
-        if start is not None:
-            return start
-    return 1
+        position: int | None = wanted.value(line.connection, **run)
+        if position is not None:
+            return position
+    return None
 
 
-def turn_moment(line: Line, start: int) -> int | None:
-    """Return when the turn that begins at a position began, in ms.
+def moment_at(line: Line, position: int) -> int | None:
+    """Return when the message at a position was said, in ms.
 
     That is the message's own time, else when it came.
     """
-    moment: int | None = MOMENT.value(line.connection, **line.place(start))
+    moment: int | None = MOMENT.value(line.connection, **line.place(position))
     return moment
 
 

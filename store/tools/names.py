@@ -43,68 +43,17 @@ _LINES_OF = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
 _URL = re.compile(r"https?://[^/\s].*")
 _FILE = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
 """A word that ends as names of files do; whether it is one, its ending tells."""
-_ENDINGS = frozenset(
-    [
-        "c",
-        "cc",
-        "cfg",
-        "conf",
-        "cpp",
-        "cs",
-        "css",
-        "csv",
-        "env",
-        "go",
-        "graphql",
-        "h",
-        "hpp",
-        "html",
-        "ini",
-        "ipynb",
-        "java",
-        "js",
-        "json",
-        "jsonl",
-        "jsx",
-        "kt",
-        "lock",
-        "log",
-        "lua",
-        "md",
-        "mdx",
-        "mjs",
-        "php",
-        "png",
-        "proto",
-        "ps1",
-        "py",
-        "rb",
-        "rs",
-        "rst",
-        "scala",
-        "scss",
-        "sh",
-        "sql",
-        "svg",
-        "svelte",
-        "swift",
-        "tf",
-        "toml",
-        "ts",
-        "tsx",
-        "txt",
-        "vue",
-        "xml",
-        "yaml",
-        "yml",
-        "zig",
-        "zsh",
-    ]
+_ENDINGS = re.compile(
+    r"c|cc|cfg|conf|cpp|cs|css|csv|env|go|graphql|h|hpp|html|ini|ipynb|java|jsx?|jsonl?|kt|lock|log"
+    r"|lua|mdx?|mjs|php|png|proto|ps1|py|rb|rst?|scala|scss|sh|sql|svelte|svg|swift|tf|toml|tsx?"
+    r"|txt|vue|xml|ya?ml|zig|zsh",
+    re.IGNORECASE,
 )
+_ERRNO = r"E(?:ACCES|ADDR|AGAIN|BUSY|CONN|EXIST|HOST|INVAL|ISDIR|MFILE|NET|NO|PERM|PIPE|TIME)[A-Z]*"
 _KINDS = (
-    ("error", re.compile(r"[A-Z]{1,6}\d{2,5}|E[A-Z]{4,}|[A-Z]\w*(?:Error|Exception|Warning)")),
+    ("error", re.compile(rf"[A-Z]{{1,6}}\d{{3,5}}|{_ERRNO}|[A-Z]\w*(?:Error|Exception|Warning)")),
     ("number", re.compile(r"\d{4,}|(?=[a-f]*\d)[0-9a-f]{7,}")),
-    ("identifier", re.compile(r"(?=\w*(?:[a-z][A-Z]|_|\d))(?=\w*[^\W\d_])\w{4,60}")),
+    ("identifier", re.compile(r"[A-Z]{1,6}\d\d|(?=\w*(?:[a-z][A-Z]|_|\d))(?=\w*[^\W\d_])\w{4,60}")),
 )
 """What a part of a piece may be: the first whose pattern is all of it."""
 
@@ -152,8 +101,8 @@ def _is_path(piece: str) -> bool:
 
 
 def _has_ending(word: str) -> bool:
-    ending = word.rpartition(".")[2].lower()
-    return ending in _ENDINGS and _FILE.fullmatch(word) is not None
+    _, _, ending = word.rpartition(".")
+    return bool(_ENDINGS.fullmatch(ending) and _FILE.fullmatch(word))
 
 
 def _of_parts(piece: str) -> Iterator[Name]:

@@ -25,10 +25,11 @@ from .entries import counted, entries_of, stats_of
 from .hiding import Standing
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
+from .named_results import line_of
 from .prefix import unchanged_tokens
 from .read_files import files_of, log_reads
 from .repair import Item, arrange, merged
-from .rules import WHOLE, log_lines, placeholder
+from .rules import NAMING, UNREAD, WHOLE, log_lines, placeholder
 from .short_results import short_form
 
 log = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ def _read(
         if verdict is None:
             items.append(_unjudged(look, Item(seq, message)))
             continue
-        if verdict.rule and not _replace(message, verdict, look.policy):
+        if verdict.rule and not _replace(look, message, verdict):
             short[seq] = verdict._replace(rule=None, why="short")
         items.append(Item(seq, message, verdict.call, verdict.tool_name))
     return items, judged | short
@@ -168,7 +169,7 @@ def _read(
 
 def _replaced(judged: Verdicts) -> str:
     """Return the positions of the results that are replaced as a whole, as JSON."""
-    whole = (verdict.seq for verdict in judged.values() if verdict.rule in WHOLE)
+    whole = (verdict.seq for verdict in judged.values() if verdict.rule in UNREAD)
     return json.dumps([*whole])
 
 
@@ -187,9 +188,9 @@ def _stored(
             yield seq, assemble(row[1:], calls.get(seq))
 
 
-def _replace(message: Message, verdict: Verdict, policy: Policy) -> bool:
+def _replace(look: Look, message: Message, verdict: Verdict) -> bool:
     """Put what stands for a result into its place; tell whether anything shorter does."""
-    content = _content(message, verdict, policy)
+    content = _content(look, message, verdict)
     if content is not None:
         message["content"] = content
     return content is not None
@@ -210,16 +211,18 @@ def _answering(look: Look, item: Item) -> Item:
     return item._replace(call=call, tool_name=tool_name)
 
 
-def _content(message: Message, verdict: Verdict, policy: Policy) -> str | None:
+def _content(look: Look, message: Message, verdict: Verdict) -> str | None:
     """Return what stands for a result that a rule replaces; None where nothing shorter does."""
     if verdict.rule in WHOLE:
-        return placeholder(str(verdict.rule), policy)
+        return placeholder(str(verdict.rule), look.policy)
+    if verdict.rule in NAMING:
+        return line_of(look, verdict.answer(look.pointer.tree_id)).line
     return short_form(
         message.get("content"),
         verdict.tool_name,
         verdict.kind,
         failed=verdict.failed,
-        min_saving=policy.min_saving,
+        min_saving=look.policy.min_saving,
     )
 
 

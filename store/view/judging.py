@@ -34,14 +34,17 @@ from typing import Any, NamedTuple, cast
 
 from ..clock import later
 from ..database import Row
-from ..history import NEVER, turn_moment, turn_start
+from ..history import NEVER, last_answer, moment_at, turn_start
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
 from .look import Look
+from .named_results import Answer, named
 from .rules import (
+    CLEARABLE,
     COVERED,
     FILE_READ_SAVED,
     FINISHED,
+    NAMING,
     RULES,
     SAVED_OF_EACH_READ,
     SLOTLESS,
@@ -94,6 +97,10 @@ class Verdict(NamedTuple):
             self.failed,
         )
 
+    def answer(self, tree_id: int) -> Answer:
+        """Return the result that it is about, with its call."""
+        return Answer(self.result(tree_id), self.call)
+
 
 Verdicts = dict[int, Verdict]
 """What the rules say of the tool results at some positions."""
@@ -103,14 +110,36 @@ Values = dict[str, Any]
 
 def verdicts(look: Look) -> Verdicts:
     """Return what the rules say of each visible tool result of a look, by position."""
+    found = _judged(look)
+    if look.policy.clearing != "always":
+        found = _as_recorded(found, look.visible.cleared)
+    elif not look.policy.any_tool:
+        return found
+    return found | _short_already(look, found)
+
+
+def _judged(look: Look) -> Verdicts:
+    """Return what the rules say at this moment, whatever was recorded."""
     values = _values(look)
     rows = VERDICTS.rows(look.connection, **values)
     found = {row[0]: _verdict(row) for row in rows}
     if look.policy.range_aware:
         found |= _uncovered(found, COVERED.rows(look.connection, **values))
-    if look.policy.clearing == "batched":
-        return _as_recorded(found, look.visible.cleared)
     return found
+
+
+def _short_already(look: Look, found: Verdicts) -> Verdicts:
+    """Return the results that stay since a line that names what is in them is no shorter."""
+    answers = _to_be_named(look, found)
+    lines = named(look, answers)
+    places = (each.result.seq for each in answers if each.result.seq not in lines)
+    return {seq: found[seq]._replace(rule=None, why="small") for seq in places}
+
+
+def _to_be_named(look: Look, found: Verdicts) -> list[Answer]:
+    """Return the results that give way to a line that names what was in them."""
+    tree_id = look.pointer.tree_id
+    return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
 
 
 def saved(look: Look) -> int:
@@ -126,12 +155,12 @@ def _replaces_nothing(look: Look) -> bool:
     """Tell whether no rule is on, or all of them wait for a clearing."""
     if not _rules_on(look.policy):
         return True
-    return look.policy.clearing == "batched" and not look.visible.cleared
+    return look.policy.clearing != "always" and not look.visible.cleared
 
 
 def _has_sums(policy: Policy) -> bool:
     """Tell whether queries of sums say what verdicts would, after which Python changes nothing."""
-    if policy.range_aware or policy.clearing == "batched":
+    if policy.range_aware or policy.clearing != "always":
         return False
     return _rules_on(policy) <= SUMMED
 
@@ -206,7 +235,9 @@ def savings(look: Look, found: Verdicts) -> dict[int, int]:
     shortened = (each for each in found.values() if each.rule == "tool_output")
     results = [each.result(tree_id) for each in shortened]
     short = short_savings(look.connection, look.policy, results)
-    return _whole_savings(look.policy, found) | short
+    lines = named(look, _to_be_named(look, found))
+    named_savings = {seq: line.saved for seq, line in lines.items()}
+    return _whole_savings(look.policy, found) | short | named_savings
 
 
 def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
@@ -226,7 +257,22 @@ class _Moments(NamedTuple):
 
 def _values(look: Look) -> dict[str, Any]:
     """Return everything that the rules' queries are given."""
-    return {**look.line, **switches(look.policy), **_borders(look)}
+    values = {**look.line, **switches(look.policy), **_borders(look)}
+    return values | {"clear_before": _clear_before(look, values)}
+
+
+def _clear_before(look: Look, values: Values) -> int:
+    """Return the position before which results of any tool may be replaced.
+
+    Behind it are the newest, and those that came after the last answer: no request has had them.
+    """
+    if not look.policy.any_tool:
+        return 0
+    newest: int | None = CLEARABLE.value(look.connection, **values)
+    answer = last_answer(look.raw, look.last)
+    if newest is None or answer is None:
+        return 0
+    return min(newest + 1, answer)
 
 
 def _borders(look: Look) -> dict[str, int]:
@@ -265,14 +311,14 @@ def _asks_for_the_turn(policy: Policy) -> bool:
 
 def _frozen_now(look: Look, running_from: int) -> int:
     """Return when the running turn began; a moment before all where two clocks disagree."""
-    began = turn_moment(look.raw, running_from)
+    began = moment_at(look.raw, running_from)
     if began is None or began > look.now:
         return -NEVER
     return began
 
 
 def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
-    """Return verdicts under batched clearing."""
+    """Return verdicts where rules act only at recorded moments."""
     judged = found.items()
     return {seq: _cleared(verdict, cleared.get(seq)) for seq, verdict in judged}
 

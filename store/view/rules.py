@@ -23,13 +23,15 @@ from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
 
-RuleName = Literal["terminal", "file_read", "tool_output"]
+RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 Why = Literal[
     "terminal",
     "file_read",
+    "any_tool",
     "tool_output",
     "error",
     "pending",
+    "recent",
     "undated",
     "current_turn",
     "newest",
@@ -56,12 +58,15 @@ class Rule(NamedTuple):
     name: Why
     reason: str
     fields: tuple[str, ...] = ()
-    does: Literal["replaces", "shortens", "keeps"] = "keeps"
+    does: Literal["replaces", "names", "shortens", "keeps"] = "keeps"
     log: dict[str, str] | None = None
 
     @property
     def whole(self) -> bool:
-        """Whether a result is replaced as a whole, by the policy's field NAME_placeholder."""
+        """Whether a result is replaced as a whole, by the policy's field NAME_placeholder.
+
+        What stands for one whose names are told begins with that field.
+        """
         return self.does == "replaces"
 
 
@@ -76,6 +81,7 @@ shown.
 RIPE = ("judge_at", "protect_current_turn")
 SLOTS = ("terminal_keep", "errors_take_slots")
 READS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
+OF_ANY_TOOL = ("any_tool", "clear_keep")
 
 TABLE = (
     Rule(
@@ -100,6 +106,16 @@ TABLE = (
         },
     ),
     Rule(
+        "any_tool",
+        "not one of the newest {clear_keep} tool results, and sent before",
+        (*OF_ANY_TOOL, "clear_warm_keep", "any_tool_placeholder", "min_saving", *RIPE),
+        "names",
+        {
+            "zh": "清除了 %d 个旧的工具返回内容",
+            "en": "cleared %d old tool results",
+        },
+    ),
+    Rule(
         "tool_output",
         "its turn is finished, so its short form is enough",
         ("tool_output", "terminal", "file_read", "min_saving"),
@@ -111,6 +127,11 @@ TABLE = (
     ),
     Rule("error", "errors always stay"),
     Rule("pending", "the tool is still running"),
+    Rule(
+        "recent",
+        "one of the newest {clear_keep} tool results, or not sent yet",
+        OF_ANY_TOOL,
+    ),
     Rule("undated", "no timestamp, so no age and no rank"),
     Rule("current_turn", "part of the current turn", RIPE),
     Rule("newest", "one of the newest {terminal_keep} tool results", ("terminal", *SLOTS)),
@@ -129,7 +150,7 @@ LATER = (
     Rule(
         "waiting",
         "to be replaced when the cache is cold or enough is to be freed",
-        ("clearing", "clear_min_freed", "clear_cold_after"),
+        ("clearing", "clear_min_freed", "cache_lifetime", "clear_warm_freed", "clear_warm_share"),
     ),
 )
 """What is found out of a result after it was judged."""
@@ -137,7 +158,11 @@ LATER = (
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 """The rows that do something with a result; each is a switch of the policy by the same name."""
 WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
-"""The rules that replace a result as a whole, so that it need not be read."""
+"""The rules that replace a result as a whole by a text of the policy."""
+NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
+"""The rules that replace a result as a whole by a line that names what was in it."""
+UNREAD = frozenset((*WHOLE, *NAMING))
+"""The rules whose results a view need not read."""
 SUMMED = frozenset({"terminal", "file_read", "tool_output"})
 """The rules that have queries of what they save; where another is on, verdicts are summed up."""
 REASONS = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
@@ -172,6 +197,7 @@ TERMINAL_SAVED = QUERIES.statement("terminal_saved")
 FILE_READ_SAVED = QUERIES.statement("file_read_saved")
 SAVED_OF_EACH_READ = QUERIES.statement("saved_of_each_read")
 FINISHED = QUERIES.statement("finished", Finished)
+CLEARABLE = QUERIES.statement("clearable")
 
 
 def switches(policy: Policy) -> dict[str, Any]:
@@ -194,6 +220,7 @@ ASKED_ALIKE = (
     "errors_take_slots",
     "dedupe",
     "min_saving",
+    "clear_keep",
     *(f"{name}_keep" for name in WHOLE),
 )
 """Fields of a policy that queries bind under their own names."""

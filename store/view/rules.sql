@@ -172,6 +172,10 @@ nth_read > :file_read_keep AND (:batch_any = 1 OR paths_complete = 1)
 -- condition: file_read
 {counts_as_read} AND {is_old_read} AND nth_read > :file_read_keep
 
+-- condition: any_tool
+:any_tool = 1 AND is_error = 0 AND is_pending = 0
+        AND seq < :clear_before AND seq < :protected_from
+
 -- condition: tool_output
 :tool_output = 1 AND seq < :running_from AND is_pending = 0
         AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
@@ -181,6 +185,9 @@ is_error = 1
 
 -- condition: pending
 is_pending = 1
+
+-- condition: recent
+:any_tool = 1 AND seq >= :clear_before
 
 -- condition: undated
 at IS NULL
@@ -348,3 +355,13 @@ SELECT told.branch, seq, tool_name, tool_kinds.kind, length, size, is_error
 FROM told
 LEFT JOIN tool_kinds ON tool_kinds.name = told.tool_name
 WHERE CASE WHEN {terminal} THEN 0 ELSE 1 END = 1 AND {tool_output}
+
+-- query: clearable
+-- The newest result of any tool that is not among the :clear_keep newest; no older one is either.
+WITH RECURSIVE {line}
+SELECT tool_results.seq
+FROM segments
+JOIN tool_results ON {on_line}
+WHERE {shown} AND tool_results.seq < :judged_before
+ORDER BY tool_results.seq DESC
+LIMIT 1 OFFSET :clear_keep

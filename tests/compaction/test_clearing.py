@@ -116,7 +116,7 @@ def test_a_clearing_is_made_when_the_cache_is_cold(store: Store) -> None:
     """However little is freed: what is not in the cache costs nothing to change."""
     session_id = begun(store, 3)
     store.record_usage(session_id, input=2_000, output=1, now=late())
-    cold = late() + BATCHED.clear_cold_after
+    cold = late() + BATCHED.cache_lifetime
     assert store.compact_if_needed(session_id, BATCHED, now=cold - 1) is None
     made = store.compact_if_needed(session_id, BATCHED, now=cold)
     assert made is not None

@@ -25,7 +25,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text drawing",
+        "errors text drawing ready",
         "clock policy",
         "messages database logged",
         "tokens records transcripts formats tools",
@@ -45,7 +45,7 @@ INSIDE = {
         "upkeep transfer counting demo"
     ),
     "compaction": (
-        "facts triggers budget open_turn cuts planning naming back_off checks records clearing undoing "
+        "facts caches triggers budget open_turn cuts planning naming back_off checks records clearing undoing "
         "transcript jobs telling summarise ending run"
     ),
     "context": "at_files freshness law pieces gathered request",
@@ -76,7 +76,7 @@ INSIDE = {
         "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
         "codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
-    "view": "hiding look repair short_results conditions rules judging cost prefix read_files entries build",
+    "view": "hiding look repair short_results named_results conditions rules judging cost prefix read_files entries build",
 }
 """The modules of each room in the order in which they can be read."""
 

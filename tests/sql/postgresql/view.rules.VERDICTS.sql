@@ -205,6 +205,11 @@ SELECT seq,
       OR length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
     )
     AND nth_read > %(file_read_keep)s::BIGINT THEN 'file_read'
+    WHEN %(any_tool)s::BIGINT = 1
+    AND is_error = 0
+    AND is_pending = 0
+    AND seq < %(clear_before)s::BIGINT
+    AND seq < %(protected_from)s::BIGINT THEN 'any_tool'
     WHEN %(tool_output)s::BIGINT = 1
     AND seq < %(running_from)s::BIGINT
     AND is_pending = 0
@@ -215,6 +220,8 @@ SELECT seq,
     ) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
+    WHEN %(any_tool)s::BIGINT = 1
+    AND seq >= %(clear_before)s::BIGINT THEN 'recent'
     WHEN at IS NULL THEN 'undated'
     WHEN seq >= %(protected_from)s::BIGINT THEN 'current_turn'
     WHEN %(terminal)s::BIGINT = 1

@@ -190,12 +190,19 @@ SELECT seq,
       OR length - :file_read_placeholder >= :min_saving
     )
     AND nth_read > :file_read_keep THEN 'file_read'
+    WHEN :any_tool = 1
+    AND is_error = 0
+    AND is_pending = 0
+    AND seq < :clear_before
+    AND seq < :protected_from THEN 'any_tool'
     WHEN :tool_output = 1
     AND seq < :running_from
     AND is_pending = 0
     AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
+    WHEN :any_tool = 1
+    AND seq >= :clear_before THEN 'recent'
     WHEN at IS NULL THEN 'undated'
     WHEN seq >= :protected_from THEN 'current_turn'
     WHEN :terminal = 1

@@ -1,0 +1,76 @@
+"""The ready policies as data: what each changes of the defaults, and what it says."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Language = Literal["zh", "en"]
+Fields = dict[str, Any]
+"""Fields of a policy, by name."""
+
+POLICIES: dict[str, Fields] = {
+    "default": {},
+    "message_count": {
+        "trigger_messages": 40,
+        "window_messages": 30,
+        "keep_messages": 10,
+        "hard_limit": 50,
+        "prompt": "summary_zh",
+        "summary_max_chars": 1500,
+        "transcript": "brief",
+        "transcript_max_chars": 12_000,
+        "summary_heading": "[对话摘要 - 早期上下文]",
+        "on_failure": "trim",
+    },
+    "token_ratio": {
+        "trigger_ratio": 0.8,
+        "overflow_ratio": 0.9,
+        "keep_messages": 10,
+        "summary_max_chars": 500,
+        "max_iterations": 3,
+        "protect_current_turn": True,
+        "on_failure": "skip",
+    },
+    "turns": {
+        "tool_output": True,
+        "judge_at": "turn",
+        "trigger_usage": 0.8,
+        "context_window": 200_000,
+        "min_messages": 3,
+        "keep_turns": 10,
+        "prompt": "archive",
+        "previous_summary": "append",
+        "protect_current_turn": True,
+        "on_failure": "truncate",
+    },
+    "raw": {"terminal": False, "file_read": False},
+    "agent": {
+        "language": "en",
+        "terminal": False,
+        "file_read": False,
+        "any_tool": True,
+        "clearing": "cold",
+        "trigger_ratio": 0.7,
+        "within_turn": True,
+        "least_freed": 0.15,
+    },
+    "frugal": {
+        "language": "en",
+        "terminal": False,
+        "file_read": False,
+        "trigger_ratio": 0.7,
+        "compact_cold_from": 20_000,
+        "boundary": "group",
+        "keep_messages": 20,
+        "within_turn": True,
+        "least_freed": 0.15,
+    },
+}
+"""The ready policies: what each changes of the defaults."""
+
+SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
+    "message_count": {
+        "en": {"prompt": "handoff", "summary_heading": "[Summary of the earlier conversation]"},
+    },
+}
+"""What ready policies say in another language than the default one."""

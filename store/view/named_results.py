@@ -1,0 +1,187 @@
+"""What stands for a cleared result: one line that says what was there.
+
+The line is a function of the result and of the call that it answers, so it is the same in every
+request. Both never change, so it is made once a process and kept in memory: a later view or check
+reads none of the contents that it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from ..database import Statement, messages, tool_results
+from ..history import lines, stored_calls
+from ..messages import content_text, decode
+from ..summaries import command_of
+from ..text import json_object, one_line
+from ..tokens import estimate, message_tokens
+from ..tools import best_first, call_paths, names_in
+from .look import Look
+from .short_results import Result
+
+LONGEST_LINE = 500
+"""Code points of a line, what the policy has it begin with included."""
+LONGEST_TARGET = 60
+"""Code points of a file or command in it: the call itself stays in sight."""
+LARGEST_COUNT = 999
+"""A number in JSON that is no larger counts something, and is no name."""
+REMEMBERED = 20_000
+"""Results of which a process remembers the line."""
+
+_m, _r = messages, tool_results
+_there = (_r.c.tree_id == _m.c.tree_id) & (_r.c.branch == _m.c.branch) & (_r.c.seq == _m.c.seq)
+CLEARED = Statement(
+    select(_m.c.content_form, _m.c.content, _r.c.exit_code)
+    .join_from(_m, _r, _there)
+    .where(lines.at(_m))
+)
+
+
+class Answer(NamedTuple):
+    """A result, and the place of the call that it answers: of its message, and in that message."""
+
+    result: Result
+    call: tuple[int, int] | None
+
+
+class Named(NamedTuple):
+    """A line that stands for a result, the tokens that it saves, and those that it has."""
+
+    line: str
+    saved: int
+    tokens: int
+
+
+_Key = tuple[str, str | None, Result]
+_remembered: dict[_Key, Named] = {}
+
+
+def named(look: Look, answers: Iterable[Answer]) -> dict[int, Named]:
+    """Return what stands for results, by position; nothing does where it would save too little.
+
+    A short result stays: its line would save little, and have less of what it says.
+    """
+    found = ((each, line_of(look, each)) for each in answers)
+    return {each.result.seq: line for each, line in found if _saves_enough(look, each.result, line)}
+
+
+def _saves_enough(look: Look, result: Result, line: Named) -> bool:
+    """Tell whether a line is half as long as what it stands for, or less; if asked, much less."""
+    least = look.policy.min_saving
+    if least and result.length - len(line.line) < least:
+        return False
+    return line.saved >= line.tokens
+
+
+def line_of(look: Look, answer: Answer) -> Named:
+    """Return the line that says what was in a result."""
+    key = (look.policy.any_tool_placeholder, look.pointer.project_root, answer.result)
+    known = _remembered.get(key)
+    if known is None:
+        known = _read(look, answer)
+        _remember(key, known)
+    return known
+
+
+def _remember(key: _Key, line: Named) -> None:
+    if len(_remembered) >= REMEMBERED:
+        _remembered.clear()  # in one step: other threads go on reading and adding
+    _remembered[key] = line
+
+
+def _read(look: Look, answer: Answer) -> Named:
+    """Return the line of a result whose content has to be read."""
+    result = answer.result
+    place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
+    form, content, exit_code = CLEARED.one(look.connection, **place)
+    value = decode(content) if form == "json" and content is not None else content
+    said = "\n".join(_texts_in(content_text(value) or content or ""))
+    told = _told(result, _target(look, answer), said, exit_code)
+    names = names_in(_seen_from(look.pointer.project_root, said))
+    line = _line(f"{look.policy.any_tool_placeholder} {told}", best_first(names))
+    tokens = estimate(line)
+    return Named(line, _tokens(value) - tokens, tokens)
+
+
+def _tokens(content: Any) -> int:
+    """Return the tokens of a content, its pictures included."""
+    nothing = message_tokens({"content": ""}, estimate)
+    return message_tokens({"content": content}, estimate) - nothing
+
+
+def _seen_from(root: str | None, text: str) -> str:
+    """Return a text with the root and what is below it as they are seen from there: shorter."""
+    folder = (root or "").rstrip("/")
+    return _below(folder).sub(_seen, text) if folder else text
+
+
+@lru_cache(maxsize=64)
+def _below(folder: str) -> re.Pattern[str]:
+    """Return the pattern of a folder, and of the slash behind it where a name follows."""
+    return re.compile(rf"(?<![\w.~/-]){re.escape(folder)}(?:/(?=[\w.])|(?![\w.-]))")
+
+
+def _seen(found: re.Match[str]) -> str:
+    return "" if found[0].endswith("/") else "."
+
+
+def _told(result: Result, target: str, said: str, exit_code: int | None) -> str:
+    """Return what a line says of a result before it names what was in it."""
+    of = " ".join(filter(None, (result.tool_name, target)))
+    ended = "" if exit_code is None else f"exit {exit_code}"
+    lines = len(said.splitlines())
+    return ", ".join(filter(None, (of, ended, f"{lines} lines")))
+
+
+def _texts_in(text: str) -> Iterator[str]:
+    """Yield the texts of a result that is a JSON object, without what JSON makes of line ends."""
+    fields = json_object(text)
+    return filter(None, _leaves(fields)) if fields else iter((text,))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, and the numbers that are long enough to be names."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    elif isinstance(value, str):
+        yield value.removesuffix("\n")
+    elif isinstance(value, int) and value > LARGEST_COUNT:
+        yield str(value)
+
+
+def _target(look: Look, answer: Answer) -> str:
+    """Return the file or the command of a call, "" where it is not known."""
+    if answer.call is None:
+        return ""
+    seq, position = answer.call
+    arguments = _arguments(look, seq, position)
+    files = call_paths(arguments, look.pointer.project_root).paths
+    command = command_of(arguments) if answer.result.kind == "terminal" or not files else None
+    target = command or "".join(each.path for each in files[:1])
+    return one_line(_seen_from(look.pointer.project_root, target), LONGEST_TARGET)
+
+
+def _arguments(look: Look, seq: int, position: int) -> Any:
+    (run,) = look.runs(seq, seq)
+    calls = stored_calls(look.connection, run.within(look.pointer.tree_id))[seq]
+    call = calls[position]
+    function = call.get("function") if isinstance(call, dict) else None
+    return function.get("arguments") if isinstance(function, dict) else None
+
+
+def _line(begins: str, names: Iterator[str]) -> str:
+    """Return a line of as many names as there is room for."""
+    line = one_line(begins, LONGEST_LINE)
+    between = ": "
+    for name in names:
+        if len(line) + len(between) + len(name) > LONGEST_LINE:
+            break
+        line += between + name
+        between = ", "
+    return line
