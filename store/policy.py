@@ -15,23 +15,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import InvalidPolicy
-from .ready import POLICIES, SPOKEN, Fields, Language
+from .ready import DEFAULT_LANGUAGE, POLICIES, SPOKEN, TEXTS, Fields, Language
 from .text import is_text
 
-DEFAULT_LANGUAGE: Language = "zh"
-TEXTS: dict[Language, dict[str, str]] = {
-    "zh": {
-        "terminal_placeholder": "此命令返回内容已过时",
-        "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
-        "any_tool_placeholder": "[旧结果已清除]",
-    },
-    "en": {
-        "terminal_placeholder": "[Outdated output of this command]",
-        "file_read_placeholder": "[Older read of this file; see the newest one]",
-        "any_tool_placeholder": "[Old result, cleared]",
-    },
-}
-"""The fields that are texts for a model, by the language of the policy."""
 _TEXTS = TEXTS[DEFAULT_LANGUAGE]
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]

@@ -1,4 +1,4 @@
-"""The ready policies as data: what each changes of the defaults, and what it says."""
+"""The ready policies as data: what each changes of the defaults, and what policies say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from typing import Any, Literal
 Language = Literal["zh", "en"]
 Fields = dict[str, Any]
 """Fields of a policy, by name."""
+
+DEFAULT_LANGUAGE: Language = "zh"
+TEXTS: dict[Language, dict[str, str]] = {
+    "zh": {
+        "terminal_placeholder": "此命令返回内容已过时",
+        "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
+        "any_tool_placeholder": "[旧结果已清除]",
+    },
+    "en": {
+        "terminal_placeholder": "[Outdated output of this command]",
+        "file_read_placeholder": "[Older read of this file; see the newest one]",
+        "any_tool_placeholder": "[Old result, cleared]",
+    },
+}
+"""The fields that are texts for a model, by the language of the policy."""
 
 POLICIES: dict[str, Fields] = {
     "default": {},
@@ -51,6 +66,7 @@ POLICIES: dict[str, Fields] = {
         "any_tool": True,
         "clearing": "cold",
         "trigger_ratio": 0.7,
+        "index_chars": 2_000,
         "within_turn": True,
         "least_freed": 0.15,
     },
@@ -62,6 +78,7 @@ POLICIES: dict[str, Fields] = {
         "compact_cold_from": 20_000,
         "boundary": "group",
         "keep_messages": 20,
+        "index_chars": 8_000,
         "within_turn": True,
         "least_freed": 0.15,
     },

@@ -84,13 +84,9 @@ def budget(
     """Return what a line's view costs; with an input what it will cost in a request for that."""
     over = _ends_turn(connection, pointer, added.user_input)
     look = look_at(connection, pointer, policy, last=pointer.head, now=now, turn_over=over)
-<<<<<<< HEAD
-    return Budget(look, _messages(look), view_tokens(look), added)
-=======
     if policy.compact_cold_from is not None and is_cold(look):
         look = look._replace(policy=when_cold(policy))
-    return Budget(look, _messages(look), view_tokens(look), user_input)
->>>>>>> 63d8622 (Give coding agents a policy that clears any tool's results where the cache is cold, behind lines that name what was there)
+    return Budget(look, _messages(look), view_tokens(look), added)
 
 
 def _messages(look: Look) -> int:

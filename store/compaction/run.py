@@ -45,13 +45,8 @@ from ..summaries import Summarizer
 from ..view import history, records
 from . import telling
 from .budget import budget
-<<<<<<< HEAD
 from .checks import BELOW, added, check
-from .clearing import clear
-=======
-from .checks import BELOW, check
 from .clearing import clear, is_due
->>>>>>> 63d8622 (Give coding agents a policy that clears any tool's results where the cache is cold, behind lines that name what was there)
 from .ending import abandon, begin, finish, keep_to_limit
 from .jobs import Asked, Job, left_as_it_is, prepare
 from .planning import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens

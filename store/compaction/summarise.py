@@ -10,14 +10,9 @@ from typing import NamedTuple, overload
 
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import Message
-<<<<<<< HEAD
-from ..policy import Language, Policy
-from ..records import StoredMessage
-=======
 from ..policy import Policy
 from ..ready import Language
-from ..records import Compaction, StoredMessage
->>>>>>> 63d8622 (Give coding agents a policy that clears any tool's results where the cache is cold, behind lines that name what was there)
+from ..records import StoredMessage
 from ..summaries import (
     TIMED_OUT_NOTICE,
     Summary,

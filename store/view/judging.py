@@ -37,6 +37,7 @@ from ..database import Row
 from ..history import NEVER, last_answer, moment_at, turn_start
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
+from .covering import Kept, read_of
 from .look import Look
 from .named_results import Answer, named
 from .rules import (
@@ -350,69 +351,19 @@ def _verdict(row: Row) -> Verdict:
     )
 
 
-Span = tuple[int, int]
-"""Lines of a file, from the first to the last."""
-
-
-class _Read(NamedTuple):
-    """Lines of a file that were read; ``contiguous``: in one piece."""
-
-    path: str | None
-    lines: Span
-    contiguous: int
-
-
-class _Kept:
-    """The lines of each file that are kept, in the reads seen so far."""
-
-    def __init__(self) -> None:
-        self._spans: dict[str | None, list[Span]] = {}
-
-    def add(self, reads: Iterable[_Read]) -> None:
-        """Keep reads, but for those that are not in one piece: they cover nothing."""
-        for read in reads:
-            if read.contiguous:
-                self._spans.setdefault(read.path, []).append(read.lines)
-
-    def cover(self, reads: Iterable[_Read]) -> bool:
-        """Tell whether what is kept holds every line of other reads."""
-        return all(map(self._covers, reads))
-
-    def _covers(self, read: _Read) -> bool:
-        kept = self._spans.get(read.path, [])
-        return _covers(kept, read.lines)
-
-
 def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:
     """Return the reads that stay since the newer kept reads do not cover their lines.
 
     A kept one covers in its turn. ``rows`` come newest first. Lines that were not read in one piece
     cover nothing, nor does a read of a finished turn that the tool-output rule may shorten.
     """
-    kept = _Kept()
+    kept = Kept()
     stays: Verdicts = {}
     for seq, group in groupby(rows, key=itemgetter(0)):
-        reads = [_read(row) for row in group]
+        reads = [read_of(row) for row in group]
         verdict = found[seq]
         if verdict.rule == "file_read" and not kept.cover(reads):
             verdict = stays[seq] = verdict._replace(rule=None, why="uncovered")
         if verdict.rule is None:
             kept.add(reads)
     return stays
-
-
-def _read(row: Row) -> _Read:
-    _, path, first, last, contiguous = row
-    return _Read(path, (first or 1, last or NEVER), contiguous)
-
-
-def _covers(kept: list[Span], lines: Span) -> bool:
-    """Tell whether the kept ranges together hold every line of a range."""
-    first, last = lines
-    for low, high in sorted(kept):
-        if low > first:
-            return False
-        first = max(first, high + 1)
-        if first > last:
-            return True
-    return first > last

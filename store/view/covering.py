@@ -1,0 +1,59 @@
+"""Which lines of files the kept reads hold, and whether they cover those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..database import Row
+from ..history import NEVER
+
+Span = tuple[int, int]
+"""Lines of a file, from the first to the last."""
+
+
+class Read(NamedTuple):
+    """Lines of a file that were read; ``contiguous``: in one piece."""
+
+    path: str | None
+    lines: Span
+    contiguous: int
+
+
+class Kept:
+    """The lines of each file that are kept, in the reads seen so far."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str | None, list[Span]] = {}
+
+    def add(self, reads: Iterable[Read]) -> None:
+        """Keep reads, but for those that are not in one piece: they cover nothing."""
+        for read in reads:
+            if read.contiguous:
+                self._spans.setdefault(read.path, []).append(read.lines)
+
+    def cover(self, reads: Iterable[Read]) -> bool:
+        """Tell whether what is kept holds every line of other reads."""
+        return all(map(self._covers, reads))
+
+    def _covers(self, read: Read) -> bool:
+        kept = self._spans.get(read.path, [])
+        return _covers(kept, read.lines)
+
+
+def read_of(row: Row) -> Read:
+    """Return the read that a row of the query ``covered`` tells of."""
+    _, path, first, last, contiguous = row
+    return Read(path, (first or 1, last or NEVER), contiguous)
+
+
+def _covers(kept: list[Span], lines: Span) -> bool:
+    """Tell whether the kept ranges together hold every line of a range."""
+    first, last = lines
+    for low, high in sorted(kept):
+        if low > first:
+            return False
+        first = max(first, high + 1)
+        if first > last:
+            return True
+    return first > last
