@@ -8,9 +8,9 @@ repeated reads replaced, calls and results in pairs, everything before the last 
 its *summary*. The same line, policy and moment give the same view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
-``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``, ``formats``,
-``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``, ``store``;
-``async_store``, ``transcripts``, ``importing``, ``simulation``, ``cli``.
+``callers``, ``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``,
+``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``,
+``store``; ``async_store``, ``transcripts``, ``importing``, ``simulation``, ``cli``.
 """
 
 from __future__ import annotations

@@ -1,25 +1,40 @@
-"""`AsyncStore`: the names of `Store`, awaited; bound to its methods, not written twice."""
+"""`AsyncStore`: the names of `Store`, awaited; bound to its methods, not written twice.
+
+Under asyncio and under trio: what the two do differently is anyio's business.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import Future as Submitted
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial, wraps
+from threading import Thread
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, cast, overload
 
+from anyio import CancelScope, CapacityLimiter, Event, move_on_after, to_thread
+from anyio.lowlevel import current_token
+
+from .callers import CALLER, Caller, Cancelled
 from .clock import Now
 from .errors import StoreClosed
 from .records import Erasure
 from .store import Method, Store, Target
-from .summaries import PATIENCE, Patience
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Work: TypeAlias = Callable[[], R]
 """What a thread is given to do."""
+
+AGAIN = 0.25
+"""Seconds until work whose task was cancelled is told so again.
+
+A server forgets it where it comes between two statements.
+"""
+
+FINISHED = "the operation had begun, so it was brought to its end: what it was to do is done"
+FAILED = "the operation had begun, so it was brought to its end, and failed: {!r}"
 
 
 def awaits(
@@ -30,9 +45,10 @@ def awaits(
     What ``waits`` for other writers, or for a summary, has threads of its own, so that however many
     wait, those who only read find a thread.
 
-    A cancelled task leaves its operation to end by itself: it is committed whole or not at all,
-    never half. Only a summary that is being written is not waited for: its compaction ends as
-    failed.
+    The operation of a cancelled task has not happened if it was still waiting, for its turn or for
+    another's lock; the task ends at once. What had begun is brought to its end first, and the
+    cancellation has a note that says so. Only a summary that is being written is not waited for:
+    its compaction ends as failed.
     """
 
     @wraps(method)
@@ -125,25 +141,22 @@ class AsyncStore:
     count_tokens = awaits(Store.count_tokens, waits=True)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
-        """Run work in a thread of the store's pool.
-
-        A cancelled task ends when its work has, or will never begin.
-
-        Only for a summary the work waits no longer then.
-        """
-        patience = Patience()
-        submitted = self._submit(_with_patience(work, patience), waits)
-        future = asyncio.wrap_future(submitted)
+        """Run work in a thread of the store's pool; return what it returns."""
+        caller = Caller()
+        submitted = self._submit(_called_by(caller, work), waits)
+        ended = _end_of(submitted)
         try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            patience.end()
-            future.add_done_callback(_end_unheard)
-            if not submitted.cancel():
-                await asyncio.wait([future])
+            await ended.wait()
+        except GeneratorExit:  # there is no loop any more to wait in
             raise
+        except BaseException as stopped:
+            if not submitted.cancel():
+                await _left(caller, ended)
+                _note(stopped, submitted)
+            raise
+        return submitted.result()
 
-    def _submit(self, work: Work[R], waits: bool) -> Submitted[R]:
+    def _submit(self, work: Work[R], waits: bool) -> Future[R]:
         """Give work to the threads for what waits for others, or to those for what only reads."""
         threads = self._waiting if waits else self._threads
         try:
@@ -165,7 +178,8 @@ class AsyncStore:
 
         Cancelled, it ends by itself.
         """
-        await asyncio.to_thread(self._end)
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self._end, limiter=CapacityLimiter(1))
 
     def _end(self) -> None:
         self._waiting.shutdown()
@@ -174,21 +188,49 @@ class AsyncStore:
             self._opened.result().close()
 
     async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._opened)
+        await _end_of(self._opened).wait()
+        self._opened.result()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
-def _with_patience(work: Work[R], patience: Patience) -> Work[R]:
-    """Let work know, in a context of its own, how long it is waited for."""
+def _called_by(caller: Caller, work: Work[R]) -> Work[R]:
+    """Let work know, in a context of its own, who waits for it."""
     context = copy_context()
-    context.run(PATIENCE.set, patience)
+    context.run(CALLER.set, caller)
     return partial(context.run, work)
 
 
-def _end_unheard(ended: asyncio.Future[Any]) -> None:
-    """Take the error of work that nobody waits for any more, so that none is reported as lost."""
-    if not ended.cancelled():
-        ended.exception()
+def _end_of(submitted: Future[Any]) -> Event:
+    """Return what a task of this loop can wait for: the end of work in a thread."""
+    ended = Event()
+    loop: Any = current_token().native_token
+    tell = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon  # asyncio's, trio's
+
+    def told(_: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop has ended before
+            tell(ended.set)
+
+    submitted.add_done_callback(told)
+    return ended
+
+
+async def _left(caller: Caller, ended: Event) -> None:
+    """Tell work that its task was cancelled, until it has ended.
+
+    In a thread, because a server may take its time to be told.
+    """
+    with CancelScope(shield=True):
+        while not ended.is_set():
+            Thread(target=caller.leave, daemon=True).start()
+            with move_on_after(AGAIN):
+                await ended.wait()
+
+
+def _note(stopped: BaseException, submitted: Future[Any]) -> None:
+    """Add to a cancellation how work ended that was not given up."""
+    failure = submitted.exception()
+    if not isinstance(failure, Cancelled):
+        stopped.add_note(FAILED.format(failure) if failure else FINISHED)

@@ -28,6 +28,9 @@ from store.errors import (
 )
 from store.summaries import SummaryRequest
 
+HOLD = "UPDATE sessions SET title = title"
+"""What keeps other writers waiting until its transaction ends."""
+
 
 def said(content: object, **keys: object) -> dict[str, Any]:
     """Return a user's message."""
@@ -143,15 +146,14 @@ def test_many_tasks(url: str) -> None:
     ] * 20
 
 
-@pytest.mark.sqlite_only
-def test_the_loop_goes_on_while_an_operation_waits(tmp_path: Path) -> None:
+def test_the_loop_goes_on_while_an_operation_waits(url: str) -> None:
     """An append that waits for another writer holds up no other task, and reads go on."""
 
     async def work() -> None:
-        async with AsyncStore(tmp_path / "chat.db") as store:
+        async with AsyncStore(url) as store:
             await store.create_session("s")
-            with Store(tmp_path / "chat.db") as other, other.database.writing() as connection:
-                connection.begin()
+            with Store(url) as other, other.database.writing() as connection:
+                connection.exec_driver_sql(HOLD)
                 waiting = asyncio.create_task(store.append("s", said("late")))
                 for _ in range(5):
                     await asyncio.sleep(0.01)
@@ -162,15 +164,14 @@ def test_the_loop_goes_on_while_an_operation_waits(tmp_path: Path) -> None:
     run(work)
 
 
-@pytest.mark.sqlite_only
-def test_waiting_writers_leave_threads_to_readers(tmp_path: Path) -> None:
+def test_waiting_writers_leave_threads_to_readers(url: str) -> None:
     """However many appends wait for another writer, a read finds a thread at once."""
 
     async def work() -> None:
-        async with AsyncStore(tmp_path / "chat.db", threads=2) as store:
+        async with AsyncStore(url, threads=2) as store:
             await store.create_session("s")
-            with Store(tmp_path / "chat.db") as other, other.database.writing() as connection:
-                connection.begin()
+            with Store(url) as other, other.database.writing() as connection:
+                connection.exec_driver_sql(HOLD)
                 waiting = [asyncio.create_task(store.append("s", said(n))) for n in range(8)]
                 await asyncio.sleep(0.05)
                 assert await asyncio.wait_for(store.messages("s"), 20) == []

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
 
+from ..callers import waking
 from ..errors import ConnectionLost, InvalidValue, StoreClosed, StoreError, StoreForked
 from . import forking
 from .files import KnownFile, remove_private, resolved, url_of
@@ -129,7 +130,8 @@ class Database:
         error rolls everything back. Others are waited for as long as the store does, or for
         ``patience`` seconds.
         """
-        with self._lent(self._writer, writes=True, patience=patience) as lease:
+        lent = self._lent(self._writer, writes=True, patience=patience)
+        with lent as lease, waking(lease.give_up):
             yield lease.connection
             lease.commit()
 
@@ -251,7 +253,8 @@ class Database:
         No other of our writers is at work meanwhile.
         """
         with self._lent(self._reader, patience=patience) as lease:
-            lease.wait_in_line()
+            with waking(lease.give_up):
+                lease.wait_in_line()
             yield lease
 
     def is_busy_elsewhere(self) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from ..callers import bind
 from ..errors import StoreForked
 from .files import KnownFile
 from .forking import FORKED, keep_for_ever
@@ -104,14 +105,28 @@ class Lease:
         return self.is_on_server and bool(self.driver.closed)
 
     def wait_in_line(self) -> None:
-        """Wait until no other writer of ours is at work on the file."""
+        """Wait until no other writer of ours is at work on the file; then run to the end."""
         if self._place is not None:
             self._queued = True
             self._place.take(self.patience)
+            bind()
+
+    def give_up(self) -> None:
+        """Let the operation wait for others no longer; called from another thread."""
+        if self._place:
+            self._place.give_up()
+        if self.is_on_server:
+            with suppress(Exception):  # where the connection is lost, nothing waits
+                self.driver.cancel_safe()
 
     def commit(self) -> None:
-        """Keep what was written. Raises StoreForked in a child that was forked meanwhile."""
+        """Keep what was written.
+
+        Raises StoreForked in a child that was forked meanwhile, Cancelled where the caller has left
+        a server before.
+        """
         self._check_process()
+        bind()
         self.is_committing = True
         if self.connection.in_transaction():
             self.connection.commit()

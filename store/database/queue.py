@@ -132,6 +132,11 @@ class Place:
             process = self._queue.process.ljust(_LONGEST)
             os.pwrite(self._file.fileno(), process, 0)
 
+    def give_up(self) -> None:
+        """Let whoever waits here give up; called from another thread."""
+        if self._turn is not None:
+            self._turn.give_up()
+
     def leave(self) -> None:
         """Give the lock to the next in line."""
         if self._file is not None:
@@ -171,15 +176,21 @@ class _Turn:
         came = False
         try:
             _thread.start_new_thread(self._take, ())
-            came = self._coming.acquire(timeout=seconds)
+            self._coming.acquire(timeout=seconds)
+            came = self.has_come
         finally:
             self._is_wanted = came
         return came
 
+    def give_up(self) -> None:
+        """End the wait, as at its deadline."""
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._coming.release()
+
     def _take(self) -> None:
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self.has_come = True
-        self._coming.release()
+        self.give_up()
         if not self._is_wanted:
             self._file.close()
 

@@ -14,7 +14,7 @@ from .fitting import Fitted
 from .labels import labels_in
 from .prompts import Prompt, load
 from .returned import EMPTY, normalised
-from .summarizers import NAMED, PATIENCE, Patience, call, chat_model, named
+from .summarizers import NAMED, call, chat_model, named
 from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, message_content, scrubbed
 from .values import (
     TIMED_OUT_NOTICE,
@@ -33,7 +33,6 @@ __all__ = [
     "FLOOR",
     "LIMITS",
     "NAMED",
-    "PATIENCE",
     "RESULT_ROLES",
     "SYSTEM_ROLES",
     "TIMED_OUT_NOTICE",
@@ -42,7 +41,6 @@ __all__ = [
     "Fitted",
     "HiddenFact",
     "KeyAction",
-    "Patience",
     "Prompt",
     "Summarizer",
     "Summary",

@@ -18,6 +18,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ..callers import Cancelled, waking
 from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import content_text
 from .causes import chain_of, origin_of
@@ -159,41 +160,6 @@ def named(
 # Running a stranger.
 
 
-class Cancelled(BaseException):
-    """Nobody waits for the summary any more; no failure of a summarizer."""
-
-
-class Patience:
-    """Whether somebody still waits for what `call` makes.
-
-    Once ended, all who wait on their behalf give up.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ended = False
-        self._woken: list[threading.Event] = []
-
-    def wake(self, event: threading.Event) -> None:
-        """Set an event when nobody waits any more, at once if that is so already."""
-        with self._lock:
-            self._woken.append(event)
-            if self._ended:
-                event.set()
-
-    def end(self) -> None:
-        """Let nobody wait any longer."""
-        with self._lock:
-            self._ended = True
-            for event in self._woken:
-                event.set()
-
-
-PATIENCE: contextvars.ContextVar[Patience | None] = contextvars.ContextVar(
-    "convostore_patience", default=None
-)
-"""Whose patience those who wait in a context depend on; None: nobody's."""
-
 Made = TypeVar("Made")
 
 
@@ -215,10 +181,7 @@ class _Work(Generic[Made]):
         )
 
     def start(self) -> None:
-        """Begin; whoever waits for the work is woken, too, when the context's `PATIENCE` ends."""
-        patience = PATIENCE.get()
-        if patience:
-            patience.wake(self.done)
+        """Begin."""
         self._thread.start()
 
     def result(self) -> Made:
@@ -243,13 +206,15 @@ class _Work(Generic[Made]):
 def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
     """Return what work returns, or raise what it raises.
 
-    Raises SummaryTimedOut where it is not done in time, and Cancelled where the context's
-    `PATIENCE` ends before.
+    Raises SummaryTimedOut where it is not done in time, and Cancelled where the caller leaves
+    before.
     """
     running = _Work(work)
     running.start()
     seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
-    if not running.done.wait(seconds):
+    with waking(running.done.set, always=True):
+        is_done = running.done.wait(seconds)
+    if not is_done:
         raise SummaryTimedOut(f"no summary within {timeout:g} s")
     return running.result()
 

@@ -25,7 +25,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text drawing ready",
+        "errors text drawing ready callers",
         "clock policy",
         "messages database logged",
         "tokens records transcripts formats tools",
@@ -101,6 +101,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
+    "anyio": {"async_store"},
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from store.callers import CALLER, Caller, Cancelled
 from store.errors import CompactionError, InvalidValue, StoreError
 from store.summaries import (
     EMPTY,
@@ -32,10 +33,7 @@ from store.summaries import (
     title,
 )
 from store.summaries.causes import chain_of
-from store.summaries.summarizers import PATIENCE as WHOSE
 from store.summaries.summarizers import (
-    Cancelled,
-    Patience,
     SummaryGenerationError,
     SummaryTimedOut,
     call,
@@ -568,16 +566,16 @@ def test_a_hanging_summarizer_is_left_behind() -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_nobody_waits_when_patience_has_ended(when: str) -> None:
+def test_nobody_waits_when_the_caller_has_left(when: str) -> None:
     """Neither who called, nor who waits within the summarizer.
 
     A summary that is there is still taken.
     """
-    patience, inner = Patience(), threading.Event()
+    caller, inner = Caller(), threading.Event()
 
     def summarizer(_: SummaryRequest) -> str:
         if when == "meanwhile":
-            patience.end()
+            caller.leave()
         try:
             call(lambda _: "x" if inner.wait(PATIENCE) else "y", request(), timeout=None)
         except Cancelled:
@@ -586,9 +584,9 @@ def test_nobody_waits_when_patience_has_ended(when: str) -> None:
         return "too late"
 
     def cancelled() -> None:
-        WHOSE.set(patience)
+        CALLER.set(caller)
         if when == "before":
-            patience.end()
+            caller.leave()
         with pytest.raises(Cancelled):
             call(summarizer, request(), timeout=None)
 

@@ -1,0 +1,88 @@
+"""Who waits for an operation, and may leave before it has ended.
+
+A task can be cancelled at any moment, but no thread can be ended from outside. So whoever lets a
+thread work for a task notes in the work's context a `Caller`. When the task is cancelled, its
+caller leaves: what only waits (for its turn to write, for a lock of a server, for a summary) is
+woken and gives up. An operation that has got its turn binds the caller: it runs to its end whether
+somebody waits for it or not, with all the transactions that it may still need. So what a caller
+left has happened as a whole, or has not.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Cancelled(BaseException):
+    """Nobody waits for it any more; no failure of anybody."""
+
+
+class Caller:
+    """Whoever waits for an operation."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wakers: dict[Callable[[], object], bool] = {}
+        self._has_left = self._is_bound = False
+
+    def leave(self) -> None:
+        """Wake what waits; may be said again, where something was not yet to be woken."""
+        with self._lock:
+            self._has_left = True
+            for wake, always in self._wakers.items():
+                if always or not self._is_bound:
+                    wake()
+
+    def bind(self) -> None:
+        """Let the operation run to its end. Raises Cancelled where the caller has left before."""
+        with self._lock:
+            self._check(always=False)
+            self._is_bound = True
+
+    @contextmanager
+    def waking(self, wake: Callable[[], object], *, always: bool) -> Iterator[None]:
+        """Do what `waking` says, for this caller."""
+        with self._lock:
+            self._check(always)
+            self._wakers[wake] = always
+        try:
+            yield
+        except Exception:
+            self._check(always)
+            raise
+        finally:
+            with self._lock:
+                self._wakers.pop(wake, None)
+
+    def _check(self, always: bool) -> None:
+        if self._has_left and (always or not self._is_bound):
+            raise Cancelled
+
+
+CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
+"""Who waits for what is done in a context; None: somebody who stays."""
+
+
+def bind() -> None:
+    """Let the operation run to its end from here on. Raises Cancelled where nobody waits for it."""
+    caller = CALLER.get()
+    if caller:
+        caller.bind()
+
+
+@contextmanager
+def waking(wake: Callable[[], object], *, always: bool = False) -> Iterator[None]:
+    """Have ``wake`` called, from another thread, when the caller leaves during the block.
+
+    ``always``: also when the caller is bound. Raises Cancelled where the caller has left before, or
+    where the block failed after that.
+    """
+    caller = CALLER.get()
+    if caller is None:
+        yield
+        return
+    with caller.waking(wake, always=always):
+        yield
