@@ -1,7 +1,4 @@
-"""The rules of a view as data: what is kept, what is replaced, how pairs are repaired.
-
-Knows no SQL, no clock.
-"""
+"""The rules of a view as data: what is kept, replaced and repaired. Knows no SQL, no clock."""
 
 from __future__ import annotations
 
@@ -90,6 +87,11 @@ class Policy(BaseModel):
 
     tool_output: bool = False
     """Show the tool results of finished turns in their short form; the running turn stays whole."""
+
+    picture_keep: Count = 0
+    """How many newest pictures, sounds and files of tool results are sent, for models that see."""
+    picture_placeholder: str = _TEXTS["picture_placeholder"]
+    """What stands for an older one; ``{type}`` and ``{size}`` are its own."""
 
     tool_kinds: Mapping[Name, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds``."""
@@ -257,9 +259,8 @@ class Policy(BaseModel):
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
     """Seconds a summarizer may take."""
     on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
-    """What is done without a summary: ``abort`` changes nothing; ``trim`` keeps to the hard limit,
-    and keeps the facts of what goes; ``skip`` and ``truncate`` hide the range and say so.
-    """
+    """Without a summary ``abort`` changes nothing; ``trim`` keeps to the hard limit and the facts
+    of what goes; ``skip`` and ``truncate`` hide the range and say so."""
     least_freed: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The share of the view's tokens that a compaction must free, else none is made.
 
@@ -335,9 +336,9 @@ def _problem(found: Any) -> str:
 def _meant(name: str) -> str:
     """Return the field that a wrong name may stand for; all fields where none is like it."""
     like = get_close_matches(name, Policy.model_fields, n=1)
-    return (
-        f", did you mean {like[0]!r}?" if like else f"; there are {', '.join(Policy.model_fields)}"
-    )
+    if like:
+        return f", did you mean {like[0]!r}?"
+    return f"; there are {', '.join(Policy.model_fields)}"
 
 
 def checked(policy: object) -> Policy:

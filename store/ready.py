@@ -14,11 +14,13 @@ TEXTS: dict[Language, dict[str, str]] = {
         "terminal_placeholder": "此命令返回内容已过时",
         "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
         "any_tool_placeholder": "[旧结果已清除]",
+        "picture_placeholder": "[此处未显示:{type},{size}]",
     },
     "en": {
         "terminal_placeholder": "[Outdated output of this command]",
         "file_read_placeholder": "[Older read of this file; see the newest one]",
         "any_tool_placeholder": "[Old result, cleared]",
+        "picture_placeholder": "[Not shown here: {type}, {size}]",
     },
 }
 """The fields that are texts for a model, by the language of the policy."""

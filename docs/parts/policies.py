@@ -42,6 +42,7 @@ GROUPS = {
     "file_read": "Old reads of files",
     "any_tool": "Old results of any tool",
     "tool_output": "Short forms of tool results",
+    "picture_keep": "Pictures in tool results",
     "tool_kinds": "How results are judged",
     "unanswered": "Repairs",
     "clearing": "When the rules act",

@@ -57,7 +57,7 @@ STYLES = {
     "terminal": "yellow",
     "file_read": "cyan",
     "tool_output": "green",
-    "summary": "magenta",
+    **dict.fromkeys(("summary", "picture"), "magenta"),
     "repair": "red",
     "user": "green",
     "assistant": "blue",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
-from ..messages import Message
+from ..messages import Media, Message, changed, media_in, media_of
 from .placed import ApiCall, Placed
 
 PARTS: dict[str, dict[str, type]] = {
@@ -20,15 +21,42 @@ PARTS: dict[str, dict[str, type]] = {
 """The roles of the API, the content parts that each may have, and the type of what a part holds
 under its own name.
 
-Any other role speaks as the user, any other part is sent as its JSON text.
+Any other role speaks as the user. Of media that a role has no part for, the type and size are said;
+any other part is sent as its JSON text.
 """
+TEXTS = ("text", "input_text", "output_text")
+"""Parts that are text, by the names of several providers."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def write(placed: Sequence[Placed]) -> list[Message]:
-    """Return a request as messages, one for each."""
-    return [clean(each) for each in placed]
+    """Return a request as messages, one for each, and one for pictures of tool results.
+
+    A tool result has text alone here. So the pictures that are left in one, which a policy asks
+    for, follow in a message of the user's, behind the results of the same calls.
+    """
+    messages: list[Message] = []
+    shown: list[Message] = []
+    for each, following in zip_longest(placed, placed[1:]):
+        messages.append(clean(each))
+        shown += _pictures(each)
+        if shown and not _is_result(following):
+            messages.append({"role": "user", "content": shown})
+            shown = []
+    return messages
+
+
+def _pictures(placed: Placed) -> list[Message]:
+    """Return the pictures of a tool result as parts."""
+    if not _is_result(placed):
+        return []
+    found = media_in(placed.message.get("content"))
+    return [_picture(each) for each in found if _is_picture(each)]
+
+
+def _is_result(placed: Placed | None) -> bool:
+    return placed is not None and placed.message["role"] == "tool"
 
 
 def clean(placed: Placed) -> Message:
@@ -85,26 +113,52 @@ def _content(content: Any, role: str) -> Any:
     if content is None:
         return ""
     if not isinstance(content, list):
-        return _json_text(content)
+        return _whole(content)
     return [_part(part, PARTS[role]) for part in content] or ""
+
+
+def _whole(content: Any) -> str:
+    """Return a content that is neither text nor a list as one text."""
+    return _json_text(changed(content, Media.named))
 
 
 def _part(part: Any, known: dict[str, type]) -> Message:
     if isinstance(part, str):
-        return _text_part(sendable(part))
+        return _text_part(part)
     kind = part.get("type") if isinstance(part, dict) else None
-    if not isinstance(kind, str) or kind not in known:
-        return _text_part(_json_text(part))
-    held = part.get(kind)
-    if not isinstance(held, known[kind]) or held == {}:
-        return _text_part(_json_text(part))
-    if isinstance(held, str):
-        return {"type": kind, kind: sendable(held)}
-    return {"type": kind, kind: json.loads(_json_text(held))}
+    if kind in TEXTS and isinstance(part.get("text"), str):
+        return _text_part(part["text"])
+    if isinstance(kind, str) and kind in known:
+        held = part.get(kind)
+        if isinstance(held, known[kind]) and held != {}:
+            return {"type": kind, kind: _sendable_value(held)}
+    return _foreign(part, known)
+
+
+def _foreign(part: Any, known: dict[str, type]) -> Message:
+    """Return a part that the role does not know as one that it does."""
+    media = media_of(part)
+    if media is None:
+        return _text_part(_json_text(changed(part, Media.named)))
+    if "image_url" in known and _is_picture(media):
+        return _picture(media)
+    return _text_part(media.named()["text"])
+
+
+def _is_picture(media: Media) -> bool:
+    return media.type.startswith("image")
+
+
+def _picture(media: Media) -> Message:
+    return {"type": "image_url", "image_url": {"url": sendable(media.url)}}
+
+
+def _sendable_value(held: Any) -> Any:
+    return sendable(held) if isinstance(held, str) else json.loads(_json_text(held))
 
 
 def _text_part(text: str) -> Message:
-    return {"type": "text", "text": text}
+    return {"type": "text", "text": sendable(text)}
 
 
 def _call(call: ApiCall) -> Message:

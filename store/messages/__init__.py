@@ -23,18 +23,22 @@ from .json_text import (
     is_integer,
     utf8_size,
 )
+from .media import MEDIA_TYPES, Media, changed, media_in, media_of
 from .preparing import SIZE_LIMIT, TIME_KEYS, Prepared, moment_of, prepare
 
 __all__ = [
     "DEPTH_LIMIT",
     "INTEGER_LIMIT",
+    "MEDIA_TYPES",
     "SIZE_LIMIT",
     "TIME_KEYS",
     "Columns",
+    "Media",
     "Message",
     "Prepared",
     "StoredCall",
     "assemble",
+    "changed",
     "content_digest",
     "content_text",
     "dated_digest",
@@ -42,6 +46,8 @@ __all__ = [
     "encode",
     "is_integer",
     "join_call",
+    "media_in",
+    "media_of",
     "moment_of",
     "prepare",
     "utf8_size",

@@ -26,6 +26,7 @@ from .hiding import Standing
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
 from .named_results import line_of
+from .pictures import shown
 from .prefix import unchanged_tokens
 from .read_files import files_of, log_reads
 from .repair import Item, arrange, merged
@@ -121,11 +122,12 @@ def composed(look: Look) -> Composed:
 
 def _composed(look: Look) -> Composed:
     runs = _runs(look)
-    items, judged = _read(look, verdicts(look), runs)
+    read, judged = _read(look, verdicts(look), runs)
+    items, named = shown(read, look.policy)
     placed = _placed(look, items)
     tokens = counted(look, runs)
     files = files_of(look, judged)
-    entries = entries_of(look, placed, judged, tokens, files)
+    entries = entries_of(look, placed, judged, tokens, files, named)
     unchanged = unchanged_tokens(look, placed, entries)
     left_out = _left_out(items, entries)
     stats = stats_of(look, entries, tokens, left_out=left_out, unchanged_tokens=unchanged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from ..text import one_line
 from ..tokens import ESTIMATE, estimate, message_tokens
 from .judging import Verdict, Verdicts
 from .look import Look
+from .pictures import RULE
 from .read_files import Files
 from .rules import explanations
 
@@ -83,9 +84,13 @@ def entries_of(
     judged: Verdicts,
     tokens: Counted,
     files: Files,
+    pictured: frozenset[int],
 ) -> list[Entry]:
-    """Return the entry of each message in its place; reads that are replaced name their files."""
-    explain = _Explained(judged, explanations(look.policy), tokens, files)
+    """Return the entry of each message in its place.
+
+    Reads that are replaced name their ``files``; at ``pictured`` positions pictures gave way.
+    """
+    explain = _Explained(judged, explanations(look.policy), tokens, files, pictured)
     return [explain.entry(each) for each in placed]
 
 
@@ -93,9 +98,10 @@ class _Explained(NamedTuple):
     """What it takes to say of a message why it is as it is, and what it costs."""
 
     judged: Verdicts
-    reasons: dict[str, str]
+    reasons: Mapping[str, str]
     tokens: Counted
     files: Files
+    pictured: frozenset[int]
 
     def entry(self, placed: Placed) -> Entry:
         """Return the entry of a message."""
@@ -103,17 +109,21 @@ class _Explained(NamedTuple):
         if seq is None or placed.rule:
             return _entry_of_made(placed)
         whole = self.tokens.of(seq)
-        verdict = self.judged.get(seq)
-        reason = self._reason(verdict)
-        if verdict is None or verdict.rule is None:
-            rule = "repair" if placed.repair else None
-            return Entry(seq, placed.message, rule, placed.repair or reason, whole, 0)
+        rule, reason = self._said_of(seq)
+        if rule is None:
+            repaired = "repair" if placed.repair else None
+            return Entry(seq, placed.message, repaired, placed.repair or reason, whole, 0)
         tokens = message_tokens(placed.message, estimate)
-        return Entry(seq, placed.message, verdict.rule, reason, tokens, whole - tokens)
+        return Entry(seq, placed.message, rule, reason, tokens, whole - tokens)
 
-    def _reason(self, verdict: Verdict | None) -> str:
-        if verdict is None:
-            return ""
+    def _said_of(self, seq: int) -> tuple[str | None, str]:
+        """Return the rule that changed a message, if any, and why it is as it is."""
+        if seq in self.pictured:
+            return RULE, self.reasons[RULE]
+        verdict = self.judged.get(seq)
+        return (None, "") if verdict is None else (verdict.rule, self._reason(verdict))
+
+    def _reason(self, verdict: Verdict) -> str:
         reason = self.reasons[verdict.why]
         files = self.files.get(verdict.seq)
         if files:

@@ -12,6 +12,7 @@ from ..records import Compaction, Entry, Usage
 from .hiding import Standing, active, visible_after
 from .judging import verdicts
 from .look import Look
+from .pictures import RULE
 
 Rules = dict[int, str | None]
 """Which rule replaced each result in a request, by position."""
@@ -36,7 +37,15 @@ def unchanged_tokens(
     pairs = zip(placed, entries, strict=True)
     had = takewhile(lambda pair: begun.has(*pair), pairs)
     there = [entry for _, entry in had]
-    return _same_tokens(there, _rules_then(then, there))
+    rules = _rules_then(then, there) | _pictures_then(look, there)
+    return _same_tokens(there, rules)
+
+
+def _pictures_then(look: Look, there: list[Entry]) -> Rules:
+    """Return the results whose pictures had given way before, too: where none is ever sent, all."""
+    if look.policy.picture_keep:
+        return {}
+    return {entry.seq: RULE for entry in there if entry.rule == RULE and entry.seq}
 
 
 def _same_tokens(there: list[Entry], rules: Rules) -> int:

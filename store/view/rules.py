@@ -42,6 +42,7 @@ Why = Literal[
     "other",
     "short",
     "uncovered",
+    "picture",
     "cleared",
     "waiting",
 ]
@@ -146,6 +147,11 @@ TABLE = (
 LATER = (
     Rule("short", "its turn is finished, and it is short already", ("tool_output", "min_saving")),
     Rule("uncovered", "newer kept reads do not cover its lines", ("range_aware",)),
+    Rule(
+        "picture",
+        "of pictures that are not among the newest {picture_keep}, type and size are said",
+        ("picture_keep", "picture_placeholder"),
+    ),
     Rule("cleared", "replaced since the cache was last given up", ("clearing",), "replaces"),
     Rule(
         "waiting",

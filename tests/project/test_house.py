@@ -62,7 +62,7 @@ INSIDE = {
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check integrity "
         "checking copies advice"
     ),
-    "messages": "json_text columns preparing",
+    "messages": "json_text columns media preparing",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
         "causes "
@@ -76,7 +76,7 @@ INSIDE = {
         "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
         "codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
-    "view": "hiding look repair short_results named_results conditions rules covering judging cost prefix read_files entries build",
+    "view": "hiding look repair short_results named_results conditions rules covering judging cost pictures prefix read_files entries build",
 }
 """The modules of each room in the order in which they can be read."""
 

@@ -1,0 +1,135 @@
+"""Pictures, sounds and files in a content: what they are, and what is said where none can stand.
+
+Their bytes are base64 text, a million characters for a screenshot, so they never go out as text: a
+format that has a part for them sends it, any other says their type and size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .columns import Message
+
+MEDIA_TYPES = (
+    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
+    *("file", "input_file", "document"),
+)
+"""Types of the parts that hold them."""
+TYPE_KEYS = ("media_type", "mimeType", "mimetype", "mime_type", "mediaType", "format")
+"""Where the shapes in use tell the type of their bytes."""
+URL_KEYS = ("url", "image_url", "image", "file_data", "video_url")
+"""Where they have an address, which may be one that holds the bytes itself."""
+LINKED = ("image_url", "input_image", "video_url")
+"""Parts that are media also where they only link to them."""
+NAMED = "[{type}, {size}]"
+"""What a format says of media that it has no part for."""
+
+_DATA = "data:"
+_BASE64 = ";base64,"
+_LONGEST_LINK = 200
+
+
+class Media(NamedTuple):
+    """A picture, sound or file: its type, its address, and its base64 where it is at hand."""
+
+    type: str
+    url: str
+    data: str | None = None
+
+    @property
+    def size(self) -> str:
+        """How many bytes it has, as people say it; its address where it only links to them."""
+        if self.data is None:
+            return self.url[:_LONGEST_LINK]
+        return _size(len(self.data.rstrip("=")) * 3 // 4)
+
+    def named(self, text: str = NAMED) -> Message:
+        """Return a text part that says its ``{type}`` and ``{size}``."""
+        with_type = text.replace("{type}", self.type)
+        return {"type": "text", "text": with_type.replace("{size}", self.size)}
+
+
+Change = Callable[[Media], Message | None]
+"""What is put in the place of media; None leaves them as they are."""
+
+
+def media_of(part: object) -> Media | None:
+    """Return what a content part holds, in any of the shapes in use; None where it is no media."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(part, dict) or kind not in MEDIA_TYPES:
+        return None
+    fields = _flat(part)
+    url = _first(fields, URL_KEYS)
+    if url and url.startswith(_DATA) and _BASE64 in url:
+        told, _, data = url.removeprefix(_DATA).partition(_BASE64)
+        return Media(told or _family(kind), url, data)
+    held = _first(fields, ("data",))
+    if held is not None:
+        return _of_data(_first(fields, TYPE_KEYS) or _family(kind), held)
+    links = kind in LINKED and url and not url.startswith(_DATA)
+    return Media(_family(kind), url) if links and url else None
+
+
+def changed(value: Any, change: Change) -> Any:
+    """Return a content, or any value in it, with a change made to its media, the last one first.
+
+    The same value where nothing is changed.
+    """
+    found = media_of(value)
+    if found is not None:
+        made = change(found)
+        return value if made is None else made
+    if isinstance(value, list):
+        return _same_or(value, [changed(each, change) for each in reversed(value)][::-1])
+    if isinstance(value, dict):
+        return _same_or(value, {key: changed(held, change) for key, held in value.items()})
+    return value
+
+
+def media_in(content: Any) -> list[Media]:
+    """Return the media in a content, the first one first."""
+    found: list[Media] = []
+    changed(content, found.append)
+    return found[::-1]
+
+
+def _same_or(value: Any, made: Any) -> Any:
+    """Return the value itself where what was made of it is the same."""
+    pairs = zip(_held(value), _held(made), strict=True)
+    return value if all(old is new for old, new in pairs) else made
+
+
+def _held(value: Any) -> Iterator[Any]:
+    return iter(value.values() if isinstance(value, dict) else value)
+
+
+def _flat(part: Message) -> Message:
+    """Return the fields of a part and of the objects in it, which hold what it is about."""
+    flat = dict(part)
+    for held in part.values():
+        if isinstance(held, dict):
+            flat |= held
+    return flat
+
+
+def _first(fields: Message, keys: tuple[str, ...]) -> str | None:
+    found = (fields.get(key) for key in keys)
+    return next((each for each in found if isinstance(each, str) and each), None)
+
+
+def _of_data(told: str, data: str) -> Media:
+    return Media(told, f"{_DATA}{told}{_BASE64}{data}", data)
+
+
+def _family(kind: str) -> str:
+    """Return what is known of the type by the type of the part alone."""
+    return kind.removeprefix("input_").removesuffix("_url")
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in the largest unit of which there is one."""
+    for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count} bytes"
