@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from store import Entry, Policy, Store, SummaryRequest, View
+from store import Compaction, Entry, Policy, Store, SummaryRequest, View
 from store.summaries import Summarizer
 from store.tokens import estimate, message_tokens
 from tests.refusals import refusals
@@ -112,6 +112,7 @@ def variants() -> list[Variant]:
         Variant("token_ratio 8k", ratio(), SMALL),
         Variant("token_ratio 8k, groups", ratio(boundary="group"), SMALL),
         Variant("token_ratio 8k, batched", ratio(**batched), SMALL),
+        Variant("token_ratio 8k, within turn", ratio(within_turn=True), SMALL),
         Variant("turns 8k", turns(), SMALL),
         Variant("message_count, poor", named("message_count"), LARGE, poor),
         Variant("token_ratio 8k, poor", ratio(), SMALL, poor),
@@ -281,10 +282,9 @@ class Replay:
 
     def _hidden(self) -> set[int]:
         """Return the positions that the records hide, by the ranges that they say."""
-        ranges = (
-            each.hidden for each in self._store.compactions(self._id) if each.outcome == "applied"
-        )
-        positions = {seq for each in ranges if each for seq in range(each[0], each[1] + 1)}
+        made = self._store.compactions(self._id)
+        applied = (each for each in made if each.outcome == "applied" and each.hidden)
+        positions = set().union(*map(_hidden_by, applied))
         return {seq for seq in positions if self._messages[seq - 1]["role"] not in ALWAYS_SHOWN}
 
     def _summed_up(self) -> int:
@@ -307,6 +307,12 @@ class Replay:
         began = time.process_time()
         yield
         self._cpu += time.process_time() - began
+
+
+def _hidden_by(made: Compaction) -> set[int]:
+    """Return the positions that a record says it hides; what it pins stays."""
+    first, last = made.hidden or (1, 0)
+    return {*range(first, last + 1)} - {*made.pinned}
 
 
 def _stays(entry: Entry, question: int) -> bool:

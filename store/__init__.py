@@ -5,7 +5,8 @@ ever added; the database refuses to change them. A line is made of runs of *bran
 is a new pointer and a *rewind* an older position: neither copies or deletes anything, and both are
 recorded. What a model is sent is a *view*, computed from the line by a *policy*: old output and
 repeated reads replaced, calls and results in pairs, everything before the last *compaction* behind
-its *summary*. The same line, policy and moment give the same view for ever.
+its *summary*. The same line, with its compactions, policy and moment give
+the same view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
 ``callers``, ``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeGuard
 
 from .errors import InvalidValue
@@ -15,6 +15,8 @@ from .errors import InvalidValue
 Now = int | float | datetime | None
 """A moment as a caller may give it: ms since the epoch, an aware datetime, None for the present."""
 
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SECONDS_BELOW = 10**11
 """A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
@@ -24,7 +26,7 @@ LONGEST_TIME = 2**62
 
 
 def milliseconds(now: Now) -> int:
-    """Return a moment in ms since the epoch; None is the present.
+    """Return a moment in ms since the epoch, a part of one counted whole; None is the present.
 
     Raises InvalidValue for a time without a zone, for what is no moment, and for a number that
     counts seconds.
@@ -32,7 +34,7 @@ def milliseconds(now: Now) -> int:
     if now is None:
         return time.time_ns() // 1_000_000
     if isinstance(now, datetime):
-        return _of_datetime(now)
+        return -((EPOCH - _zoned(now)) // timedelta(milliseconds=1))
     if not _is_finite(now) or abs(now) >= 2**63:
         raise InvalidValue(f"a moment is ms since the epoch or an aware datetime, not {now!r}")
     if now < SECONDS_BELOW:
@@ -76,9 +78,13 @@ def _of_iso(text: str) -> datetime | None:
 
 
 def _of_datetime(now: datetime) -> int:
+    return round(_zoned(now).timestamp() * 1000)
+
+
+def _zoned(now: datetime) -> datetime:
     if now.tzinfo is None:
         raise InvalidValue(f"{now!r} has no time zone; give one, or give ms since the epoch")
-    return round(now.timestamp() * 1000)
+    return now
 
 
 def _is_finite(now: object) -> TypeGuard[int | float]:

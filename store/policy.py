@@ -22,7 +22,7 @@ Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "
 
 def _kept(text: str) -> str:
     if not is_text(text):
-        raise ValueError("no database keeps a text with NUL or a lone surrogate")
+        raise ValueError("no database and no API takes a text with NUL or a lone surrogate")
     return text
 
 
@@ -59,14 +59,14 @@ class Policy(BaseModel):
     Where clearing waits for recorded moments it is 0, unless another age is given: how old output
     is has nothing to do with a cache.
     """
-    terminal_placeholder: str = _TEXTS["terminal_placeholder"]
+    terminal_placeholder: Name = _TEXTS["terminal_placeholder"]
     """What stands for old output of a command."""
 
     file_read: bool = True
     """Replace all but the newest reads of each file (S1)."""
     file_read_keep: Count = 5
     """How many newest successful reads of each file stay."""
-    file_read_placeholder: str = _TEXTS["file_read_placeholder"]
+    file_read_placeholder: Name = _TEXTS["file_read_placeholder"]
     """What stands for an old read of a file."""
 
     any_tool: bool = False
@@ -80,7 +80,7 @@ class Policy(BaseModel):
     costs, with 97 % of the names in sight that were needed again; with 5, cleared in warm caches
     too, 0.48 and 92 to 95 %.
     """
-    any_tool_placeholder: str = _TEXTS["any_tool_placeholder"]
+    any_tool_placeholder: Name = _TEXTS["any_tool_placeholder"]
     """What a line begins with that stands for a result of any tool; then come the tool, its file or
     command, the exit code, the number of lines and the best names that were in it.
     """
@@ -254,7 +254,7 @@ class Policy(BaseModel):
     """The role a summary is sent with; ``merge`` makes one system message of the first system
     message and all summaries.
     """
-    summary_heading: str = ""
+    summary_heading: Name = ""
     """A line before each summary."""
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0
     """Seconds a summarizer may take."""

@@ -96,6 +96,13 @@ def test_seconds_are_no_moment_of_an_operation(store: Store, now: float) -> None
     assert store.session(session).head == 0
 
 
+def test_a_part_of_a_millisecond_counts_whole() -> None:
+    """So the same moment means the same as a number and as a datetime."""
+    for micros, moment in ((0, MOMENT), (1, MOMENT + 1), (400, MOMENT + 1), (1000, MOMENT + 1)):
+        assert milliseconds(DATETIME + timedelta(microseconds=micros)) == moment
+        assert milliseconds(MOMENT + micros / 1000) == moment
+
+
 def test_an_early_datetime_is_a_moment(store: Store) -> None:
     """It cannot be taken for anything else."""
     early = datetime(1970, 1, 2, tzinfo=UTC)

@@ -217,3 +217,12 @@ def test_a_view_is_in_the_language_of_its_policy(store: Store) -> None:
     store.append(session.id, {"role": "tool", "name": "Bash", "content": "x", "timestamp": 0})
     sent = store.view(session.id, Policy(language="en", terminal_keep=0), now=10**12).messages
     assert sent[-1]["content"] == ENGLISH["terminal_placeholder"]
+
+
+@pytest.mark.parametrize(
+    "field", ["terminal_placeholder", "file_read_placeholder", "summary_heading"]
+)
+def test_a_text_with_nul_is_refused(field: str) -> None:
+    """It would be sent."""
+    with pytest.raises(InvalidPolicy, match=field):
+        Policy(**{field: "a\0b"})

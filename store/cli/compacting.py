@@ -334,6 +334,8 @@ def _planned(plan: Plan, head: int, saving: int) -> list[str]:
     ]
     if plan.pinned:
         lines.append(f"would keep too, as system messages: {', '.join(map(str, plan.pinned))}")
+    if plan.staying:
+        lines.append(f"would keep too, of the current turn: {', '.join(map(str, plan.staying))}")
     return [*lines, f"would save about {saving:,} of {plan.tokens_before:,} tokens"]
 
 

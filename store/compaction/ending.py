@@ -29,7 +29,7 @@ from .records import (
     recorded,
     running_record,
 )
-from .summarise import GOES_ON, Result, in_its_place
+from .summarise import GOES_ON, Result, in_its_place, without_end
 from .triggers import overflows, triggered, with_still_over
 
 LEASE = 60_000
@@ -191,10 +191,16 @@ class _Offer(NamedTuple):
 
 
 def _offer(end: _End, job: Job, result: Result, summary: Summary) -> _Offer:
-    text = rendered(summary)
-    if job.hiding.plan.inside:
-        text = f"{text}\n\n{GOES_ON[end.cost.look.policy.language]}"
+    text = _with_end(end, job.hiding, rendered(summary))
     return _Offer(result, summary, text, _with_text(end.cost, job.hiding, text))
+
+
+def _with_end(end: _End, hiding: Hiding, text: str) -> str:
+    """Return a text that stands for what goes; where that is within a turn, it says so."""
+    if not hiding.plan.inside:
+        return text
+    goes_on = GOES_ON[end.cost.look.policy.language]
+    return f"{text}\n\n{goes_on}" if text else goes_on
 
 
 def _apply(end: _End, job: Job, offer: _Offer) -> int:
@@ -329,9 +335,10 @@ def _trim(end: _End, result: Result) -> int | None:
     if whole.nothing:
         return None
     hiding = _hiding_with_facts(end.cost)
-    text = "".join(each.body for each in hiding.previous)
+    earlier = "".join(each.body for each in hiding.previous)
+    text = _with_end(end, hiding, without_end(earlier))
     after = _with_text(end.cost, hiding, text)
-    if hiding.facts and _not_smaller(end.cost, after) is None:
+    if (hiding.facts or hiding.plan.inside) and _not_smaller(end.cost, after) is None:
         notice = hiding.previous[-1].notice if hiding.previous else None
         number = _keep(end, hiding, Summary(text, notice=notice), text, after)
         return end.applied(result, _change(end, hiding.plan, after, number))
@@ -349,7 +356,7 @@ def _hiding_with_facts(cost: Budget) -> Hiding:
     folds = look.policy.previous_summary == "fold"
     previous = tuple(each for each in last if folds or not each.body)
     hiding = hiding_of(look, trim(cost), previous)
-    if previous or not hiding.facts:
+    if previous or not (hiding.facts or hiding.plan.inside):
         return hiding
     return hiding_of(look, trim(cost, spare=1), previous)
 

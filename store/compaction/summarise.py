@@ -20,6 +20,7 @@ from ..summaries import (
     call,
     extractive,
     load,
+    unfinished,
 )
 from ..view import Standing
 from . import telling
@@ -115,12 +116,15 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
     """
     previous = _previous_summary(job.hiding.previous)
     started_at, ended_at = job.times or (None, None)
-    prompt = load(policy.prompt).fill(
+    wanted = load(policy.prompt)
+    prompt = wanted.fill(
         transcript=job.transcript,
         previous_summary=previous,
         max_chars=policy.summary_max_chars,
         times=(started_at, ended_at),
     )
+    if job.hiding.plan.inside:
+        prompt = f"{prompt}\n\n{unfinished(wanted.language)}"
     return SummaryRequest(
         messages=_messages(job, read),
         previous_summary=previous,
@@ -134,6 +138,7 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
         ended_at=ended_at,
         policy=policy,
         tool_kinds=job.tool_kinds,
+        turn_goes_on=job.hiding.plan.inside,
     )
 
 
@@ -146,7 +151,7 @@ def _messages(job: Job, read: Read) -> Sequence[Message]:
 
 def _previous_summary(previous: Previous) -> str | None:
     """Return the texts of the summaries that the new one replaces, if they have any."""
-    bodies = [_without_end(each.body) for each in previous if each.body]
+    bodies = [without_end(each.body) for each in previous if each.body]
     return "\n\n".join(bodies) or None
 
 
@@ -158,7 +163,7 @@ def _with_version(summary: Summary, policy: Policy) -> Summary:
     return summary._replace(prompt_version=version or None)
 
 
-def _without_end(body: str) -> str:
+def without_end(body: str) -> str:
     """Return a body without the line that its turn goes on."""
     for line in GOES_ON.values():
         if body.endswith(line):
@@ -167,7 +172,7 @@ def _without_end(body: str) -> str:
 
 
 def _without_notice(standing: Standing) -> str:
-    return _without_end(standing.body).removesuffix(standing.notice or "").rstrip()
+    return without_end(standing.body).removesuffix(standing.notice or "").rstrip()
 
 
 def _failed(job: Job, policy: Policy, error: SummaryGenerationError) -> Result:

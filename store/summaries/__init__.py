@@ -12,7 +12,7 @@ from .extracts import extractive
 from .facts_ledger import HiddenFact, ledger
 from .fitting import Fitted
 from .labels import labels_in
-from .prompts import Prompt, load
+from .prompts import Prompt, load, unfinished
 from .returned import EMPTY, normalised
 from .summarizers import NAMED, call, chat_model, named
 from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, message_content, scrubbed
@@ -65,4 +65,5 @@ __all__ = [
     "title",
     "told",
     "transcript",
+    "unfinished",
 ]

@@ -71,6 +71,25 @@ class Prompt(NamedTuple):
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
+UNFINISHED = {
+    "zh": (
+        "注意：历史中的最后一个轮次尚未结束，它的用户消息会保留，后续消息是它的延续。"
+        "请写明在这一轮次中已经做了什么、发现了什么、正在做什么，不要写成已经完成。"
+    ),
+    "en": (
+        "The last turn of the history is not finished: its user message stays in sight, and the "
+        "messages that follow go on with it. Say of that turn, too, what was done, what was found "
+        "and what was being done last, and do not tell it as done."
+    ),
+}
+"""What a prompt is told of a history that ends within a turn, by the language of the prompt."""
+
+
+def unfinished(language: str) -> str:
+    """Return what a prompt in a language is told of a history that ends within a turn."""
+    return UNFINISHED["zh" if language.startswith("zh") else "en"]
+
+
 def names() -> list[str]:
     """Return the names of the prompts there are."""
     return sorted(path.stem for path in _folder().glob("*.md") if path.stem != "README")

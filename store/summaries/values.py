@@ -55,7 +55,8 @@ class SummaryRequest(NamedTuple):
 
     ``prompt`` holds the transcript, the previous summary and the limit already; times are ms since
     the epoch; ``policy`` says of what kind a tool is, before the store's ``tool_kinds``, and which
-    results failed.
+    results failed. ``turn_goes_on``: the last turn in the messages is not finished, what follows
+    goes on with it.
     """
 
     messages: Sequence[Message]
@@ -70,6 +71,7 @@ class SummaryRequest(NamedTuple):
     ended_at: int | None = None
     policy: Policy = DEFAULT
     tool_kinds: Mapping[str, str] = TOOL_KINDS
+    turn_goes_on: bool = False
 
 
 Summarizer = Callable[[SummaryRequest], str | Summary]

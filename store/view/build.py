@@ -77,7 +77,8 @@ def view(
     """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
 
     Without ``at`` it is the whole line, without ``now`` the moment is the present. The same
-    line, policy and moment give the same messages for ever; ``branch`` names a line that
+    line, policy and moment give the same messages for ever, as far as no compaction is recorded
+    later at that very position; ``branch`` names a line that
     the session left by a rewind, so that its requests can be replayed too. Raises SessionNotFound,
     PositionOutOfRange, and InvalidValue for an unknown format.
     """

@@ -86,6 +86,20 @@ def test_a_dry_run_knows_the_window(run: Run) -> None:
     assert done["hidden"] == [told["plan"]["first"], told["plan"]["last"]]
 
 
+def test_a_dry_run_names_what_stays_of_the_current_turn(run: Run, tmp_path: Path) -> None:
+    """Not only system messages do."""
+    with Store(tmp_path / "convostore.db") as store:
+        store.create_session("long")
+        store.append(
+            "long", [{"role": "system", "content": "task"}, {"role": "user", "content": "go"}]
+        )
+        store.append("long", [{"role": "assistant", "content": "step " * 50}] * 60)
+    rules = ["--set", "within_turn=true", "--set", "trigger_messages=10", "--set", "keep_groups=2"]
+    ran = run("compact", "long", "--dry-run", *rules)
+    assert "would keep too, as system messages: 1\n" in ran.out
+    assert "would keep too, of the current turn: 2\n" in ran.out
+
+
 def test_a_dry_run_says_why_nothing(run: Run) -> None:
     """Where nothing would be hidden the reason is given, and doing it is no error."""
     ran = run("compact", "talk", "--set", "keep_turns=100", "--dry-run")

@@ -14,7 +14,7 @@ from refusals import refusals
 
 from store import Compaction, Policy, Store
 from store.compaction.summarise import GOES_ON
-from store.summaries import SummaryRequest
+from store.summaries import SummaryRequest, unfinished
 
 Message = dict[str, Any]
 SAYING = ("user", "assistant")
@@ -134,6 +134,45 @@ def test_the_finished_groups_of_a_long_turn_give_way(store: Store) -> None:
     assert made.tokens_after == store.check(session_id, WITHIN, now=NOW).tokens
     again = store.compact_if_needed(session_id, WITHIN, summarizer, now=NOW)
     assert again is None
+
+
+def test_a_model_is_told_that_the_turn_goes_on(store: Store) -> None:
+    """In the language of the prompt; of turns that are over it is told nothing."""
+    session_id = begun(
+        store, [user("earlier"), *steps(1, 40), user(), *steps(41, 80), user("last")]
+    )
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "what was done"
+
+    store.compact(session_id, WITHIN, summarizer, now=NOW)
+    for prompt in ("handoff", "archive", "summary_zh"):
+        running = begun(store, [user(), *steps(1, 40)])
+        policy = WITHIN.model_copy(update={"prompt": prompt})
+        store.compact_if_needed(running, policy, summarizer, now=NOW)
+    finished, *others = asked
+    assert not finished.turn_goes_on
+    assert "not finished" not in finished.prompt
+    assert all(each.turn_goes_on for each in others)
+    assert [each.prompt.endswith(unfinished("en")) for each in others] == [True, True, False]
+    assert others[-1].prompt.endswith(unfinished("zh"))
+
+
+@pytest.mark.parametrize("facts_chars", [0, 2000])
+def test_a_trim_within_a_turn_says_that_it_goes_on(store: Store, facts_chars: int) -> None:
+    """With facts or without, once, and the view keeps to the limit."""
+    policy = Policy.named("message_count", within_turn=True, language="en", facts_chars=facts_chars)
+    session_id = begun(store, [user(), *steps(1, 40)])
+    for number in range(41, 50):
+        store.append(session_id, steps(number, number))
+        store.compact_if_needed(session_id, policy, broken_summarizer, now=NOW)
+        view = store.view(session_id, policy, now=NOW)
+        assert len(view.messages) <= 50
+        assert view.messages[0] == user()
+        said = [str(message["content"]) for message in view.messages]
+        assert sum(text.count(GOES_ON["en"]) for text in said) == 1
 
 
 def test_a_turn_is_cut_again_and_again(store: Store) -> None:

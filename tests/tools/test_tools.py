@@ -48,6 +48,7 @@ def test_command_output_is_recognised_by_its_marks(content: object, expected: bo
 
 
 ERRORS = [
+    ({"content": "\ufeffError: a mark of UTF-8 before it"}, True),
     ({"content": "Error: Command failed with exit code 1"}, True),
     ({"content": "anything", "messageStatus": "error"}, True),
     ({"content": '{"stdout":"","stderr":"Connection refused","exitCode":1}'}, True),
