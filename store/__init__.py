@@ -22,6 +22,7 @@ from .async_store import AsyncStore
 from .context import Context
 from .errors import (
     CompactionError,
+    Conflict,
     ConnectionLost,
     HeadMoved,
     InvalidMessage,
@@ -73,6 +74,7 @@ __all__ = [
     "Check",
     "Compaction",
     "CompactionError",
+    "Conflict",
     "ConnectionLost",
     "Context",
     "Copy",

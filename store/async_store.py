@@ -82,7 +82,13 @@ class Deletes(Protocol):
 
     @overload
     def __call__(
-        self, session_id: str, /, *, purge: bool = False, now: Now = None
+        self,
+        session_id: str,
+        /,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
     ) -> Awaitable[Erasure]: ...
     @overload
     def __call__(

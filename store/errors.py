@@ -67,15 +67,32 @@ class SessionExists(StoreError):
         self.session_id = session_id
 
 
-class HeadMoved(StoreError):
+class Conflict(StoreError):
+    """Report that a session is not as the caller knew it; nothing was written.
+
+    ``expected`` is what the caller said, ``found`` what there is: two revisions, or two heads.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        expected: object,
+        found: object,
+        what: str = "revision",
+    ) -> None:
+        super().__init__(
+            f"session {session_id!r}: the {what} was expected at {expected!r:.80}, it is at "
+            f"{found!r}; read on and try again"
+        )
+        self.session_id, self.expected, self.found = session_id, expected, found
+
+
+class HeadMoved(Conflict):
     """Report that the session's head is not where the caller expected it; nothing was written."""
 
     def __init__(self, session_id: str, expected: int, head: int) -> None:
-        super().__init__(
-            f"session {session_id!r}: the head was expected at {expected}, it is at {head}; "
-            "read on and try again"
-        )
-        self.session_id, self.expected, self.head = session_id, expected, head
+        super().__init__(session_id, expected, head, "head")
+        self.head = head
 
 
 class PositionOutOfRange(StoreError, ValueError):

@@ -15,7 +15,10 @@ class Session(NamedTuple):
     """A session: a named pointer to a head; ``head`` is also how many messages its line has.
 
     ``branch`` is the branch that its head is on: with it a line can be read after the session has
-    left it.
+    left it. ``revision`` is an opaque text that is another one after each change of the session: an
+    append, a move of its head, another title, other metadata. None comes again, not where a session
+    of the same id is made anew either. What is made of a session (views, compactions, usages) does
+    not change it.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Session(NamedTuple):
     forked_from: str | None
     forked_at: int | None
     branch: int
+    revision: str
 
 
 class StoredMessage(NamedTuple):

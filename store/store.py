@@ -198,14 +198,24 @@ class Store:
 
     @overload
     def delete_session(
-        self, session_id: str, /, *, purge: bool = False, now: Now = None
+        self,
+        session_id: str,
+        /,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
     ) -> Erasure: ...
     @overload
     def delete_session(
         self, *session_ids: str, purge: bool = False, now: Now = None
     ) -> list[Erasure]: ...
     def delete_session(
-        self, *session_ids: str, purge: bool = False, now: Now = None
+        self,
+        *session_ids: str,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
     ) -> Erasure | list[Erasure]:
         """Erase a session for good: its messages and all that was derived from them.
 
@@ -213,12 +223,15 @@ class Store:
         some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
         is recorded. What may be found in the file until a purge, and how `purge` does it at once,
         is told by the `Erasure`. Several ids, each in a transaction of its own, give a list of
-        erasures. Raises SessionNotFound where an id is unknown, and then nothing was erased; nor
-        where anything else is raised. If one of several fails later, those that are erased are
-        returned.
+        erasures. ``expected`` is the revision that a single one is to have (None: any). Raises
+        SessionNotFound where an id is unknown, Conflict, and then nothing was erased; nor where
+        anything else is raised. If one of several fails later, those that are erased are returned.
         """
         moment = milliseconds(now)
-        erased = slices.delete_sessions(self.database, session_ids, moment=moment)
+        _check_single(session_ids, expected)
+        erased = slices.delete_sessions(
+            self.database, session_ids, moment=moment, expected=expected
+        )
         if purge:
             with suppress(StoreError):  # what was erased stays so; the next purge does it
                 self._purge(moment)
@@ -292,6 +305,11 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:
+    if expected is not None and len(session_ids) != 1:
+        raise InvalidValue("a revision is that of one session; delete sessions one by one with it")
 
 
 def _check_longest(longest: float) -> None:

@@ -1,7 +1,7 @@
 """Remember the copies that were made of the store, and which erasures they may still hold.
 
-Tell people more of sessions, times and what is not sent. Guard what compactions wrote as raw rows
-are guarded, and seal the rows that never change.
+Mark sessions at each change. Tell people more of sessions, times and what is not sent. Guard what
+compactions wrote as raw rows are guarded, and seal the rows that never change.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def upgrade() -> None:
         sqlite_where=is_open,
         postgresql_where=is_open,
     )
+    op.add_column("sessions", sa.Column("revision", sa.Text(), nullable=False, server_default="0"))
     op.add_column("compaction_records", sa.Column("error_kind", sa.Text()))
     op.add_column("summaries", sa.Column("notice", sa.Text()))
     op.add_column("summaries", sa.Column("names", sa.Text()))

@@ -108,6 +108,7 @@ sessions = _table(
     Column("title", Text, info=CHANGES),
     Column("project_root", Text),
     Column("metadata", Text, info=CHANGES),
+    Column("revision", Text, nullable=False, server_default="0", info=CHANGES),
     _sealed(),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
     Index(None, "updated_at", "id"),

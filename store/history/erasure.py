@@ -170,21 +170,24 @@ class Opened(NamedTuple):
         return Erasure(self.session_id, sum(self.removed), kept, purged=False, finished=False)
 
 
-def begin(connection: Connection, session_id: str, *, now: Now = None) -> Opened:
+def begin(
+    connection: Connection, session_id: str, *, expected: str | None = None, now: Now = None
+) -> Opened:
     """Delete a session, and record what of its messages is to be erased.
 
-    Returns the erasure as begun. Raises SessionNotFound.
+    Returns the erasure as begun. Raises SessionNotFound, and Conflict where its revision is not the
+    one that is expected.
     """
-    opened = _planned(connection, session_id)
+    opened = _planned(connection, session_id, expected)
     _record(connection, opened, given(now))
     _delete_session(connection, opened)
     _delete_records(connection, opened)
     return opened
 
 
-def _planned(connection: Connection, session_id: str) -> Opened:
+def _planned(connection: Connection, session_id: str, expected: str | None) -> Opened:
     """Return what an erasure of a session is about to do."""
-    tree_id = lines.lock_tree(connection, session_id).tree_id
+    tree_id = lines.lock_tree(connection, session_id, expected).tree_id
     found = fates(connection, tree_id, session_id)
     removed = [_removed(connection, tree_id, fate) for fate in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)

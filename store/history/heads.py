@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, exists, func, literal_column, select, update
+from sqlalchemy import Connection, and_, bindparam, exists, func, literal_column, select
 
 from ..clock import Now, given
 from ..database import BIG, Insertion, Statement, branches, compaction_records, head_moves, sessions
@@ -39,16 +39,11 @@ FORKED_SESSION = Statement(
         sessions.c.id == bindparam("session_id"),
     )
 )
-POINT_TO = Statement(
-    update(sessions)
-    .where(sessions.c.tree_id == bindparam("tree"))
-    .where(sessions.c.id == bindparam("session_id"))
-    .values(
-        head_branch=bindparam("branch"),
-        head=bindparam("to"),
-        last_rewind=bindparam("rewind"),
-        updated_at=bindparam("now"),
-    )
+POINT_TO = lines.change(
+    head_branch=bindparam("branch"),
+    head=bindparam("to"),
+    last_rewind=bindparam("rewind"),
+    updated_at=bindparam("now"),
 )
 STEM = Statement(
     select(
@@ -94,14 +89,16 @@ def fork(
     session_id: str | None = None,
     *,
     title: str | None = None,
+    expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Create a session that continues another one from position ``at`` (its head).
 
-    Copies no message. Raises SessionNotFound, SessionExists, PositionOutOfRange.
+    Copies no message. ``expected`` is the revision that the source is to have (None: any). Raises
+    SessionNotFound, SessionExists, Conflict, PositionOutOfRange.
     """
     moment = given(now)
-    pointer = lines.lock_tree(connection, source)
+    pointer = lines.lock_tree(connection, source, expected)
     position = lines.position(pointer, at)
     values = _stored(connection, pointer)
     stem = _next_branch(connection, pointer, position)
@@ -144,14 +141,16 @@ def rewind(
     session_id: str,
     to: int,
     *,
+    expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Move a session's head back to position ``to`` (0: before the first message).
 
-    Deletes nothing, and can be undone. Raises SessionNotFound, PositionOutOfRange.
+    Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
+    (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
     """
     moment = given(now)
-    pointer = lines.lock_tree(connection, session_id)
+    pointer = lines.lock_tree(connection, session_id, expected)
     position = lines.position(pointer, -1 if to is None else to)
     if position == pointer.head:
         return session(connection, session_id)
@@ -163,14 +162,21 @@ def rewind(
     return session(connection, session_id)
 
 
-def undo_rewind(connection: Connection, session_id: str, *, now: Now = None) -> Session:
+def undo_rewind(
+    connection: Connection,
+    session_id: str,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> Session:
     """Move a session's head back to where its last rewind took it from.
 
     Undoing again goes one rewind further. What was appended since stays stored, on the branch that
-    the head leaves. Raises SessionNotFound, NothingToUndo.
+    the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
+    SessionNotFound, Conflict, NothingToUndo.
     """
     moment = given(now)
-    pointer = lines.lock_tree(connection, session_id)
+    pointer = lines.lock_tree(connection, session_id, expected)
     if pointer.last_rewind is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind to undo")
     undone = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
@@ -235,7 +241,7 @@ def _point(connection: Connection, target: Pointer, moment: int) -> None:
     """Let a session point to where a pointer says that it stands."""
     POINT_TO.run(
         connection,
-        **target.row,
+        **target.changed(),
         branch=target.branch,
         to=target.head,
         rewind=target.last_rewind,

@@ -36,11 +36,21 @@ from sqlalchemy import (
     func,
     literal_column,
     select,
+    update,
 )
 from sqlalchemy.sql.selectable import CTE
 
-from ..database import BIG, Statement, branches, message_facts, messages, session_ids, sessions
-from ..errors import InvalidValue, PositionOutOfRange, SessionNotFound
+from ..database import (
+    BIG,
+    Row,
+    Statement,
+    branches,
+    message_facts,
+    messages,
+    session_ids,
+    sessions,
+)
+from ..errors import Conflict, InvalidValue, PositionOutOfRange, SessionNotFound
 from ..text import is_text
 from .places import Pointer, Segment
 
@@ -76,6 +86,21 @@ def _of_tree(table: FromClause) -> ColumnElement[bool]:
     return condition
 
 
+def change(**values: Any) -> Statement[Row]:
+    """Build an update of a session's row; whatever changes there, its revision does.
+
+    `Pointer.changed` names the row, and gives the new revision.
+    """
+    return Statement(
+        update(sessions)
+        .where(
+            sessions.c.tree_id == bindparam("tree"),
+            sessions.c.id == bindparam("session_id"),
+        )
+        .values(**values, revision=bindparam("revision"))
+    )
+
+
 NAMED = and_(
     sessions.c.tree_id == session_ids.c.tree_id,
     sessions.c.id == session_ids.c.id,
@@ -102,6 +127,7 @@ POINTER = Statement(
         sessions.c.fold_case,
         message_facts.c.turn,
         message_facts.c.tokens_through,
+        sessions.c.revision,
     )
     .select_from(session_ids)
     .join(sessions, NAMED)
@@ -248,11 +274,26 @@ def _not_its_own(branch: int, session_id: str) -> InvalidValue:
     return InvalidValue(f"{told}; its head moves name them")
 
 
-def lock(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands; no other writer moves it until the transaction ends."""
+def lock(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
+    """Return where a session stands; no other writer moves it until the transaction ends.
+
+    Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
+    """
     if connection.dialect.name == "sqlite":
-        return _stands(connection, session_id)
-    return _locked_on_server(connection, session_id)
+        pointer = _stands(connection, session_id)
+    else:
+        pointer = _locked_on_server(connection, session_id)
+    check_revision(pointer, expected)
+    return pointer
+
+
+def check_revision(pointer: Pointer, expected: str | None) -> None:
+    """Refuse to go on where a session's revision is not the one that a caller knows."""
+    if expected is None or expected == pointer.revision:
+        return
+    if not isinstance(expected, str):
+        raise InvalidValue(f"expected is a session's revision, not {expected!r:.80}")
+    raise Conflict(pointer.session_id, expected, pointer.revision)
 
 
 def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
@@ -276,11 +317,14 @@ def _lock_row(connection: Connection, session_id: str) -> int | None:
     return tree_id
 
 
-def lock_tree(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands; no other writer moves it, or adds branches to its tree."""
+def lock_tree(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
+    """Return where a session stands; no other writer moves it, or adds branches to its tree.
+
+    Raises what `lock` does.
+    """
     if connection.dialect.name != "sqlite":
         _lock_branches(connection, session_id)
-    return lock(connection, session_id)
+    return lock(connection, session_id, expected)
 
 
 def _lock_branches(connection: Connection, session_id: str) -> None:

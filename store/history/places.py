@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, NamedTuple
+
+
+def new_revision() -> str:
+    """Return a text that no session ever had for a revision.
+
+    By chance, not by count: a store that was restored from a copy would count the same again.
+    """
+    return secrets.token_hex(8)
 
 
 class Pointer(NamedTuple):
@@ -22,6 +31,7 @@ class Pointer(NamedTuple):
     fold_case: int
     head_turn: int | None
     head_tokens: int | None
+    revision: str
 
     @property
     def line(self) -> dict[str, int]:
@@ -38,10 +48,16 @@ class Pointer(NamedTuple):
         """The names under which statements are given a session."""
         return {"tree_id": self.tree_id, "session_id": self.session_id}
 
-    @property
-    def row(self) -> dict[str, Any]:
-        """The names under which statements are given the row of a session that they change."""
-        return {"tree": self.tree_id, "session_id": self.session_id}
+    def changed(self) -> dict[str, Any]:
+        """Return the names under which statements are given the row of a session to change.
+
+        With each change it gets another revision.
+        """
+        return {
+            "tree": self.tree_id,
+            "session_id": self.session_id,
+            "revision": new_revision(),
+        }
 
     def holds(self, position: int) -> bool:
         """Tell whether the line has a position (0: the one before its first message)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, given
 from ..database import (
@@ -16,7 +16,6 @@ from ..database import (
     Transactions,
     messages,
     paused,
-    sessions,
     tool_calls,
 )
 from ..errors import HeadMoved, InvalidMessage, InvalidValue
@@ -34,16 +33,11 @@ from ..records import StoredMessage
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
 from .lines import Line, run_of
-from .places import PLACE
+from .places import PLACE, Pointer
 
 INSERT_MESSAGES = Insertion(messages, *PLACE, *Columns._fields, "stored_at", "digest")
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
-MOVE_HEAD = Statement(
-    update(sessions)
-    .where(sessions.c.tree_id == bindparam("tree"))
-    .where(sessions.c.id == bindparam("session_id"))
-    .values(head=bindparam("to"), updated_at=bindparam("now"))
-)
+MOVE_HEAD = lines.change(head=bindparam("to"), updated_at=bindparam("now"))
 
 
 class Known(NamedTuple):
@@ -88,6 +82,7 @@ def append(
     messages: Message | BaseModel | Iterable[Message | BaseModel],
     *,
     expected_head: int | None = None,
+    expected: str | None = None,
     now: Now = None,
 ) -> list[StoredMessage]:
     """Append a message, or a batch as one, to a session's line, and return them as stored.
@@ -97,8 +92,8 @@ def append(
 
     A message whose ``id`` is on the line already is not stored again but returned, so a call whose
     outcome is unknown can be repeated. With ``expected_head`` the batch is stored only if the head
-    is there. Raises SessionNotFound, HeadMoved, InvalidMessage (naming index and key); then nothing
-    of the batch is stored.
+    is there, with ``expected`` only if that is the session's revision. Raises SessionNotFound,
+    Conflict, HeadMoved, InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
     tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
@@ -108,8 +103,8 @@ def append(
     line = Line(connection, lines.lock(connection, session_id))
     known = _known(line, batch)
     fresh = _fresh(batch, known)
-    if fresh and expected_head not in (None, line.pointer.head):
-        raise HeadMoved(session_id, expected_head, line.pointer.head)
+    if fresh:
+        _check_as_known(line.pointer, expected_head, expected)
     new = [batch[index] for index in fresh]
     weights = [tokens[index] for index in fresh]
     stored = _store(line, new, weights, [digests[index] for index in fresh], moment)
@@ -120,6 +115,13 @@ def append(
 def _check_expected(head: int | None) -> None:
     if head is not None and type(head) is not int:
         raise InvalidValue(f"expected_head is a position, not {head!r}")
+
+
+def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) -> None:
+    """Refuse to append to a session that is not as the caller knows it."""
+    lines.check_revision(pointer, revision)
+    if head not in (None, pointer.head):
+        raise HeadMoved(pointer.session_id, head, pointer.head)
 
 
 def _in_order(batch: list[Prepared], by_index: ByIndex) -> list[StoredMessage]:
@@ -326,7 +328,7 @@ def _store(
 
 
 def _move_head(line: Line, head: int, moment: int) -> None:
-    MOVE_HEAD.run(line.connection, **line.pointer.row, to=head, now=moment)
+    MOVE_HEAD.run(line.connection, **line.pointer.changed(), to=head, now=moment)
 
 
 def _insert(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import sqlalchemy
-from sqlalchemy import Connection, bindparam, literal_column, select, update
+from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now, given
 from ..database import (
@@ -28,6 +28,7 @@ from ..messages import decode, encode
 from ..records import Session
 from ..text import is_text
 from . import lines
+from .places import new_revision
 
 ID_LIMIT = 512
 """Code points a session id may have."""
@@ -46,8 +47,9 @@ NEWEST_RECORD = Statement(
     .limit(literal_column("1"))
 )
 _COLUMNS = (
-    *(sessions.c[name] for name in Session._fields if name != "branch"),
+    *(sessions.c[name] for name in Session._fields[:-2]),
     sessions.c.head_branch.label("branch"),
+    sessions.c.revision,
 )
 SESSION = Statement(
     select(*_COLUMNS)
@@ -72,14 +74,8 @@ LIST_SESSIONS_AFTER = Statement(
     .limit(bindparam("limit", type_=BIG)),
     row=Session,
 )
-_ONE_SESSION = update(sessions).where(
-    sessions.c.tree_id == bindparam("tree"),
-    sessions.c.id == bindparam("session_id"),
-)
-SET_TITLE = Statement(
-    _ONE_SESSION.values(title=bindparam("title"), updated_at=bindparam("updated_at"))
-)
-SET_METADATA = Statement(_ONE_SESSION.values(metadata=bindparam("metadata")))
+SET_TITLE = lines.change(title=bindparam("title"), updated_at=bindparam("updated_at"))
+SET_METADATA = lines.change(metadata=bindparam("metadata"))
 
 
 class Stem(NamedTuple):
@@ -186,11 +182,19 @@ def _listed(
 
 
 def rename_session(
-    connection: Connection, session_id: str, title: str | None, *, now: Now = None
+    connection: Connection,
+    session_id: str,
+    title: str | None,
+    *,
+    expected: str | None = None,
+    now: Now = None,
 ) -> Session:
-    """Give a session another title (None: none). Raises SessionNotFound, InvalidValue."""
+    """Give a session another title (None: none), if its revision is the expected one (None: any).
+
+    Raises SessionNotFound, Conflict, InvalidValue.
+    """
     moment, text = given(now), checked_text("title", title)
-    place = _locked(connection, session_id)
+    place = _locked(connection, session_id, expected)
     SET_TITLE.run(connection, **place, title=text, updated_at=moment)
     return session(connection, session_id)
 
@@ -201,16 +205,18 @@ def set_metadata(
     metadata: dict[str, Any] | None,
     *,
     merge: bool = False,
+    expected: str | None = None,
 ) -> Session:
     """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
 
     Then ``metadata`` is a merge patch (RFC 7396): a key that it gives is set, one that it gives as
     null is removed, objects within are merged likewise, all others stay. Nothing that others set
-    meanwhile is lost. Metadata are no activity: the session keeps its place in lists. Raises
-    SessionNotFound, InvalidValue.
+    meanwhile is lost. Metadata are no activity: the session keeps its place in lists. With
+    ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
+    Conflict, InvalidValue.
     """
     text = _metadata_text(metadata)
-    place = _locked(connection, session_id)
+    place = _locked(connection, session_id, expected)
     if merge:
         text = _metadata_text(merged(session(connection, session_id).metadata, metadata))
     SET_METADATA.run(connection, **place, metadata=text)
@@ -230,9 +236,9 @@ def merged(target: object, patch: object) -> Any:
     return kept
 
 
-def _locked(connection: Connection, session_id: str) -> dict[str, Any]:
-    """Lock a session for a change, and return where its row is."""
-    return lines.lock(connection, session_id).row
+def _locked(connection: Connection, session_id: str, expected: str | None) -> dict[str, Any]:
+    """Lock a session for a change, and return where its row is, with its next revision."""
+    return lines.lock(connection, session_id, expected).changed()
 
 
 def id_for(session_id: str | None, moment: int) -> str:
@@ -261,7 +267,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
-    INSERT_SESSION.run(connection, **values)
+    INSERT_SESSION.run(connection, **(values | {"revision": new_revision()}))
     return session(connection, session_id)
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -68,6 +68,8 @@ NO_ROOM = (
     " erased: make room, with `purge(backups=True)` or otherwise, and try again"
 )
 
+Begin: TypeAlias = Callable[[Connection, str], Opened]
+"""How the erasure of a session begins."""
 _tree = bindparam("tree_id", type_=BIG)
 
 
@@ -182,15 +184,21 @@ CLOSE_PARTS = Statement(
 
 
 def delete_sessions(
-    database: Database, session_ids: Iterable[str], *, moment: int
+    database: Database,
+    session_ids: Iterable[str],
+    *,
+    moment: int,
+    expected: str | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
-    Raises SessionNotFound, and what the first transaction does; nothing where one was erased.
+    ``expected`` is the revision of the only one. Raises SessionNotFound, and what the first
+    transaction does; nothing where one was erased.
     """
     names = list(session_ids)
     database.read(partial(_find, names=names))
-    begun = _begun(database, dict.fromkeys(names), moment)
+    begin = partial(erasure.begin, expected=expected, now=moment)
+    begun = _begun(database, dict.fromkeys(names), begin)
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
             _erase_tree(database, tree_id, moment)
@@ -202,12 +210,12 @@ def _find(connection: Connection, names: list[str]) -> None:
         lines.find(connection, name)
 
 
-def _begun(database: Database, names: Iterable[str], moment: int) -> list[Opened]:
+def _begun(database: Database, names: Iterable[str], begin: Begin) -> list[Opened]:
     """Begin erasures until one fails behind another; who was erased by others is passed over."""
     begun: list[Opened] = []
     for name in names:
         try:
-            begun.append(_begin(database, name, moment))
+            begun.append(_begin(database, name, begin))
         except StoreError as error:
             if not begun:
                 raise
@@ -216,10 +224,10 @@ def _begun(database: Database, names: Iterable[str], moment: int) -> list[Opened
     return begun
 
 
-def _begin(database: Database, name: str, moment: int) -> Opened:
+def _begin(database: Database, name: str, begin: Begin) -> Opened:
     def transaction() -> Opened:
         with database.writing() as connection:
-            return erasure.begin(connection, name, now=moment)
+            return begin(connection, name)
 
     try:
         return transaction()

@@ -43,6 +43,7 @@ class Branch(NamedTuple):
             fold_case=self.fold_case or 0,
             head_turn=None,
             head_tokens=None,
+            revision="",
         )
 
 

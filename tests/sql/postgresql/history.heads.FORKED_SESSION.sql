@@ -11,6 +11,7 @@ SELECT sessions.tree_id,
   sessions.title,
   sessions.project_root,
   sessions.metadata,
+  sessions.revision,
   sessions.sealed
 FROM sessions
 WHERE sessions.tree_id = %(tree_id)s::BIGINT

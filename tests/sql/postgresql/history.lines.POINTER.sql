@@ -7,7 +7,8 @@ SELECT sessions.tree_id,
   sessions.project_root,
   sessions.fold_case,
   message_facts.turn,
-  message_facts.tokens_through
+  message_facts.tokens_through,
+  sessions.revision
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id

@@ -12,6 +12,7 @@ INSERT INTO sessions (
   title,
   project_root,
   metadata,
+  revision,
   sealed
 )
 VALUES (
@@ -28,5 +29,6 @@ VALUES (
   %(title)s::VARCHAR,
   %(project_root)s::VARCHAR,
   %(metadata)s::VARCHAR,
+  %(revision)s::VARCHAR,
   %(sealed)s
 )

@@ -7,7 +7,8 @@ SELECT sessions.id,
   sessions.updated_at,
   sessions.forked_from,
   sessions.forked_at,
-  sessions.head_branch AS branch
+  sessions.head_branch AS branch,
+  sessions.revision
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id

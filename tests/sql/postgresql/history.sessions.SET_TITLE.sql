@@ -1,5 +1,6 @@
 UPDATE sessions
 SET updated_at=%(updated_at)s::BIGINT,
-  title=%(title)s::VARCHAR
+  title=%(title)s::VARCHAR,
+  revision=%(revision)s::VARCHAR
 WHERE sessions.tree_id = %(tree)s::BIGINT
   AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

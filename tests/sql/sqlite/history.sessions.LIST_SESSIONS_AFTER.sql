@@ -7,7 +7,8 @@ SELECT sessions.id,
   sessions.updated_at,
   sessions.forked_from,
   sessions.forked_at,
-  sessions.head_branch AS branch
+  sessions.head_branch AS branch,
+  sessions.revision
 FROM sessions
 WHERE (sessions.updated_at, sessions.id) < (:updated_at, :id)
 ORDER BY sessions.updated_at DESC,

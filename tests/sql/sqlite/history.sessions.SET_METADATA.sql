@@ -1,4 +1,5 @@
 UPDATE sessions
-SET metadata=:metadata
+SET metadata=:metadata,
+  revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
