@@ -32,7 +32,7 @@ Model = Callable[[list[Message], list[Any] | None], Message]
 SESSION = "shop"
 WIDTH, MOST = 90, 7
 SYSTEM = "You are a careful engineer. Read before you write, and run the check after every change."
-POLICY = Policy.named("turns", context_window=3_200, keep_turns=2)
+POLICY = Policy.named("turns", context_window=2_500, keep_turns=2)
 """A small window, so that there is something to compact."""
 
 

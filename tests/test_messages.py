@@ -20,9 +20,9 @@ from store.messages import (
     Message,
     assemble,
     columns,
+    content_digest,
     content_text,
     decode,
-    digest_of,
     encode,
     is_integer,
     join_call,
@@ -391,7 +391,7 @@ def test_a_changed_byte_anywhere_changes_the_digest() -> None:
     assert len({prepare(message).digest for message in variants}) == len(variants)
     assert len(prepare(whole).digest) == 32
     prepared = prepare(whole)
-    assert digest_of(prepared.columns, prepared.calls) == prepared.digest
+    assert content_digest(prepared.columns, prepared.calls) == prepared.digest
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ def test_an_import_in_parts_says_nothing_more_was_written(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was imported before stays; the same call adds the rest."""
-    monkeypatch.setattr(importing, "BATCH", 2)
+    monkeypatch.setattr(importing.session, "BATCH", 2)
     lines = [json.dumps(said(f"m{number}")) for number in range(7)]
     (tmp_path / "talk.jsonl").write_text("\n".join(lines))
     with monkeypatch.context() as patch:
