@@ -153,6 +153,14 @@ def _direction(begin: Point, end: Point) -> float:
     return math.degrees(math.atan2(end.y - begin.y, end.x - begin.x))
 
 
+def stroke(points: Iterable[Point], colour: str) -> str:
+    """Return a line from point to point; nothing where there is none."""
+    path = " L".join(map(_place, points))
+    return (
+        _element("path", d=f"M{path}", stroke=colour, stroke_width=1.5, fill="none") if path else ""
+    )
+
+
 def picture(
     wide: float,
     high: float,

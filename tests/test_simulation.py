@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
-from store.simulation import Prices, Simulated, simulate
+from store.simulation import PROVIDERS, Prices, Simulated, compare, simulate
+from store.simulation.prices import Sent, bill_of
 
 MINUTE = 60_000
 START = 1_767_225_600_000
@@ -182,3 +183,75 @@ def test_the_kinds_of_tools_are_those_of_the_store(store: Store) -> None:
     store.create_session("made")
     store.append("made", messages)
     assert simulate(store, "made", ALWAYS) == always
+
+
+def test_a_bill_is_that_counted_by_hand() -> None:
+    """What lives is cheap and the rest is written; what is too short for a cache is neither."""
+    requests = [
+        Sent(1_500, 0, 10, None),
+        Sent(1_600, 1_500, 20, MINUTE),
+        Sent(1_700, 1_000, 0, MINUTE),
+        Sent(1_800, 1_700, 0, 5 * MINUTE),
+        Sent(900, 800, 0, MINUTE),
+    ]
+    by_hand = [
+        1_500 * 1.25 + 10 * 5,
+        1_500 * 0.1 + 100 * 1.25 + 20 * 5,
+        1_700 * 1.25,  # the 1,000 that are the same are too few to be cached
+        1_800 * 1.25,  # five minutes are too long
+        900,
+    ]
+    assert bill_of(requests, PROVIDERS["anthropic"]) == pytest.approx(sum(by_hand))
+    hour = PROVIDERS["anthropic 1h"]
+    assert requests[3].bill(hour) == pytest.approx(1_700 * 0.1 + 100 * 2.0)
+    assert requests[1].bill(PROVIDERS["openai 0.5"]) == pytest.approx(750 + 100 + 20 * 4)
+
+
+def paused(store: Store, minutes: int, fields: int = 12) -> str:
+    """A session of many reads, a pause, and an answer that says a name of the first read again."""
+    session = store.create_session(now=START)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Go.", "timestamp": START}]
+    for number in range(fields):
+        function = {"name": "Read", "arguments": f'{{"file_path": "part_{number}.py"}}'}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        text = f"first_{number} = second_{number}\n" + "plain words of no name\n" * 300
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call], "timestamp": START},
+            {"role": "tool", "tool_call_id": call["id"], "content": text, "timestamp": START},
+        ]
+    later = START + minutes * MINUTE
+    messages += [
+        {"role": "assistant", "content": "read", "timestamp": START},
+        {"role": "user", "content": "What of the first?", "timestamp": later},
+        {"role": "assistant", "content": "It is first_0, and third_0.", "timestamp": later},
+    ]
+    store.append(session.id, messages, now=START)
+    return session.id
+
+
+def test_a_policy_is_told_how_long_a_cache_lives(store: Store) -> None:
+    """So it clears where the cache of the provider is cold; unless it names a lifetime of its own."""
+    session_id = paused(store, minutes=7)
+    told = compare(store, session_id, Policy.named("agent"), PROVIDERS)
+    clearings = {name: each.clearings for name, each in told.items()}
+    assert clearings.pop("anthropic") == 1
+    assert set(clearings.values()) == {0}
+    own = Policy.named("agent", cache_lifetime=MINUTE)
+    found = compare(store, session_id, own, PROVIDERS)
+    assert {each.clearings for each in found.values()} == {1}
+    assert found["anthropic"].bill < simulate(store, session_id, RAW).bill
+    assert found["anthropic"].sent[-1] < told["openai 0.1"].sent[-1]
+
+
+def test_reuse_is_what_the_model_says_again_and_has_in_sight(store: Store) -> None:
+    """A name that a line tells is in sight, one that nobody told is not needed."""
+    session_id = paused(store, minutes=7)
+    hidden = Policy.named("agent", any_tool=False, terminal=True, terminal_keep=0)
+    named = Policy.named("agent", clear_keep=0)
+    assert simulate(store, session_id, RAW).reuse == 1.0
+    assert simulate(store, session_id, named).reuse == 1.0
+    kinds = {"Read": "terminal"}
+    lost = simulate(store, session_id, hidden.model_copy(update={"tool_kinds": kinds})).reuse
+    assert lost is not None
+    assert lost < 1.0
+    assert simulate(store, paused(store, 7, fields=0), RAW).reuse is None

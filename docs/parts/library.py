@@ -32,6 +32,7 @@ FUNCTIONS = (
     summaries.extractive,
     summaries.load,
     simulation.simulate,
+    simulation.compare,
     importing.import_file,
     transcripts.read,
     transcripts.sniff,

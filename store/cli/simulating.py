@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import starmap
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,28 +14,26 @@ from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from ..errors import InvalidValue
 from ..policy import Policy
-from ..simulation import Prices, Simulated
-from ..simulation import simulate as simulated
+from ..ready import POLICIES
+from ..simulation import PROVIDERS, Prices, Simulated, compare
 from ..store import Store
-from . import render
+from . import chart, render
 from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
 from .render import Bar, Column, Row
 
-PRICES = Prices()
+PRICES = PROVIDERS["anthropic"]
+GIVEN = "at the prices given"
 HIGHEST = 10**12
 """The most that a price or a lifetime may be: a bill stays a number."""
-POLICIES = ("raw", "default", "default,clearing=batched")
-"""What is compared where nothing else is asked for."""
+USUAL = ("raw", *(name for name in POLICIES if name != "raw"))
+"""What is compared where nothing else is asked for: all ready policies, with sending everything."""
+NUMBERS = ("requests", "sent", "cached", "largest", "reuse", "bill", "compacted", "cleared")
 
-COLUMNS = (
-    Column("policy", wide=True),
-    *(
-        Column(name, number=True)
-        for name in ("requests", "sent", "cached", "largest", "bill", "compacted", "cleared")
-    ),
-)
+COLUMNS = (Column("policy", wide=True), *(Column(name, number=True) for name in NUMBERS))
 
-Compared = dict[str, Simulated]
+Told = dict[str, Simulated]
+"""What came of a policy with each provider, by its name."""
+Compared = dict[str, Told]
 """What came of each policy, by the text that named it."""
 
 Variants = Annotated[
@@ -43,7 +42,7 @@ Variants = Annotated[
         "--policy",
         metavar="POLICY[,FIELD=VALUE]",
         help="A policy, with fields changed. Can be repeated.",
-        show_default=" ".join(POLICIES),
+        show_default="all ready policies",
         autocompletion=complete_policy,
     ),
 ]
@@ -54,9 +53,13 @@ PriceList = Annotated[
         metavar="NAME=X[,NAME=X]",
         help="Prices of a token, in that of a plain input token: `cached` is read from the cache, "
         "`written` is not in it yet, `output` is of an answer. "
-        "`lifetime`: how many ms the cache lives.",
-        show_default=",".join(f"{name}={price:g}" for name, price in PRICES._asdict().items()),
+        "`lifetime`: how many ms the cache lives, `least`: the tokens that it holds at least.",
+        show_default=f"those of {', '.join(PROVIDERS)}",
     ),
+]
+Svg = Annotated[
+    Path | None,
+    typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request to a file."),
 ]
 
 
@@ -66,31 +69,65 @@ def simulate(
     policy: Variants = None,
     prices: PriceList = "",
     max_tokens: MaxTokens = None,
+    svg: Svg = None,
     json: Json = False,
 ) -> None:
-    """Replay a session as if live, once by each policy, and compare the provider's bills."""
-    rules = {text: _variant(text) for text in policy or POLICIES}
-    bills = _prices(prices)
+    """Replay a session as if live, once by each policy, and compare the providers' bills."""
+    rules = {text: _variant(text) for text in policy or USUAL}
+    providers = {GIVEN: _prices(prices)} if prices else PROVIDERS
     with existing(ctx) as store:
         found = find(store, session).id
-        done = _simulate_all(store, found, rules, bills, max_tokens)
+        done = _simulate_all(store, found, rules, providers, max_tokens)
+    if svg:
+        svg.write_text(chart.picture(_sent(done), found), encoding="utf-8")
     if json:
         render.print_json_list(starmap(_fields, done.items()))
     else:
         _print(found, done)
 
 
-def _fields(text: str, each: Simulated) -> dict[str, Any]:
-    return {**each._asdict(), "policy": text}
+def _fields(text: str, told: Told) -> dict[str, Any]:
+    """Return what came of a policy, by the first provider, and the bills of all."""
+    bills = {name: each.bill for name, each in told.items()}
+    return {**_first(told)._asdict(), "policy": text, "bills": bills}
+
+
+def _first(told: Told) -> Simulated:
+    return next(iter(told.values()))
+
+
+def _sent(done: Compared) -> chart.Lines:
+    """Return the tokens of each request, by policy."""
+    return {text: _first(told).sent for text, told in done.items()}
 
 
 def _print(session_id: str, done: Compared) -> None:
-    render.table(COLUMNS, starmap(_row, done.items()))
-    render.say("", f"bill, in input tokens, {session_id}")
-    render.bars([*_bills(done)])
+    usual = {text: _first(told) for text, told in done.items()}
+    provider = next(iter(next(iter(done.values()))))
+    render.table(COLUMNS, starmap(_row, usual.items()))
+    render.say("", f"bill in input tokens, {provider}, {session_id}")
+    render.bars([*_bills(usual)])
+    if len(_first_of(done)) > 1:
+        render.say("", "bill by provider, to that of the first policy")
+        _print_providers(done)
+    render.say("", "tokens of each request")
+    render.table(
+        (Column("policy"), Column("from first to last", wide=True)), chart.rows(_sent(done))
+    )
 
 
-def _bills(done: Compared) -> Iterator[Bar]:
+def _first_of(done: Compared) -> Told:
+    return next(iter(done.values()))
+
+
+def _print_providers(done: Compared) -> None:
+    first = _first_of(done)
+    columns = [Column("policy", wide=True), *(Column(name, number=True) for name in first)]
+    rows = ((text, *map(_ratio, told.values(), first.values())) for text, told in done.items())
+    render.table(columns, rows)
+
+
+def _bills(done: dict[str, Simulated]) -> Iterator[Bar]:
     """Yield the bills as bars, each with its ratio to the first."""
     first, *_ = done.values()
     for text, each in done.items():
@@ -136,17 +173,18 @@ def _simulate_all(
     store: Store,
     session_id: str,
     rules: dict[str, Policy],
-    prices: Prices,
+    providers: Mapping[str, Prices],
     max_tokens: int | None,
 ) -> Compared:
     head = store.session(session_id).head
-    options: dict[str, Any] = {"prices": prices, "max_tokens": max_tokens}
-    done = {}
+    done: Compared = {}
     with render.progress(MofNCompleteColumn()) as bar:
         for text, policy in rules.items():
             task = bar.add_task(render.one_line(text, 40), total=head)
             tell = partial(_tell, bar, task)
-            done[text] = simulated(store, session_id, policy, progress=tell, **options)
+            done[text] = compare(
+                store, session_id, policy, providers, max_tokens=max_tokens, progress=tell
+            )
     return done
 
 
@@ -161,6 +199,7 @@ def _row(text: str, each: Simulated) -> Row:
         each.tokens_sent,
         each.tokens_cached,
         each.largest_request,
+        "" if each.reuse is None else f"{each.reuse:.3f}",
         round(each.bill),
         each.compactions,
         each.clearings,

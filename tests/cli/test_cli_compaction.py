@@ -13,6 +13,7 @@ from conftest import Ran, Run
 from store import Policy, Store
 from store.cli.demo_session import NOW, conversation
 from store.policy import POLICIES, load
+from store.simulation import PROVIDERS
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +299,7 @@ def test_a_failed_summary_is_status_1_and_a_record(
         (["simulate", "talk", "--prices", "lifetime=0.5"], "not '0.5'"),
         (
             ["simulate", "talk", "--prices", "input=1"],
-            "cached, written, output, lifetime, not of 'input'",
+            "cached, written, output, lifetime, least, not of 'input'",
         ),
         (["compactions", "nobody"], "no session 'nobody'"),
         (["simulate", "nobody"], "no session 'nobody'"),
@@ -414,22 +415,27 @@ def test_a_policy_file_is_taken_wherever_a_policy_is(run: Run) -> None:
 def test_simulate_compares_policies(run: Run) -> None:
     """Each policy has a row and a bar; the bill is to the first one's.
 
-    Prices and lifetime count.
+    Prices and lifetime count; tokens of each request are drawn.
     """
     policies = ["--policy", "raw", "--policy", "default,clearing=batched,clear_min_freed=2000"]
-    ran = run("simulate", "talk", *policies)
+    ran = run("simulate", "talk", *policies, "--svg", "tokens.svg")
     rows = [line for line in ran.out.splitlines() if line.startswith(("raw ", "default,"))]
-    assert len(rows) == 4
-    assert sum("█" in row for row in rows) == 2
-    assert rows[0].split()[-2:] == ["0", "0"]
-    assert rows[2].endswith("1.00 ×")
+    totals, bars, providers, requests = (rows[place : place + 2] for place in range(0, 8, 2))
+    assert totals[0].split()[-2:] == ["0", "0"]
+    assert all("█" in row for row in bars)
+    assert bars[0].endswith("1.00 ×")
+    assert providers[0].count("1.00 ×") == len(PROVIDERS)
+    assert all(row.endswith(tuple("▁▂▃▄▅▆▇█")) for row in requests)
+    assert Path("tokens.svg").read_text().count("<path") == 1 + len(policies) // 2
+    given = run("simulate", "talk", *policies, "--prices", "cached=0.2")
+    assert "bill by provider" not in given.out
     raw, batched = answer(run("simulate", "talk", *policies, "--json"))
     assert raw["requests"] == batched["requests"] == 25
     assert batched["clearings"] > 0
-    assert [each["policy"] for each in answer(run("simulate", "talk", "--json"))][:2] == [
-        "raw",
-        "default",
-    ]
+    assert batched["bills"].keys() == PROVIDERS.keys()
+    compared = [each["policy"] for each in answer(run("simulate", "talk", "--json"))]
+    assert compared[:2] == ["raw", "default"]
+    assert sorted(compared) == sorted(POLICIES)
     free = ["--prices", "cached=0, written=0, output=1, lifetime=0"]
     (told,) = answer(run("simulate", "talk", "--policy", "raw", *free, "--json"))
     assert (told["tokens_cached"], told["bill"]) == (0, told["tokens_output"])

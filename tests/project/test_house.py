@@ -41,7 +41,7 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "render place options demo_session assembling compacting heads policies show simulating store "
+        "render chart place options demo_session assembling compacting heads policies show simulating store "
         "upkeep transfer counting demo"
     ),
     "compaction": (
@@ -63,6 +63,7 @@ INSIDE = {
         "checking copies advice"
     ),
     "messages": "json_text columns media preparing",
+    "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
         "causes "
