@@ -171,8 +171,6 @@ def test_pictures_are_cleared(store: Store) -> None:
     session_id = begun(store, reads(11, picture))
     made = store.compact_if_needed(session_id, AGENT, now=NOW + HOUR)
     assert made is not None
-    assert made.tokens_before is not None
-    assert made.tokens_after == store.view(session_id, AGENT).stats.tokens < made.tokens_before
     assert cleared(store, session_id) == [3]
 
 
