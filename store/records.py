@@ -170,9 +170,9 @@ class ViewStats(NamedTuple):
     ``first_changed`` is the first position whose content differs from the raw line (None: none
     does); ``unchanged_tokens`` is how much of its beginning is as in the last recorded request
     (None: none is recorded), what a prompt cache still holds. ``left_out`` are visible positions
-    that the policy's repair dropped. ``counted_by`` names the tokenizer of the counts, ``estimate``
-    where at least one message has no stored count; what the store made itself, such as
-    placeholders and summaries, is always estimated.
+    that the policy's repair dropped, or that hold nothing that a chat shows. ``counted_by`` names
+    the tokenizer of the counts, ``estimate`` where at least one message has no stored count; what
+    the store made itself, such as placeholders and summaries, is always estimated.
     """
 
     messages: int

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..errors import InvalidValue
 from ..messages import Message
 from . import openai, react
-from .openai import sendable
+from .openai import foreign_kinds, sendable
 from .placed import ApiCall, Placed
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Format",
     "Placed",
     "asks_for_tool",
+    "foreign_kinds",
     "format_named",
     "sendable",
 ]

@@ -145,6 +145,16 @@ def _foreign(part: Any, known: dict[str, type]) -> Message:
     return _text_part(media.named()["text"])
 
 
+def foreign_kinds(message: Message) -> list[str]:
+    """Return the types of the parts of a message that go out as their JSON text."""
+    content = message.get("content")
+    known = PARTS.get(message["role"], PARTS["user"])
+    parts = content if isinstance(content, list) else [content]
+    typed = (part for part in parts if isinstance(part, dict) and media_of(part) is None)
+    kinds = (part.get("type") for part in typed)
+    return [kind for kind in kinds if isinstance(kind, str) and kind not in (*known, *TEXTS)]
+
+
 def _is_picture(media: Media) -> bool:
     return media.type.startswith("image")
 

@@ -61,8 +61,9 @@ def _foreign_parts(content: object) -> Iterator[str]:
         if isinstance(kind, str) and kind in FOREIGN_PARTS:
             yield (
                 f"a message has a content part {kind!r}, which is not of the chat shape: it is "
-                "kept, but views send it as its JSON text and no rule knows it; give texts as "
-                "text parts, calls as tool_calls, results as messages with the role tool"
+                "kept, but no rule knows it, and a view that sends it as its JSON text says so; "
+                "give texts as text parts, calls as tool_calls, results as messages with the "
+                "role tool"
             )
 
 

@@ -24,6 +24,7 @@ from .json_text import (
     utf8_size,
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
+from .opaque import opaque_fields
 from .preparing import SIZE_LIMIT, TIME_KEYS, Prepared, moment_of, prepare
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "media_in",
     "media_of",
     "moment_of",
+    "opaque_fields",
     "prepare",
     "utf8_size",
 ]

@@ -18,7 +18,7 @@ from ..clock import Now, given
 from ..database import Statement, json_sql, messages, paused, tool_results
 from ..formats import Placed, format_named
 from ..history import Segment, lines, stored_calls
-from ..messages import Message, assemble
+from ..messages import Message, assemble, opaque_fields
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry, View, ViewStats
 from .entries import counted, entries_of, stats_of
@@ -29,7 +29,7 @@ from .named_results import line_of
 from .pictures import shown
 from .prefix import unchanged_tokens
 from .read_files import files_of, log_reads
-from .repair import Item, arrange, merged
+from .repair import Item, arrange, merged, reported
 from .rules import NAMING, UNREAD, WHOLE, log_lines, placeholder
 from .short_results import short_form
 
@@ -124,13 +124,13 @@ def composed(look: Look) -> Composed:
 def _composed(look: Look) -> Composed:
     runs = _runs(look)
     read, judged = _read(look, verdicts(look), runs)
-    items, named = shown(read, look.policy)
+    items, named = shown([each for each in read if not opaque_fields(each.message)], look.policy)
     placed = _placed(look, items)
     tokens = counted(look, runs)
     files = files_of(look, judged)
     entries = entries_of(look, placed, judged, tokens, files, named)
     unchanged = unchanged_tokens(look, placed, entries)
-    left_out = _left_out(items, entries)
+    left_out = _left_out(read, entries)
     stats = stats_of(look, entries, tokens, left_out=left_out, unchanged_tokens=unchanged)
     pointer = look.pointer
     log_reads(pointer.session_id, judged, files)
@@ -231,7 +231,7 @@ def _content(look: Look, message: Message, verdict: Verdict) -> str | None:
 
 def _placed(look: Look, items: list[Item]) -> list[Placed]:
     """Return the messages in order: results behind their calls, summaries behind what is pinned."""
-    placed = list(arrange(items, look.policy, turn_over=look.turn_over))
+    placed = list(map(reported, arrange(items, look.policy, turn_over=look.turn_over)))
     behind = _behind(placed, look.visible.pinned)
     placed[behind:behind] = _summaries(look)
     if look.policy.summary_role == "merge":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from ..formats import ApiCall, Placed
+from ..formats import ApiCall, Placed, foreign_kinds
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..text import is_text
@@ -185,6 +185,17 @@ def _text(of: Message, key: str) -> str | None:
     """Return a text that can be sent as it is; ids that differ must not become one by mending."""
     value = of.get(key)
     return value if value and is_text(value) else None
+
+
+def reported(placed: Placed) -> Placed:
+    """Return a message that says which of its parts go out as JSON text, if any do."""
+    if isinstance(placed.message.get("content"), str):
+        return placed
+    kinds = sorted({*foreign_kinds(placed.message)})
+    if not kinds:
+        return placed
+    said = f"no part of a chat, sent as its JSON text: {', '.join(kinds)}"
+    return placed._replace(repair="; ".join(filter(None, (placed.repair, said))))
 
 
 def merged(placed: list[Placed]) -> list[Placed]:

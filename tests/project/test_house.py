@@ -62,7 +62,7 @@ INSIDE = {
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check integrity "
         "checking copies advice"
     ),
-    "messages": "json_text columns media preparing",
+    "messages": "json_text columns media opaque preparing",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
