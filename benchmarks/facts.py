@@ -119,14 +119,15 @@ def told(texts: Iterable[str]) -> list[tuple[str, str]]:
 def is_told(fact: Fact, items: Iterable[tuple[str, str]]) -> bool:
     """Tell whether a fact is among what a view tells.
 
-    A path whole, a command with its exit code, an error's start.
+    A path whole, a command with its exit code up to what it is fed, an error's start.
     """
     text = _plain(fact.text)
     same_kind = (item for kind, item in items if kind == fact.kind)
     if fact.kind == "file":
         return any(item == text or item.startswith(f"{text} (") for item in same_kind)
     ending = "" if fact.exit_code is None else f"(exit {fact.exit_code})"
-    return any(item.startswith(text[:COMPARED]) and item.endswith(ending) for item in same_kind)
+    begins = _plain(fact.text.partition("<<")[0])[:COMPARED]
+    return any(item.startswith(begins) and item.endswith(ending) for item in same_kind)
 
 
 def _met(messages: Iterable[Message], root: str | None) -> Iterator[Fact]:
@@ -227,9 +228,8 @@ def _object(arguments: object) -> Message:
 
 def _paths(arguments: Message) -> Iterator[str]:
     """Yield the files that arguments name, else those that a patch among them changes."""
-    named = [
-        arguments[key] for key in PATHS if isinstance(arguments.get(key), str) and arguments[key]
-    ]
+    given = [arguments[key] for key in PATHS if isinstance(arguments.get(key), str)]
+    named = [path for path in given if path and not _is_folder(path, arguments)]
     patches = [text for text in arguments.values() if isinstance(text, str) and PATCH in text]
     yield from named or (
         line.split(": ", 1)[1]
@@ -237,6 +237,12 @@ def _paths(arguments: Message) -> Iterator[str]:
         for line in text.splitlines()
         if _names_file(line)
     )
+
+
+def _is_folder(path: str, arguments: Message) -> bool:
+    """Tell whether a path without an ending is where a tool searched, or what it listed."""
+    looks_into = "pattern" in arguments or arguments.keys() == {"path"}
+    return looks_into and not re.search(r"\.[^\W_]+\Z", path)
 
 
 def _names_file(line: str) -> bool:

@@ -241,6 +241,10 @@ class Policy(BaseModel):
     """Code points for the exact files, commands and errors of what is hidden, added to every
     summary; 0 for none.
     """
+    told_once: bool = False
+    """Tell what tools did once: commands, files and errors among the facts, commands with what they
+    came to, and not in the lists of an extractive summary as well.
+    """
     index_chars: Count = 0
     """Code points for the index of names, added to every summary: the paths, urls, error codes,
     numbers and identifiers of what is hidden; 0 for none.

@@ -1,4 +1,4 @@
-"""The exact facts of what a compaction hides, and when it happened.
+"""The exact facts of what a compaction hides.
 
 Files touched, commands with their exit codes, errors. Models' summaries lose nearly all of them, so
 they are read from the tables and added to every summary.
@@ -7,8 +7,7 @@ they are read from the tables and added to every summary.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from hashlib import sha256
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,8 +24,16 @@ from ..database import (
 from ..history import ANSWERS, lines, segments_cte
 from ..messages import decode
 from ..policy import Policy
-from ..summaries import HiddenFact, command_of, ledger, message_content
-from ..tools import error_told, failed, is_command
+from ..summaries import (
+    HiddenFact,
+    came_to,
+    command_of,
+    failure_told,
+    ledger,
+    message_content,
+    without_texts,
+)
+from ..tools import failed, is_command
 from ..view import Look, any_sign, of_kind
 
 _walk = segments_cte()
@@ -156,35 +163,15 @@ PATHS = Statement(
 )
 _content = select(_m.c.content_form, _m.c.content)
 CONTENT = Statement(_content.where(lines.at(_m)))
-_said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
-_is_there = lines.run_of(_m)
-_moments = select(_said_at).where(_is_there)
-FIRST_TIME = Statement(_moments.order_by(_m.c.seq).limit(literal_column("1")))
-
-
-class _Source(NamedTuple):
-    """A message that a summary is of, and when it was said, or else stored."""
-
-    seq: int
-    digest: bytes
-    at: int
-
-
-_source = select(
-    _m.c.seq,
-    _m.c.digest,
-    _said_at.label("at"),
-)
-SOURCES = Statement(
-    _source.where(_is_there).order_by(_m.c.seq),
-    row=_Source,
-)
-
 TELLING = {"file_edit": 2, "file_read": 1}
 """What is said of a file that several tools touched.
 
 That it was changed, else that it was read, else the last.
 """
+
+
+LOOK_INTO_FOLDERS = ("search", "list")
+"""Kinds of tools that name folders as well as files."""
 
 
 def ledger_of(look: Look, first: int, last: int) -> str:
@@ -201,52 +188,9 @@ def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
     """
     runs = look.raw.ranges(first, last)
     results = list(_results(look, runs))
-    commands = _commands(results, _unanswered(look, runs))
+    outcomes = _outcomes(look, results) if look.policy.told_once else {}
+    commands = _commands(results, _unanswered(look, runs), outcomes)
     return [*_files(look, runs), *commands, *_errors(look, results)]
-
-
-class Sources(NamedTuple):
-    """What messages a summary is of.
-
-    A SHA-256 over their digests, and their first and last moment (ms), if any.
-    """
-
-    digest: bytes
-    times: tuple[int, int] | None
-
-
-def sources(
-    look: Look,
-    first: int,
-    last: int,
-    pinned: Collection[int],
-) -> Sources:
-    """Return what messages a summary of a range is of; the pinned ones stay beside it."""
-    hidden = [each for each in _stored(look, first, last) if each.seq not in pinned]
-    digests = b"".join(each.digest for each in hidden)
-    times = _span([each.at for each in hidden])
-    return Sources(sha256(digests).digest(), times)
-
-
-def _stored(look: Look, first: int, last: int) -> Iterator[_Source]:
-    for run in look.raw.ranges(first, last):
-        yield from SOURCES.rows(look.connection, **run)
-
-
-def _span(moments: list[int]) -> tuple[int, int] | None:
-    """Return the first and last of moments, whatever order they are in."""
-    if not moments:
-        return None
-    return min(moments), max(moments)
-
-
-def first_moment(look: Look, first: int, last: int) -> int | None:
-    """Return when (ms) the first message of a range was said; None where there is none."""
-    for run in look.raw.ranges(first, last):
-        moment: int | None = FIRST_TIME.value(look.connection, **run)
-        if moment is not None:
-            return moment
-    return None
 
 
 def _results(look: Look, runs: list[Run]) -> Iterator[_Result]:
@@ -268,8 +212,15 @@ def _touched(look: Look, runs: list[Run]) -> dict[str, str]:
     for run in runs:
         for path, tool_name, stored in PATHS.rows(look.connection, **run):
             kind = _kind_of(tool_name, stored, look.policy)
-            files[path] = _more_telling(files.pop(path, ""), kind)
+            if kind not in LOOK_INTO_FOLDERS or _has_ending(path):
+                files[path] = _more_telling(files.pop(path, ""), kind)
     return files
+
+
+def _has_ending(path: str) -> bool:
+    """Tell whether a path ends as names of files do: what was searched may be a folder."""
+    _, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return bool(dot) and ending.isalnum()
 
 
 def _more_telling(before: str, kind: str) -> str:
@@ -305,8 +256,10 @@ def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
     return policy.tool_kinds.get(tool_name, stored)
 
 
-def _commands(results: list[_Result], unanswered: list[_Call]) -> Iterator[HiddenFact]:
-    """Yield what was run, in the order of the results.
+def _commands(
+    results: list[_Result], unanswered: list[_Call], outcomes: dict[int, str]
+) -> Iterator[HiddenFact]:
+    """Yield what was run, in the order of the results, with what it came to.
 
     A call without any stands where it was made.
     """
@@ -314,7 +267,31 @@ def _commands(results: list[_Result], unanswered: list[_Call]) -> Iterator[Hidde
     for run in sorted(called, key=attrgetter("seq")):
         command = _command(run)
         if command:
-            yield HiddenFact("command", command, run.ended)
+            came = outcomes.get(run.seq, "")
+            yield HiddenFact("command", without_texts(command), run.ended, came)
+
+
+def _outcomes(look: Look, results: list[_Result]) -> dict[int, str]:
+    """Return what the newest commands came to, by the positions of their results.
+
+    As many as the policy's budget could take. What an error tells is left to it.
+    """
+    found: dict[int, str] = {}
+    room = look.policy.facts_chars
+    for result in reversed(results):
+        if room > 0 and _command(result):
+            outcome = _outcome(look, result)
+            found[result.seq] = outcome
+            room -= len(outcome)
+    return found
+
+
+def _outcome(look: Look, result: _Result) -> str:
+    text = _text_of(look, result)
+    outcome = came_to(text)
+    if _failed(result, look.policy) and outcome in failure_told(text):
+        return ""
+    return outcome
 
 
 def _command(run: _Call | _Result) -> str | None:
@@ -360,11 +337,11 @@ def _failed(result: _Result, policy: Policy) -> bool:
 
 
 def _error(look: Look, result: _Result) -> HiddenFact:
-    text = message_content({"content": _content_of(look, result)})
-    return HiddenFact("error", error_told(text), result.tool_name)
+    text = _text_of(look, result)
+    return HiddenFact("error", failure_told(text), result.tool_name)
 
 
-def _content_of(look: Look, result: _Result) -> Any:
+def _text_of(look: Look, result: _Result) -> str:
     place = {**look.line, "branch": result.branch, "seq": result.seq}
     form, content = CONTENT.one(look.connection, **place)
-    return _decoded(form, content)
+    return message_content({"content": _decoded(form, content)})

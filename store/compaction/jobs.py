@@ -14,10 +14,11 @@ from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
 from ..view import Look
 from .budget import NOTHING_ADDED, Added, Budget, budget
-from .facts import first_moment, ledger_of, sources
+from .facts import ledger_of
 from .naming import named
 from .planning import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
 from .records import Hiding, not_recorded
+from .sources import first_moment, sources
 from .transcript import Kinds, Transcript, transcript_of_all
 from .triggers import with_still_over
 

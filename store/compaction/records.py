@@ -25,8 +25,8 @@ from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
 from ..view import Look, history, records
-from .facts import Sources
 from .planning import Plan, Previous
+from .sources import Sources
 
 _c, _s = compaction_records, summaries
 INSERT_RECORD = Insertion(compaction_records)

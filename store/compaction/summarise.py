@@ -139,6 +139,7 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
         policy=policy,
         tool_kinds=job.tool_kinds,
         turn_goes_on=job.hiding.plan.inside,
+        project_root=job.cost.look.pointer.project_root,
     )
 
 

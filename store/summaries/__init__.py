@@ -12,6 +12,7 @@ from .extracts import extractive
 from .facts_ledger import HiddenFact, ledger
 from .fitting import Fitted
 from .labels import labels_in
+from .outcomes import came_to, failure_told, without_texts
 from .prompts import Prompt, load, unfinished
 from .returned import EMPTY, normalised
 from .summarizers import NAMED, call, chat_model, named
@@ -47,10 +48,12 @@ __all__ = [
     "SummaryRequest",
     "TranscriptLimits",
     "call",
+    "came_to",
     "chat_model",
     "command_of",
     "cut",
     "extractive",
+    "failure_told",
     "fit",
     "group_ends",
     "labels_in",
@@ -66,4 +69,5 @@ __all__ = [
     "told",
     "transcript",
     "unfinished",
+    "without_texts",
 ]

@@ -14,7 +14,6 @@ from ..messages import Message
 from ..policy import Policy
 from ..tools import (
     call_paths,
-    error_told,
     is_command,
     kind_name,
     normalise_path,
@@ -22,6 +21,7 @@ from ..tools import (
     result_facts,
 )
 from ..tools import failed as has_failed
+from .outcomes import came_to, failure_told, without_texts
 from .texts import (
     UNKNOWN_TOOL,
     GivenCall,
@@ -84,6 +84,9 @@ WORTH: Mapping[str | None, int] = {
 Failures and other kinds are worth more.
 """
 
+IN_FACTS = ("terminal", "file_read", "file_edit")
+"""Kinds of tools whose successes are among the facts, too; failures of all kinds are."""
+
 _WORTH_MOST = len(WORTH)
 _SHOWS_FILES = ("file_read", "file_edit", "list")
 _SAYS_CREATED = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
@@ -91,16 +94,20 @@ _NAME_LIMIT, _TARGET_LIMIT, _OUTCOME_LIMIT = 80, 120, 80
 
 
 class Deed(NamedTuple):
-    """What one answered call did, and what that is worth to know."""
+    """What one answered call did, and what that is worth to know.
+
+    ``in_facts``: it is among the facts that are sent with a summary.
+    """
 
     action: KeyAction
     changes: tuple[FileChange, ...]
     worth: int
     files_read: tuple[str, ...] = ()
+    in_facts: bool = False
 
 
 class _Use(NamedTuple):
-    """A call with its result; the exit code is a command's alone."""
+    """A call with its result, and the files that it names; the exit code is a command's alone."""
 
     name: str
     kind: str | None
@@ -108,28 +115,35 @@ class _Use(NamedTuple):
     result: Message
     exit_code: int | None
     failed: bool
+    files: list[str]
 
 
 class Judge(NamedTuple):
-    """What uses of tools are judged by: a policy, and the kinds of tools that a store knows."""
+    """What uses of tools are judged by: a policy, the kinds of tools that a store knows, a root."""
 
     policy: Policy
     tool_kinds: Mapping[str, str]
+    root: str | None = None
 
     def kind(self, name: str) -> str | None:
         """Return the kind of a tool, None where nobody knows it."""
         return self.policy.tool_kinds.get(name) or self.tool_kinds.get(name)
 
+    def files(self, arguments: Any) -> list[str]:
+        """Return the files that arguments name, as the root sees them."""
+        return [scrubbed(each.path) for each in call_paths(arguments, self.root).paths]
+
 
 def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
     """Return what a call and its result tell."""
     use = _use(call, result, judge)
-    changes = () if use.failed else last_changes(_changes(use))
+    changes = () if use.failed else last_changes(_changes(use, judge.root))
     parts = (_purpose(use, changes), _outcome(use))
     told = ": ".join(filter(None, parts))
     name = one_line(scrubbed(use.name), _NAME_LIMIT).replace("`", "'")
     worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
-    return Deed(KeyAction(name, scrubbed(told)), changes, worth, _files_read(use))
+    in_facts = use.failed or use.kind in IN_FACTS
+    return Deed(KeyAction(name, scrubbed(told)), changes, worth, _files_read(use), in_facts)
 
 
 def unknown_call(result: Message) -> GivenCall:
@@ -204,7 +218,8 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
     if not command:
         facts = facts._replace(exit_code=None)
     failed = has_failed(facts, policy, command=command)
-    return _Use(call.name, kind, arguments, result, facts.exit_code, failed)
+    files = [] if kind == "terminal" else judge.files(arguments)
+    return _Use(call.name, kind, arguments, result, facts.exit_code, failed, files)
 
 
 def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
@@ -235,10 +250,10 @@ def _target(use: _Use, changes: Sequence[FileChange]) -> str:
     if changes:
         return ", ".join(change.path for change in changes)
     if use.kind == "terminal":
-        return command_of(use.arguments) or ""
+        return without_texts(command_of(use.arguments) or "")
     given = use.arguments if isinstance(use.arguments, dict) else {}
     words = [word for word in map(given.get, TARGETS) if isinstance(word, str)]
-    files = ", ".join(each.path for each in call_paths(given).paths)
+    files = ", ".join(use.files) if given else ""
     targets = [files, *words] if use.kind in _SHOWS_FILES else [*words, files]
     return next(filter(None, targets), "")
 
@@ -249,12 +264,14 @@ def _outcome(use: _Use) -> str:
 
 
 def _failure(use: _Use) -> str:
-    told = error_told(message_content(use.result))
+    told = failure_told(message_content(use.result))
     return _with_first_line(_exit(use) or "failed", told)
 
 
 def _success(use: _Use) -> str:
-    """Return what is worth telling of a success: where the kind is known, an exit code alone."""
+    """Return what is worth telling of a success: of a command what it came to."""
+    if use.kind == "terminal":
+        return _joined(_exit(use), came_to(message_content(use.result)))
     if use.kind in (None, "other"):
         return _with_first_line(_exit(use), message_content(use.result))
     return _exit(use) if use.kind in VERBS else ""
@@ -267,12 +284,15 @@ def _exit(use: _Use) -> str:
 def _files_read(use: _Use) -> tuple[str, ...]:
     if use.failed or use.kind != "file_read":
         return ()
-    return tuple(each.path for each in call_paths(use.arguments).paths)
+    return tuple(use.files)
 
 
 def _with_first_line(outcome: str, text: str) -> str:
-    first = one_line(_first_line(text), _OUTCOME_LIMIT)
-    return ", ".join(filter(None, (outcome, first)))
+    return _joined(outcome, one_line(_first_line(text), _OUTCOME_LIMIT))
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
 
 
 def _first_line(text: str) -> str:
@@ -281,23 +301,23 @@ def _first_line(text: str) -> str:
     return next((line for line in lines if line.strip()), "")
 
 
-def _changes(use: _Use) -> Iterable[FileChange]:
+def _changes(use: _Use, root: str | None) -> Iterable[FileChange]:
     """Return the files that a successful call changed.
 
     Only edits change files, by their patch or else by their name, and commands that hold a patch.
     """
     if use.kind == "terminal":
-        return _patched(use)
+        return _patched(use, root)
     if use.kind == "file_edit":
-        return list(_patched(use)) or _edited(use)
+        return list(_patched(use, root)) or _edited(use)
     return ()
 
 
-def _patched(use: _Use) -> Iterator[FileChange]:
+def _patched(use: _Use, root: str | None) -> Iterator[FileChange]:
     """Yield what the patches in a call change, whichever argument they stand in."""
     for value in _values(use.arguments):
         for path, action in patches.changes(value):
-            if key := normalise_path(scrubbed(path)):
+            if key := normalise_path(scrubbed(path), root):
                 yield FileChange(key, action)
 
 
@@ -312,8 +332,8 @@ def _edited(use: _Use) -> Iterator[FileChange]:
     """Yield the files that an edit without a patch names."""
     if isinstance(use.arguments, dict):
         action = _edit_action(use)
-        for each in call_paths(use.arguments).paths:
-            yield FileChange(scrubbed(each.path), action)
+        for path in use.files:
+            yield FileChange(path, action)
 
 
 def _edit_action(use: _Use) -> str:

@@ -7,8 +7,7 @@ tools did is always extracted; which raw text goes into the body is the request'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..messages import Message
@@ -23,6 +22,8 @@ from .deeds import (
     unknown_call,
     worth_by_action,
 )
+from .selection import SAID, SHOWN, USER, Heard, Speech, least_room, selected
+from .speech import refusal, spoken
 from .texts import (
     ELLIPSIS,
     RESULT_ROLES,
@@ -31,7 +32,6 @@ from .texts import (
     cut,
     how_many_fit,
     message_content,
-    one_line,
     scrubbed,
 )
 from .values import (
@@ -53,27 +53,34 @@ from .values import (
 MODEL = "extractive"
 """What such a summary names as its model."""
 
-_ASSISTANT = "Assistant"
-_TEXT_LIMIT = 200
-
-Speech = tuple[str, str]
-"""Who speaks, and the text."""
-
 
 def extractive(request: SummaryRequest) -> Summary:
     """Summarise by rules: a title, key actions, file changes, and a body of raw text.
 
     All but the title keeps the request's limit as it is rendered; half of it is for what tools did,
-    the body has what that leaves, half of it for the previous summary. The body counts what was
-    left out.
+    the body has what that leaves, half of it for the previous summary. Texts take at most half as
+    much as there was to read, but for short ones. The body counts what was left out. Where a policy
+    has deeds told once, a view shows of them what the facts do not tell.
     """
-    deeds, said = _read(request, request.parts_to_keep)
-    done = _done(deeds)
+    read = _read(request, request.parts_to_keep)
+    done = _done(read.deeds)
     lists = _lists(done, request.max_chars // 2)
     lists = lists._replace(title=title(request.started_at, request.ended_at), model=MODEL)
-    room = request.max_chars - (rendered_size(lists._replace(body=" ")) - 1)
-    closing = _closing(_left_out(done, lists), counted(deeds, done.changes), room // 2)
-    return lists._replace(body=_body(request, _paragraphs(said), closing, room))
+    if _facts_tell_deeds(request):
+        return _told_once(request, read, lists)
+    return lists._replace(body=_body(request, read, done, lists))
+
+
+def _told_once(request: SummaryRequest, read: _Read, lists: Summary) -> Summary:
+    """Return a summary that lists what tools did, but in a view only what no fact tells."""
+    beside = _done([deed for deed in read.deeds if not deed.in_facts])
+    shown = _lists(beside, request.max_chars // 4)._replace(title=lists.title)
+    shown = shown._replace(body=_body(request, read, beside, shown))
+    return lists._replace(body=shown.body, shown=rendered(shown))
+
+
+def _facts_tell_deeds(request: SummaryRequest) -> bool:
+    return request.policy.told_once and request.policy.facts_chars > 0
 
 
 def completed(summary: Summary, request: SummaryRequest) -> Summary:
@@ -86,7 +93,7 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
         return summary
     lists = summary
     if not has_lists:
-        deeds, _ = _read(request, ())
+        deeds = _read(request, ()).deeds
         lists = _lists(_done(deeds), request.max_chars)
     return summary._replace(
         title=summary.title or title(request.started_at, request.ended_at),
@@ -109,10 +116,16 @@ def _done(deeds: Sequence[Deed]) -> _Done:
 
 
 class _Read(NamedTuple):
-    """What each answered call did, and who said what, in order."""
+    """What each answered call did, what was said, in order, and how long all contents were."""
 
     deeds: list[Deed]
     said: list[Speech]
+    size: int
+
+    @property
+    def room(self) -> int:
+        """The code points that texts may take, so that a summary is shorter than what was said."""
+        return max(self.size // 2, least_room(self.said))
 
 
 def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
@@ -121,29 +134,19 @@ def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
     In one pass, so that no more need be in memory. An id that is met again means the nearest call
     before.
     """
-    read = _Read([], [])
+    deeds: list[Deed] = []
+    heard = Heard(request.max_chars)
     waiting: dict[object, GivenCall] = {}
-    limit = _text_limit(request)
-    judge = Judge(request.policy, request.tool_kinds)
+    judge = Judge(request.policy, request.tool_kinds, request.project_root)
+    size = 0
     for message in request.messages:
+        size += len(message_content(message))
         waiting |= calls_by_id(message)
         if message.get("role") in RESULT_ROLES:
             call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
-            read.deeds.append(deed_of(call, message, judge))
-        read.said.extend(_speeches(message, parts, limit))
-    return read
-
-
-def _text_limit(request: SummaryRequest) -> int:
-    """Return the code points that are read of each text: what all of them have room for."""
-    count = max(len(request.messages), 1)
-    return max(_TEXT_LIMIT, request.max_chars // count)
-
-
-def _speeches(message: Message, parts: Sequence[str], limit: int) -> Iterator[Speech]:
-    """Yield who speaks in a message, and the text in one line of at most ``limit`` code points."""
-    for voice, text in _voices(message, parts):
-        yield voice, one_line(scrubbed(text[: 8 * limit]), limit)
+            deeds.append(deed_of(call, message, judge))
+        heard.add(_speeches(message, parts))
+    return _Read(deeds, heard.all(), size)
 
 
 def _lists(done: _Done, room: int) -> Summary:
@@ -185,23 +188,34 @@ def _closing(note: str, counts: str, room: int) -> str:
     return next(fitting, "")
 
 
-def _body(
-    request: SummaryRequest,
-    paragraphs: Sequence[str],
-    closing: str,
-    room: int,
-) -> str:
-    """Return the previous summary, what was said, and the closing, in ``room`` code points.
+def _body(request: SummaryRequest, read: _Read, done: _Done, lists: Summary) -> str:
+    """Return the previous summary, what was said, and the closing, in the room that lists leave.
 
     It is never empty.
     """
+    room = request.max_chars - (rendered_size(lists._replace(body=" ")) - 1)
+    closing = _closing(_left_out(done, lists), _counts(read.deeds), room // 2)
     left = room - len(closing) - 1
-    said_size = sum(len(paragraph) + 1 for paragraph in paragraphs)
-    before = _flattened(request.previous_summary or "")
-    before = _whole_lines(before, max(left // 2, left - said_size))
-    said = _selected(paragraphs, left - len(before) - 1)
+    before = _before(request, read.said, left)
+    said = selected(read.said, min(left - len(before) - 1, read.room))
     body = "\n".join(filter(None, (before, said, closing)))
     return cut(body or f"{len(request.messages)} messages without text.", max(room, 1))
+
+
+def _before(request: SummaryRequest, said: Sequence[Speech], room: int) -> str:
+    """Return the previous summary: in half of the room, and in all that is not needed else."""
+    text = _flattened(request.previous_summary or "")
+    return _whole_lines(text, max(room // 2, room - _size(said)))
+
+
+def _counts(deeds: Sequence[Deed]) -> str:
+    return counted(deeds, last_changes(change for deed in deeds for change in deed.changes))
+
+
+def _size(said: Sequence[Speech]) -> int:
+    """Return how long all that was said is, with who said it."""
+    sizes = (len(each.voice) + len(each.text) for each in said)
+    return sum(sizes) + len(": \n") * len(said)
 
 
 def _whole_lines(text: str, room: int) -> str:
@@ -269,46 +283,25 @@ def _unheaded(text: str) -> str:
     return _HEADINGS.sub("\n", text).strip()
 
 
-def _voices(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
-    """Yield who speaks in a message, and the text, for each part that is kept."""
+def _speeches(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
+    """Yield who speaks in a message, and the text, for each part that is kept.
+
+    What a user says where the result of a call would stand is the user's text.
+    """
     role = message.get("role")
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str) and "reasoning" in parts:
-        yield "Reasoning", thought
+        yield Speech("Reasoning", thought, SHOWN)
+    if "text" in parts:
+        yield from _said(message, role)
     if role in RESULT_ROLES and "tool" in parts:
-        yield "Tool", message_content(message)
-    if role in ("user", "assistant") and "text" in parts:
-        yield "User" if role == "user" else _ASSISTANT, message_content(message)
+        yield Speech("Tool", message_content(message), SHOWN)
 
 
-def _paragraphs(said: Iterable[Speech]) -> list[str]:
-    """Return one for each text; of an assistant's texts in a row only the last, its answer."""
-    told = [speech for speech in said if speech[1]]
-    return [f"{voice}: {text}" for voice, text in _without_drafts(told)]
-
-
-def _without_drafts(said: Sequence[Speech]) -> Iterator[Speech]:
-    """Yield what was said but for what an assistant said before its answer."""
-    following = [voice for voice, _ in said[1:]]
-    for speech, after in zip_longest(said, following):
-        if not speech[0] == after == _ASSISTANT:
-            yield speech
-
-
-def _selected(paragraphs: Sequence[str], room: int) -> str:
-    """Return paragraphs that fit: all of them, else the goal and the newest."""
-    if room <= 0:
-        return ""
-    text = "\n".join(paragraphs)
-    if len(text) <= room:
-        return text
-    return _goal_and_newest(paragraphs, room)
-
-
-def _goal_and_newest(paragraphs: Sequence[str], room: int) -> str:
-    """Return the first paragraph, which names the goal, and the newest, with ``...`` between."""
-    goal = cut(paragraphs[0], room // 2)
-    left = room - len(goal) - len(f"\n{ELLIPSIS}")
-    sizes = (len(paragraph) + 1 for paragraph in reversed(paragraphs[1:]))
-    first = len(paragraphs) - how_many_fit(sizes, left)
-    return cut("\n".join([goal, ELLIPSIS, *paragraphs[first:]]), room)
+def _said(message: Message, role: object) -> Iterator[Speech]:
+    if role == "user":
+        yield Speech("User", spoken(message_content(message)), USER)
+    elif role == "assistant":
+        yield Speech("Assistant", message_content(message), SAID)
+    else:
+        yield Speech("User", refusal(message), USER)

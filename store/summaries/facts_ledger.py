@@ -16,12 +16,14 @@ from .texts import one_line, scrubbed, shortened
 class HiddenFact(NamedTuple):
     """Something done in a hidden range: a ``file`` touched, a ``command`` run, an ``error`` met.
 
-    ``detail`` stands in brackets behind the text, such as ``exit 1``.
+    ``detail`` stands in brackets behind the text, such as ``exit 1``; ``came_to`` is the last that
+    a command said.
     """
 
     kind: str
     text: str
     detail: str | None = None
+    came_to: str = ""
 
 
 HEADINGS: Mapping[str, str] = {
@@ -63,7 +65,8 @@ def _newest_first(facts: Sequence[HiddenFact]) -> Iterable[HiddenFact]:
 
 def _entry(fact: HiddenFact, limit: int) -> str:
     indented = _text(fact, limit).replace("\n", "\n  ")
-    return f"- {indented}{_detail(fact)}"
+    came_to = f" → {fact.came_to}" if fact.came_to else ""
+    return f"- {indented}{came_to}{_detail(fact)}"
 
 
 def _text(fact: HiddenFact, limit: int) -> str:

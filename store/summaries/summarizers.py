@@ -67,12 +67,14 @@ def call(
 
 
 def _made(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+    if summarizer is extractive:
+        return extractive(request)
     given = summarizer(request)
     try:
         summary = normalised(given, request)
     except ValueError as problem:
         raise SummaryGenerationError(str(problem)) from problem
-    return summary if summarizer is extractive else completed(summary, request)
+    return completed(summary, request)
 
 
 def chat_model(

@@ -56,7 +56,7 @@ class SummaryRequest(NamedTuple):
     ``prompt`` holds the transcript, the previous summary and the limit already; times are ms since
     the epoch; ``policy`` says of what kind a tool is, before the store's ``tool_kinds``, and which
     results failed. ``turn_goes_on``: the last turn in the messages is not finished, what follows
-    goes on with it.
+    goes on with it. Files below ``project_root`` are told as they are seen from there.
     """
 
     messages: Sequence[Message]
@@ -72,6 +72,7 @@ class SummaryRequest(NamedTuple):
     policy: Policy = DEFAULT
     tool_kinds: Mapping[str, str] = TOOL_KINDS
     turn_goes_on: bool = False
+    project_root: str | None = None
 
 
 Summarizer = Callable[[SummaryRequest], str | Summary]

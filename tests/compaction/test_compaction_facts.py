@@ -167,3 +167,55 @@ def test_facts_can_be_left_out(store: Store) -> None:
     session_id = begun(store, [*work(1), *work(2)])
     store.compact(session_id, Policy(facts_chars=0), lambda request: "we worked")
     assert contents(store, session_id, Policy())[0] == "we worked"
+
+
+def test_a_folder_that_was_looked_into_is_no_file_touched(store: Store) -> None:
+    """What was searched may be a file, too: its ending tells."""
+    searched = [
+        each
+        for number, path in enumerate((".", "lib/src", "src/a.ts", "docs/.hidden"))
+        for each in tool("grep", {"pattern": "x", "path": path}, "none", f"g{number}")
+    ]
+    read = tool("Read", {"path": "Makefile"}, "all:", "r")
+    session_id = begun(store, [*chat(1), *searched, *read, *chat(1)])
+    store.compact(session_id, Policy(), lambda request: "s")
+    [row] = query(store, session_id, "summaries")
+    files = [line for line in row["facts"].splitlines() if line.startswith("- ")]
+    assert files == ["- src/a.ts (search)", "- docs/.hidden (search)", "- Makefile (file_read)"]
+
+
+def test_commands_tell_what_they_came_to_where_deeds_are_told_once(store: Store) -> None:
+    """But for what an error tells already; the same with any summarizer."""
+    commit = f"git commit -F - <<'EOF'\nSay why\n\n{'word ' * 40}\nEOF"
+    ran = [
+        *tool("Bash", {"command": "npm test"}, "compiling\n12 passed\n", "t"),
+        *tool("Bash", {"command": "make"}, "Exit code 2\nld: fatal: no libx", "m"),
+        *tool("Bash", {"command": commit}, "[main 1f2e3d4] Say why", "c"),
+    ]
+    session_id = begun(store, [*chat(3), *ran, *chat(1)])
+    fork = store.fork(session_id).id
+    policy = Policy(told_once=True)
+    for each, summarizer in ((session_id, None), (fork, lambda request: "we worked")):
+        store.compact(each, policy, summarizer)
+        text = str(contents(store, each, policy)[0])
+        assert text.endswith(
+            "Commands run:\n- npm test → 12 passed\n- make (exit 2)\n"
+            "- git commit -F - <<'EOF'\n  Say why\n  ...\n  EOF → [main 1f2e3d4] Say why\n"
+            "Errors met:\n- ld: fatal: no libx (Bash)"
+        )
+        assert "Used `Bash`" not in text
+    [row, _] = query(store, session_id, "summaries")
+    assert "npm test" in row["key_actions"]
+
+
+def test_a_refusal_tells_what_the_user_said(store: Store) -> None:
+    """Not the program's words around it, which would fill the room."""
+    said = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if"
+    result = f"{said} …). To tell you how to proceed, the user said:\nthe other way round"
+    refused = tool("Edit", {"file_path": "a.ts"}, result, "e")
+    refused[1]["messageStatus"] = "error"
+    session_id = begun(store, [*chat(19), *refused, *chat(1)])
+    store.compact(session_id, Policy())
+    [row] = query(store, session_id, "summaries")
+    assert row["facts"].endswith("- refused by the user: the other way round (Edit)")
+    assert "User: the other way round" in row["body"]

@@ -45,8 +45,8 @@ INSIDE = {
         "upkeep transfer counting demo"
     ),
     "compaction": (
-        "facts caches triggers budget open_turn cuts planning naming back_off checks records clearing undoing "
-        "transcript jobs telling summarise ending run"
+        "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
+        "undoing transcript jobs telling summarise ending run"
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
@@ -65,8 +65,8 @@ INSIDE = {
     "messages": "json_text columns media opaque preparing",
     "simulation": "prices reuse replay",
     "summaries": (
-        "texts values prompts facts_ledger names_index labels fitting brief deeds whole extracts returned "
-        "causes "
+        "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "
+        "selection extracts returned causes "
         "summarizers"
     ),
     "tools": (

@@ -489,8 +489,8 @@ def test_a_call_id_that_comes_again_means_the_nearest_call() -> None:
         {"role": "tool", "content": None, "tool_call_id": "never called"},
     ]
     assert extractive(request(messages)).key_actions == (
-        KeyAction("Bash", "to run first"),
-        KeyAction("Bash", "to run second"),
+        KeyAction("Bash", "to run first: ok"),
+        KeyAction("Bash", "to run second: ok"),
         KeyAction("lost", "from nowhere"),
         KeyAction("unknown_tool", ""),
     )
@@ -515,7 +515,7 @@ def test_where_there_is_little_room_commands_and_failures_outlast_reads() -> Non
         request([*use("Bash", {"command": "make"}, "ok"), *failed, *reads, user("x" * 900)], 500)
     )
     assert summary.key_actions[:2] == (
-        KeyAction("Bash", "to run make"),
+        KeyAction("Bash", "to run make: ok"),
         KeyAction("Read", "to read gone.py: failed, Error: no such file"),
     )
     assert summary.key_actions[-1] == KeyAction("Read", "to read f49.py")
@@ -541,7 +541,7 @@ def test_parts_to_keep_govern_the_body_alone(parts: tuple[str, ...], body: str) 
     ]
     summary = extractive(request(messages, parts_to_keep=parts))
     assert summary.body == body
-    assert summary.key_actions == (KeyAction("Bash", "to run ls"),)
+    assert summary.key_actions == (KeyAction("Bash", "to run ls: out"),)
 
 
 def test_the_goal_and_the_newest_outlast_what_is_between() -> None:

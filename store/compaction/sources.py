@@ -1,0 +1,82 @@
+"""Of what messages a summary is, and when they were said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from hashlib import sha256
+from typing import NamedTuple
+
+from sqlalchemy import func, literal_column, select
+
+from ..database import Statement, messages
+from ..history import lines
+from ..view import Look
+
+_m = messages
+_said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
+_is_there = lines.run_of(_m)
+_moments = select(_said_at).where(_is_there)
+FIRST_TIME = Statement(_moments.order_by(_m.c.seq).limit(literal_column("1")))
+
+
+class _Source(NamedTuple):
+    """A message that a summary is of, and when it was said, or else stored."""
+
+    seq: int
+    digest: bytes
+    at: int
+
+
+_source = select(
+    _m.c.seq,
+    _m.c.digest,
+    _said_at.label("at"),
+)
+SOURCES = Statement(
+    _source.where(_is_there).order_by(_m.c.seq),
+    row=_Source,
+)
+
+
+class Sources(NamedTuple):
+    """What messages a summary is of.
+
+    A SHA-256 over their digests, and their first and last moment (ms), if any.
+    """
+
+    digest: bytes
+    times: tuple[int, int] | None
+
+
+def sources(
+    look: Look,
+    first: int,
+    last: int,
+    pinned: Collection[int],
+) -> Sources:
+    """Return what messages a summary of a range is of; the pinned ones stay beside it."""
+    hidden = [each for each in _stored(look, first, last) if each.seq not in pinned]
+    digests = b"".join(each.digest for each in hidden)
+    times = _span([each.at for each in hidden])
+    return Sources(sha256(digests).digest(), times)
+
+
+def _stored(look: Look, first: int, last: int) -> Iterator[_Source]:
+    for run in look.raw.ranges(first, last):
+        yield from SOURCES.rows(look.connection, **run)
+
+
+def _span(moments: list[int]) -> tuple[int, int] | None:
+    """Return the first and last of moments, whatever order they are in."""
+    if not moments:
+        return None
+    return min(moments), max(moments)
+
+
+def first_moment(look: Look, first: int, last: int) -> int | None:
+    """Return when (ms) the first message of a range was said; None where there is none."""
+    for run in look.raw.ranges(first, last):
+        moment: int | None = FIRST_TIME.value(look.connection, **run)
+        if moment is not None:
+            return moment
+    return None

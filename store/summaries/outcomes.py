@@ -1,0 +1,80 @@
+"""What commands came to, and commands without the texts that they are fed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..text import json_object, value_at
+from ..tools import error_told
+from .speech import said_in, without_tags
+from .texts import ELLIPSIS, one_line, scrubbed
+
+LIMIT = 80
+"""Code points that are told of what a command came to."""
+READ = 8000
+"""Code points at the end of an output in which it is looked for."""
+OUTPUTS = (("stdout",), ("stderr",), ("data", "stdout"), ("data", "stderr"), ("output",))
+"""Where a JSON result has the output of a command."""
+
+REFUSED = "refused by the user"
+FAILURE_LIMIT = 200
+"""Code points that are told of what a user said who refused a call."""
+
+_TELLS = re.compile(r"\w.*\w")
+_FRAME = re.compile(
+    r"\[.*\]|</?[a-z_]+>|Shell cwd was reset.*|Output:|Process exited with code -?\d+"
+    r"|(?:Chunk ID|Wall time|Exit code|Original token count|Total output lines):? .*"
+)
+"""Lines that the program says which ran the command."""
+_FED = re.compile(
+    r"(<<-?[ \t]*[\"']?(\w+)[\"']?[^\n]*\n[^\n]*\n)(.*?)(?=^[ \t]*\2\b|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A here-document: what stands before its second line, its word, and the rest of it."""
+_FED_LIMIT = 80
+_COMMAND_READ = 4000
+
+
+def came_to(result: str) -> str:
+    """Return the last line of a command's result that tells something, in one line; "" for none."""
+    lines = _output(result).splitlines()
+    telling = (line for line in reversed(lines) if _is_telling(line.strip()))
+    return one_line(next(telling, ""), LIMIT)
+
+
+def failure_told(result: str) -> str:
+    """Return why a call failed: of one that the user refused what the user said."""
+    said = said_in(result)
+    if said:
+        return one_line(f"{REFUSED}: {said}", FAILURE_LIMIT)
+    return error_told(result)
+
+
+def without_texts(command: str) -> str:
+    """Return a command without the rest of its here-documents behind their first lines."""
+    if "<<" not in command:
+        return command
+    return _FED.sub(_first_line_of, command[:_COMMAND_READ]).rstrip()
+
+
+def _first_line_of(fed: re.Match[str]) -> str:
+    return fed[0] if len(fed[3]) < _FED_LIMIT else f"{fed[1]}{ELLIPSIS}\n"
+
+
+def _output(result: str) -> str:
+    fields = json_object(result)
+    if fields:
+        result = next(_texts_in(fields), result)
+    return without_tags(scrubbed(result[-READ:]))
+
+
+def _texts_in(fields: dict[str, object]) -> Iterator[str]:
+    for path in OUTPUTS:
+        text = value_at(path, fields)
+        if isinstance(text, str) and text.strip():
+            yield text
+
+
+def _is_telling(line: str) -> bool:
+    return _TELLS.search(line) is not None and _FRAME.fullmatch(line) is None

@@ -1,0 +1,95 @@
+"""Who really speaks, and what commands came to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store.summaries import came_to, failure_told, without_texts
+from store.summaries.speech import refusal, said_in, spoken
+
+BOILERPLATE = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was"
+    " a file edit, the new_string was NOT written to the file). To tell you how to proceed, the"
+    " user said:\n"
+)
+SPOKEN = [
+    ("Mend it.", "Mend it."),
+    ("<system-reminder>\nbe kind\n</system-reminder>\n Mend it. ", "Mend it."),
+    ("<command-name>/clear</command-name>\n<command-args></command-args>", ""),
+    ("<local-command-caveat>Caveat: …</local-command-caveat>", ""),
+    ("[Request interrupted by user for tool use]", ""),
+    ("Base directory for this skill: /skills/x\n\n# How to", ""),
+    ("This session is being continued from another", ""),
+    ("Use <b>bold</b> and <system-reminder> unclosed", None),
+    ("Is [Request interrupted by user] an error?", None),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SPOKEN)
+def test_what_programs_say_for_the_user_is_not_the_users(text: str, expected: str | None) -> None:
+    """By a table of tags and beginnings; all other texts are as they were."""
+    assert spoken(text) == (text if expected is None else expected)
+
+
+def test_the_users_words_stand_behind_a_refusal() -> None:
+    """And where there are none, it is no speech but a failure like any other."""
+    assert said_in(f"{BOILERPLATE}the other way round") == "the other way round"
+    assert said_in(f"Error: {BOILERPLATE}no") == "no"
+    assert said_in("The user doesn't want to proceed with this tool use. STOP") == ""
+    assert said_in("He told us what the user said: nothing") == ""
+    refused = {"role": "tool", "content": f"{BOILERPLATE}no"}
+    assert refusal(refused) == "no"
+    assert refusal({**refused, "role": "user"}) == ""
+    assert failure_told(f"{BOILERPLATE}no") == "refused by the user: no"
+    assert failure_told("Error: gone") == "Error: gone"
+
+
+OUTCOMES = [
+    ("compiling\n\n 1309 pass\n", "1309 pass"),
+    ("12 passed\n---\n", "12 passed"),
+    ("ok\n[The command completed with exit code 0.]\n[Python interpreter: x]", "ok"),
+    (
+        "Chunk ID: 1f\nWall time: 0 seconds\nProcess exited with code 0\nOutput:\nall well\n",
+        "all well",
+    ),
+    ("Chunk ID: 1f\nWall time: 0 seconds\nProcess exited with code 0\nOutput:\n", ""),
+    ("done\n<system-reminder>be kind\nto all</system-reminder>", "done"),
+    (json.dumps({"stdout": "a\nb two\n", "stderr": "", "exitCode": 0}), "b two"),
+    (json.dumps({"data": {"stdout": "", "stderr": "warned"}}), "warned"),
+    ("x" * 200, "x" * 77 + "..."),
+    ("", ""),
+    ("--\n==\n", ""),
+]
+
+
+@pytest.mark.parametrize(("result", "expected"), OUTCOMES)
+def test_a_command_came_to_its_last_telling_line(result: str, expected: str) -> None:
+    """Without what the program adds that ran it."""
+    assert came_to(result) == expected
+
+
+def test_texts_that_a_command_is_fed_are_cut_behind_their_first_line() -> None:
+    """Long ones only; what stands before and behind them stays."""
+    body = "Say why\n\n" + "word " * 40
+    commit = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\" && git push"
+    assert without_texts(commit) == (
+        "git commit -m \"$(cat <<'EOF'\nSay why\n...\nEOF\n)\" && git push"
+    )
+    assert without_texts(f"cat <<-END >x\n{body}") == "cat <<-END >x\nSay why\n..."
+    for short in ("cat <<E\nx\nE", "make", "a << b", "cat <<E\n1\nE\ncat <<E\n2\nE"):
+        assert without_texts(short) == short
+
+
+@given(st.text(alphabet="<E\n ab'/\0\ud800:[", max_size=300))
+def test_any_text_may_come_in(text: str) -> None:
+    """Nothing is raised, and limits hold."""
+    assert len(came_to(text)) <= 80
+    assert "\n" not in came_to(text)
+    assert len(without_texts(text)) <= len(text) + len("...\n") * text.count("<<")
+    assert len(failure_told(text)) <= 200
+    assert spoken(text) in text
