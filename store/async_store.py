@@ -125,6 +125,8 @@ class AsyncStore:
     pages = iterates(Store.pages)
     fork = awaits(Store.fork, waits=True)
     rewind = awaits(Store.rewind, waits=True)
+    replace = awaits(Store.replace, waits=True)
+    pop = awaits(Store.pop, waits=True)
     undo_rewind = awaits(Store.undo_rewind, waits=True)
     head_moves = awaits(Store.head_moves)
     view = awaits(Store.view)

@@ -22,7 +22,8 @@ from .context import Context, Tools, code_law
 from .context import request as contexts
 from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
 from .errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
-from .history import erasure, heads, slices, token_counts, usages
+from .history import append as appending
+from .history import erasure, heads, slices, tails, token_counts, usages
 from .history import raw as history
 from .history import sessions as known_sessions
 from .inspection import integrity as verifying
@@ -131,11 +132,13 @@ class Store:
     sessions = reads(known_sessions.list_sessions)
     rename_session = writes(known_sessions.rename_session)
     set_metadata = writes(known_sessions.set_metadata)
-    append = writes(history.append)
+    append = writes(appending.append)
     messages = reads(history.read)
     pages = runs(history.pages)
     fork = writes(heads.fork)
     rewind = writes(heads.rewind)
+    replace = writes(tails.replace)
+    pop = writes(tails.pop)
     undo_rewind = writes(heads.undo_rewind)
     head_moves = reads(heads.moves)
     view = reads(views.view)

@@ -6,7 +6,7 @@ move heads, fork and erase. Rooms that build views or compact read lines through
 
 from __future__ import annotations
 
-from . import erasure, heads, lines, raw, sessions, slices, token_counts, usages
+from . import append, erasure, heads, lines, raw, sessions, slices, tails, token_counts, usages
 from .erasure import HOLDING
 from .facts import (
     INSERT_FACTS,
@@ -48,6 +48,7 @@ __all__ = [
     "ResultRows",
     "Segment",
     "Weight",
+    "append",
     "derive",
     "erasure",
     "heads",
@@ -67,6 +68,7 @@ __all__ = [
     "slices",
     "stored_calls",
     "stored_kinds",
+    "tails",
     "token_counts",
     "tokens_at",
     "turn_of",

@@ -1,60 +1,19 @@
-"""What was said: append to a line, and read it. Nothing here ever changes a message."""
+"""What was said, as it went in: a line read whole, in part, or page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from pydantic import BaseModel
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 
-from ..clock import Now, given
-from ..database import (
-    Insertion,
-    Row,
-    Statement,
-    Transactions,
-    messages,
-    paused,
-    tool_calls,
-)
-from ..errors import HeadMoved, InvalidMessage, InvalidValue
-from ..messages import (
-    Columns,
-    Message,
-    Prepared,
-    StoredCall,
-    assemble,
-    dated_digest,
-    join_call,
-    prepare,
-)
+from ..database import Statement, Transactions, messages, paused, tool_calls
+from ..errors import InvalidValue
+from ..messages import Columns, StoredCall, assemble, join_call
 from ..records import StoredMessage
-from ..tokens import estimated_tokens
-from . import facts, lines, noted
+from . import lines
 from .lines import Line, run_of
-from .places import PLACE, Pointer
 
-INSERT_MESSAGES = Insertion(messages, *PLACE, *Columns._fields, "stored_at", "digest")
-INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
-MOVE_HEAD = lines.change(head=bindparam("to"), updated_at=bindparam("now"))
-
-
-class Known(NamedTuple):
-    """Where in a tree a message of some id stands."""
-
-    branch: int
-    seq: int
-    digest: bytes
-    stored_at: int
-
-
-KNOWN = Statement(
-    select(*(messages.c[name] for name in Known._fields))
-    .where(messages.c.tree_id == bindparam("tree_id"))
-    .where(messages.c.message_id == bindparam("message_id")),
-    row=Known,
-)
 MESSAGES = Statement(
     select(
         messages.c.seq,
@@ -70,69 +29,6 @@ CALLS = Statement(
     .where(run_of(tool_calls))
     .order_by(tool_calls.c.seq, tool_calls.c.position)
 )
-
-
-ByIndex = dict[int, StoredMessage]
-"""Messages of a batch as they are stored, by their index in it."""
-
-
-def append(
-    connection: Connection,
-    session_id: str,
-    messages: Message | BaseModel | Iterable[Message | BaseModel],
-    *,
-    expected_head: int | None = None,
-    expected: str | None = None,
-    now: Now = None,
-) -> list[StoredMessage]:
-    """Append a message, or a batch as one, to a session's line, and return them as stored.
-
-    They come back in the order given. A message may be a pydantic object, such as a provider's
-    client returns: it is stored as its JSON, of the fields that are set.
-
-    A message whose ``id`` is on the line already is not stored again but returned, so a call whose
-    outcome is unknown can be repeated. With ``expected_head`` the batch is stored only if the head
-    is there, with ``expected`` only if that is the session's revision. Raises SessionNotFound,
-    Conflict, HeadMoved, InvalidMessage (naming index and key); then nothing of the batch is stored.
-    """
-    batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
-    tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
-    moment = given(now)
-    digests = [dated_digest(each.digest, moment) for each in batch]
-    _check_expected(expected_head)
-    line = Line(connection, lines.lock(connection, session_id))
-    known = _known(line, batch)
-    fresh = _fresh(batch, known)
-    if fresh:
-        _check_as_known(line.pointer, expected_head, expected)
-    new = [batch[index] for index in fresh]
-    weights = [tokens[index] for index in fresh]
-    stored = _store(line, new, weights, [digests[index] for index in fresh], moment)
-    noted.note(session_id, new)
-    return _in_order(batch, known | dict(zip(fresh, stored, strict=True)))
-
-
-def _check_expected(head: int | None) -> None:
-    if head is not None and type(head) is not int:
-        raise InvalidValue(f"expected_head is a position, not {head!r}")
-
-
-def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) -> None:
-    """Refuse to append to a session that is not as the caller knows it."""
-    lines.check_revision(pointer, revision)
-    if head not in (None, pointer.head):
-        raise HeadMoved(pointer.session_id, head, pointer.head)
-
-
-def _in_order(batch: list[Prepared], by_index: ByIndex) -> list[StoredMessage]:
-    """Return each message of a batch as stored; one given twice is stored at its first index."""
-    if len(by_index) == len(batch):
-        return [by_index[index] for index in range(len(batch))]
-    by_id = {batch[index].columns.message_id: stored for index, stored in by_index.items()}
-    return [
-        by_index[index] if index in by_index else by_id[each.columns.message_id]
-        for index, each in enumerate(batch)
-    ]
 
 
 def read(
@@ -223,129 +119,3 @@ def stretch(
     """
     pointer = lines.find(connection, session_id)
     return pointer.branch, *lines.span(start, stop, lines.position(pointer, at))
-
-
-def _listed(
-    given: Message | BaseModel | Iterable[Message | BaseModel],
-) -> list[Message | BaseModel]:
-    if isinstance(given, dict | BaseModel):
-        return [given]
-    if not isinstance(given, Iterable):
-        raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")
-    return list(given)
-
-
-def _known(line: Line, batch: list[Prepared]) -> ByIndex:
-    """Return the messages of the batch that the line has already.
-
-    Raises InvalidMessage for a changed one.
-    """
-    known: ByIndex = {}
-    for index, prepared in enumerate(batch):
-        message_id = prepared.columns.message_id
-        found = None if message_id is None else _find_on(line, message_id)
-        if found is not None:
-            _check_same(line, found, prepared, index)
-            known[index] = _as_stored(found, prepared)
-    return known
-
-
-def _find_on(line: Line, message_id: str) -> Known | None:
-    """Return where the message of an id stands on a line; None where it is on none or another."""
-    tree_id = line.pointer.tree_id
-    for found in KNOWN.rows(line.connection, tree_id=tree_id, message_id=message_id):
-        if _is_on(line, found):
-            return found
-    return None
-
-
-def _is_on(line: Line, found: Known) -> bool:
-    if found.seq > line.pointer.head:
-        return False
-    return line.place(found.seq)["branch"] == found.branch
-
-
-def _check_same(line: Line, found: Known, given: Prepared, index: int) -> None:
-    """Refuse another message of the same id.
-
-    One whose keys come in another order has another digest, but is the same; so has one that an
-    earlier release stored.
-    """
-    if found.digest != dated_digest(given.digest, found.stored_at):
-        (stored,) = messages_between(line, found.seq, found.seq)
-        if stored.message != given.message:
-            raise _another(index, given, f"position {found.seq}")
-
-
-def _as_stored(found: Known, given: Prepared) -> StoredMessage:
-    return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
-
-
-def _another(index: int, given: Prepared, place: str) -> InvalidMessage:
-    message_id = given.columns.message_id
-    return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
-
-
-def _fresh(batch: list[Prepared], known: ByIndex) -> list[int]:
-    """Return the indices to store: neither on the line nor given twice."""
-    first: dict[str, int] = {}
-    fresh = []
-    for index, prepared in enumerate(batch):
-        message_id = prepared.columns.message_id
-        earlier = index if message_id is None else first.setdefault(message_id, index)
-        if earlier != index:
-            _check_repeated(batch, earlier, index)
-        elif index not in known:
-            fresh.append(index)
-    return fresh
-
-
-def _check_repeated(batch: list[Prepared], earlier: int, index: int) -> None:
-    """Refuse one id with two texts in a batch."""
-    one, other = batch[earlier], batch[index]
-    if one.digest != other.digest and one.message != other.message:
-        raise _another(index, other, f"index {earlier}")
-
-
-def _store(
-    line: Line,
-    batch: list[Prepared],
-    tokens: list[int],
-    digests: list[bytes],
-    moment: int,
-) -> list[StoredMessage]:
-    """Write messages, what follows from them and the new head; return them as stored."""
-    if not batch:
-        return []
-    start = line.pointer.head + 1
-    _insert(line, start, batch, digests, moment)
-    facts.write(line, start, batch, tokens)
-    _move_head(line, start + len(batch) - 1, moment)
-    return [
-        StoredMessage(seq, each.message, moment, digest)
-        for seq, (each, digest) in enumerate(zip(batch, digests, strict=True), start)
-    ]
-
-
-def _move_head(line: Line, head: int, moment: int) -> None:
-    MOVE_HEAD.run(line.connection, **line.pointer.changed(), to=head, now=moment)
-
-
-def _insert(
-    line: Line,
-    start: int,
-    batch: list[Prepared],
-    digests: list[bytes],
-    moment: int,
-) -> None:
-    """Write the raw rows of messages that stand from position ``start`` on."""
-    tree_id, branch = line.pointer.tree_id, line.pointer.branch
-    rows: list[Row] = []
-    calls: list[Row] = []
-    for seq, (each, digest) in enumerate(zip(batch, digests, strict=True), start):
-        place = (tree_id, branch, seq)
-        rows.append((*place, *each.columns, moment, digest))
-        for number, call in enumerate(each.calls):
-            calls.append((*place, number, *call))
-    INSERT_MESSAGES.insert_many(line.connection, rows)
-    INSERT_CALLS.insert_many(line.connection, calls)

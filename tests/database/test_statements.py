@@ -270,7 +270,7 @@ HOT = {
     "history.lines.SEGMENTS": ["branches", "parents"],
     "history.raw.MESSAGES": ["messages"],
     "history.raw.CALLS": ["tool_calls"],
-    "history.raw.KNOWN": ["messages"],
+    "history.append.KNOWN": ["messages"],
     "history.links.OPEN_CALLS": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
     "view.build.VISIBLE": ["messages"],

@@ -1,0 +1,295 @@
+"""Append to a line. Nothing here ever changes a message.
+
+What an append needs no connection for is done first: the messages are taken apart, hashed and
+weighed (`ready`) before the transaction holds up others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import BaseModel
+from sqlalchemy import Connection, bindparam, select
+
+from ..clock import Now, given
+from ..database import Insertion, Row, Statement, messages, tool_calls
+from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound
+from ..messages import Columns, Message, Prepared, StoredCall, dated_digest, prepare
+from ..records import StoredMessage
+from ..tokens import estimated_tokens
+from . import facts, lines, noted
+from .lines import Line
+from .places import PLACE, Pointer
+from .raw import messages_between
+from .sessions import create_session, set_metadata
+
+INSERT_MESSAGES = Insertion(messages, *PLACE, *Columns._fields, "stored_at", "digest")
+INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
+MOVE_HEAD = lines.change(head=bindparam("to"), updated_at=bindparam("now"))
+Dedupe = Literal["refuse", "ignore", "off"]
+"""What is done with a message whose id is on the line already.
+
+``refuse`` returns the one that is there, and refuses another message under its id; ``ignore``
+returns it, whatever is given; with ``off`` ids are no keys, and every message is stored.
+"""
+
+
+class Known(NamedTuple):
+    """Where in a tree a message of some id stands."""
+
+    branch: int
+    seq: int
+    digest: bytes
+    stored_at: int
+
+
+KNOWN = Statement(
+    select(*(messages.c[name] for name in Known._fields))
+    .where(messages.c.tree_id == bindparam("tree_id"))
+    .where(messages.c.message_id == bindparam("message_id")),
+    row=Known,
+)
+Given = Message | BaseModel | Iterable[Message | BaseModel]
+"""A message or several, as callers give them."""
+ByIndex = dict[int, StoredMessage]
+"""Messages of a batch as they are stored, by their index in it."""
+
+
+class Batch(NamedTuple):
+    """Messages that are ready to be stored at a moment, with their tokens and digests."""
+
+    messages: list[Prepared]
+    tokens: list[int]
+    digests: list[bytes]
+    moment: int
+
+    def of(self, indices: list[int]) -> Batch:
+        """Return a part of the batch."""
+        if len(indices) == len(self.messages):
+            return self
+        return Batch(
+            [self.messages[index] for index in indices],
+            [self.tokens[index] for index in indices],
+            [self.digests[index] for index in indices],
+            self.moment,
+        )
+
+
+def append(
+    connection: Connection,
+    session_id: str,
+    messages: Given,
+    *,
+    expected_head: int | None = None,
+    expected: str | None = None,
+    dedupe: Dedupe = "refuse",
+    create: bool = False,
+    metadata: dict[str, Any] | None = None,
+    now: Now = None,
+) -> list[StoredMessage]:
+    """Append a message, or a batch as one, to a session's line, and return them as stored.
+
+    They come back in the order given. A message may be a pydantic object, such as a provider's
+    client returns: it is stored as its JSON, of the fields that are set.
+
+    A message whose ``id`` is on the line already is not stored again but returned, so a call whose
+    outcome is unknown can be repeated; another message under that id is refused. With
+    ``dedupe="ignore"`` it is left out whatever it holds, with ``"off"`` ids are no keys and every
+    message is stored. ``create`` makes a session where there is none of that id. ``metadata`` are
+    merged into the session's as `set_metadata` does, as part of the same change.
+
+    With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
+    that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
+    InvalidMessage (naming index and key); then nothing of the batch is stored.
+    """
+    batch = ready(messages, given(now))
+    _check_asked(expected_head, dedupe)
+    pointer = _locked(connection, session_id, batch.moment if create else None)
+    line = Line(connection, pointer)
+    known = _known(line, batch.messages, dedupe)
+    fresh = _fresh(batch.messages, known, dedupe)
+    if fresh or metadata:
+        _check_as_known(pointer, expected_head, expected)
+    stored = _store(line, batch.of(fresh))
+    if metadata is not None:
+        set_metadata(connection, session_id, metadata, merge=True)
+    return _in_order(batch.messages, known | dict(zip(fresh, stored, strict=True)))
+
+
+def add(line: Line, batch: Batch) -> None:
+    """Append what a line does not have yet. Raises InvalidMessage."""
+    known = _known(line, batch.messages, "refuse")
+    _store(line, batch.of(_fresh(batch.messages, known, "refuse")))
+
+
+def ready(messages: Given, moment: int) -> Batch:
+    """Return messages as they are to be stored. Raises InvalidMessage, naming index and key."""
+    batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
+    tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
+    digests = [dated_digest(each.digest, moment) for each in batch]
+    return Batch(batch, tokens, digests, moment)
+
+
+def _check_asked(head: int | None, dedupe: str) -> None:
+    if head is not None and type(head) is not int:
+        raise InvalidValue(f"expected_head is a position, not {head!r}")
+    if dedupe not in get_args(Dedupe):
+        raise InvalidValue(f"dedupe is one of {', '.join(get_args(Dedupe))}, not {dedupe!r:.80}")
+
+
+def _locked(connection: Connection, session_id: str, created_at: int | None) -> Pointer:
+    """Lock a session, made at a moment if it is not there (None: it has to be there)."""
+    try:
+        return lines.lock(connection, session_id)
+    except SessionNotFound:
+        if created_at is None or session_id is None:
+            raise
+    create_session(connection, session_id, exist_ok=True, now=created_at)
+    return lines.lock(connection, session_id)
+
+
+def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) -> None:
+    """Refuse to append to a session that is not as the caller knows it."""
+    lines.check_revision(pointer, revision)
+    if head is not None and head != pointer.head:
+        raise HeadMoved(pointer.session_id, head, pointer.head)
+
+
+def _in_order(batch: list[Prepared], by_index: ByIndex) -> list[StoredMessage]:
+    """Return each message of a batch as stored; one given twice is stored at its first index."""
+    if len(by_index) == len(batch):
+        return [by_index[index] for index in range(len(batch))]
+    by_id = {batch[index].columns.message_id: stored for index, stored in by_index.items()}
+    return [
+        by_index[index] if index in by_index else by_id[each.columns.message_id]
+        for index, each in enumerate(batch)
+    ]
+
+
+def _listed(given: Given) -> list[Message | BaseModel]:
+    if isinstance(given, dict | BaseModel):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")
+    return list(given)
+
+
+def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
+    """Return the messages of the batch that the line has already.
+
+    Raises InvalidMessage for a changed one.
+    """
+    known: ByIndex = {}
+    if dedupe == "off":
+        return known
+    for index, prepared in enumerate(batch):
+        message_id = prepared.columns.message_id
+        found = None if message_id is None else _find_on(line, message_id)
+        if found is not None:
+            known[index] = _the_known(line, found, prepared, index, dedupe)
+    return known
+
+
+def _the_known(
+    line: Line, found: Known, prepared: Prepared, index: int, dedupe: Dedupe
+) -> StoredMessage:
+    """Return the message that the line has under a given one's id."""
+    if dedupe == "refuse":
+        _check_same(line, found, prepared, index)
+        return _as_stored(found, prepared)
+    (stored,) = messages_between(line, found.seq, found.seq)
+    return stored
+
+
+def _find_on(line: Line, message_id: str) -> Known | None:
+    """Return where the newest message of an id stands on a line; None where there is none."""
+    found = KNOWN.rows(line.connection, tree_id=line.pointer.tree_id, message_id=message_id)
+    if len(found) > 1:
+        found.sort(key=attrgetter("seq"), reverse=True)
+    return next((each for each in found if _is_on(line, each)), None)
+
+
+def _is_on(line: Line, found: Known) -> bool:
+    if found.seq > line.pointer.head:
+        return False
+    return line.place(found.seq)["branch"] == found.branch
+
+
+def _check_same(line: Line, found: Known, given: Prepared, index: int) -> None:
+    """Refuse another message of the same id.
+
+    One whose keys come in another order has another digest, but is the same; so has one that an
+    earlier release stored.
+    """
+    if found.digest != dated_digest(given.digest, found.stored_at):
+        (stored,) = messages_between(line, found.seq, found.seq)
+        if stored.message != given.message:
+            raise _another(index, given, f"position {found.seq}")
+
+
+def _as_stored(found: Known, given: Prepared) -> StoredMessage:
+    return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
+
+
+def _another(index: int, given: Prepared, place: str) -> InvalidMessage:
+    message_id = given.columns.message_id
+    return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
+
+
+def _fresh(batch: list[Prepared], known: ByIndex, dedupe: Dedupe) -> list[int]:
+    """Return the indices to store: neither on the line nor given twice, where ids are keys."""
+    if dedupe == "off":
+        return list(range(len(batch)))
+    first: dict[str, int] = {}
+    fresh = []
+    for index, prepared in enumerate(batch):
+        message_id = prepared.columns.message_id
+        earlier = index if message_id is None else first.setdefault(message_id, index)
+        if earlier == index and index not in known:
+            fresh.append(index)
+        if earlier != index and dedupe == "refuse":
+            _check_repeated(batch, earlier, index)
+    return fresh
+
+
+def _check_repeated(batch: list[Prepared], earlier: int, index: int) -> None:
+    """Refuse one id with two texts in a batch."""
+    one, other = batch[earlier], batch[index]
+    if one.digest != other.digest and one.message != other.message:
+        raise _another(index, other, f"index {earlier}")
+
+
+def _store(line: Line, batch: Batch) -> list[StoredMessage]:
+    """Write messages, what follows from them and the new head; return them as stored."""
+    if not batch.messages:
+        return []
+    start = line.pointer.head + 1
+    _insert(line, start, batch)
+    facts.write(line, start, batch.messages, batch.tokens)
+    _move_head(line, start + len(batch.messages) - 1, batch.moment)
+    noted.note(line.pointer.session_id, batch.messages)
+    return [
+        StoredMessage(seq, each.message, batch.moment, digest)
+        for seq, (each, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start)
+    ]
+
+
+def _move_head(line: Line, head: int, moment: int) -> None:
+    MOVE_HEAD.run(line.connection, **line.pointer.changed(), to=head, now=moment)
+
+
+def _insert(line: Line, start: int, batch: Batch) -> None:
+    """Write the raw rows of messages that stand from position ``start`` on."""
+    tree_id, branch = line.pointer.tree_id, line.pointer.branch
+    rows: list[Row] = []
+    calls: list[Row] = []
+    pairs = zip(batch.messages, batch.digests, strict=True)
+    for seq, (each, digest) in enumerate(pairs, start):
+        place = (tree_id, branch, seq)
+        rows.append((*place, *each.columns, batch.moment, digest))
+        for number, call in enumerate(each.calls):
+            calls.append((*place, number, *call))
+    INSERT_MESSAGES.insert_many(line.connection, rows)
+    INSERT_CALLS.insert_many(line.connection, calls)

@@ -1,0 +1,60 @@
+"""The end of a line replaced, or its last message taken off: a rewind, and what comes with it.
+
+Nothing is deleted: undoing the rewind brings the old end back.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from ..clock import Now, given
+from ..records import Session, StoredMessage
+from . import lines
+from .append import Given, add, ready
+from .heads import rewind
+from .lines import Line
+from .raw import messages_between
+from .sessions import session
+
+
+def replace(
+    connection: Connection,
+    session_id: str,
+    after: int,
+    messages: Given,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> Session:
+    """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+
+    Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
+    `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
+    any). Raises SessionNotFound, Conflict, PositionOutOfRange, InvalidMessage.
+    """
+    batch = ready(messages, given(now))
+    rewind(connection, session_id, after, expected=expected, now=batch.moment)
+    add(Line(connection, lines.lock(connection, session_id)), batch)
+    return session(connection, session_id)
+
+
+def pop(
+    connection: Connection,
+    session_id: str,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> StoredMessage | None:
+    """Take the last message off a line, and return it; None where the line is empty.
+
+    It is a rewind by one: the message stays stored, and `undo_rewind` brings it back. Nobody else
+    gets the same message. ``expected`` is the revision that the session is to have (None: any).
+    Raises SessionNotFound, Conflict.
+    """
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id, expected)
+    if not pointer.head:
+        return None
+    (last,) = messages_between(Line(connection, pointer), pointer.head, pointer.head)
+    rewind(connection, session_id, pointer.head - 1, now=moment)
+    return last
