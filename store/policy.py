@@ -84,6 +84,12 @@ class Policy(BaseModel):
     """What a line begins with that stands for a result of any tool; then come the tool, its file or
     command, the exit code, the number of lines and the best names that were in it.
     """
+    cut_arguments: bool = False
+    """Cut the texts among the arguments of calls as old as that to 100 code points.
+
+    The bill went from 0.61 to 0.52, and of the lines that edits repeated 97 % stayed in sight in
+    the place of 99; a model may take the cut calls for an example.
+    """
 
     tool_output: bool = False
     """Show the tool results of finished turns in their short form; the running turn stays whole."""

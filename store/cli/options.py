@@ -81,7 +81,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one.",
+        help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one; "
+        "a coding agent had better use `agent`.",
         autocompletion=complete_policy,
     ),
 ]

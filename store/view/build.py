@@ -26,6 +26,7 @@ from .hiding import Standing
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
 from .named_results import line_of
+from .old_calls import cut_calls
 from .pictures import shown
 from .prefix import unchanged_tokens
 from .read_files import files_of, log_reads
@@ -76,7 +77,8 @@ def view(
 ) -> View:
     """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
 
-    Without ``at`` it is the whole line, without ``now`` the moment is the present. The same
+    Without ``at`` it is the whole line, without ``now`` the moment is the present; coding agents
+    had better give ``Policy.named("agent")``. The same
     line, policy and moment give the same messages for ever, as far as no compaction is recorded
     later at that very position; ``branch`` names a line that
     the session left by a rewind, so that its requests can be replayed too. Raises SessionNotFound,
@@ -193,6 +195,9 @@ def _stored(
 
 def _replace(look: Look, message: Message, verdict: Verdict) -> bool:
     """Put what stands for a result into its place; tell whether anything shorter does."""
+    if verdict.rule == "arguments":
+        message["tool_calls"] = cut_calls(message["tool_calls"])
+        return True
     content = _content(look, message, verdict)
     if content is not None:
         message["content"] = content

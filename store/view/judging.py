@@ -40,6 +40,7 @@ from ..tokens import estimate, estimate_size
 from .covering import Kept, read_of
 from .look import Look
 from .named_results import Answer, named
+from .old_calls import saved_by_cuts
 from .rules import (
     CLEARABLE,
     COVERED,
@@ -53,6 +54,7 @@ from .rules import (
     TERMINAL_SAVED,
     VERDICTS,
     WHOLE,
+    Cleared,
     Finished,
     RuleName,
     Why,
@@ -71,7 +73,7 @@ class Verdict(NamedTuple):
 
     seq: int
     call: tuple[int, int] | None
-    rule: RuleName | None
+    rule: Cleared | None
     why: Why
     length: int
     size: int
@@ -126,7 +128,19 @@ def _judged(look: Look) -> Verdicts:
     found = {row[0]: _verdict(row) for row in rows}
     if look.policy.range_aware:
         found |= _uncovered(found, COVERED.rows(look.connection, **values))
+    if look.policy.cut_arguments:
+        found |= _old_calls(look, values)
     return found
+
+
+def _old_calls(look: Look, values: Values) -> Verdicts:
+    """Return what is said of messages whose calls are to be cut."""
+    saved = saved_by_cuts(look, min(values["clear_before"], values["protected_from"]))
+    branch = look.pointer.branch
+    return {
+        seq: Verdict(seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False)
+        for seq in saved
+    }
 
 
 def _short_already(look: Look, found: Verdicts) -> Verdicts:
@@ -238,7 +252,14 @@ def savings(look: Look, found: Verdicts) -> dict[int, int]:
     short = short_savings(look.connection, look.policy, results)
     lines = named(look, _to_be_named(look, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
-    return _whole_savings(look.policy, found) | short | named_savings
+    return _whole_savings(look.policy, found) | short | named_savings | _cut_savings(look, found)
+
+
+def _cut_savings(look: Look, found: Verdicts) -> dict[int, int]:
+    """Return about how many tokens it saves to cut arguments, by position."""
+    places = [each.seq for each in found.values() if each.rule == "arguments"]
+    saved = saved_by_cuts(look, max(places, default=0) + 1)
+    return {seq: saved[seq] for seq in places}
 
 
 def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
@@ -267,7 +288,7 @@ def _clear_before(look: Look, values: Values) -> int:
 
     Behind it are the newest, and those that came after the last answer: no request has had them.
     """
-    if not look.policy.any_tool:
+    if not (look.policy.any_tool or look.policy.cut_arguments):
         return 0
     newest: int | None = CLEARABLE.value(look.connection, **values)
     answer = last_answer(look.raw, look.last)
@@ -327,7 +348,7 @@ def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
 def _cleared(verdict: Verdict, rule: str | None) -> Verdict:
     """Return a verdict that replaces a result if a recorded clearing does, and only then."""
     if rule is not None:
-        return verdict._replace(rule=cast("RuleName", rule), why="cleared")
+        return verdict._replace(rule=cast("Cleared", rule), why="cleared")
     if verdict.rule:
         return verdict._replace(rule=None, why="waiting")
     return verdict

@@ -28,6 +28,7 @@ Why = Literal[
     "terminal",
     "file_read",
     "any_tool",
+    "arguments",
     "tool_output",
     "error",
     "pending",
@@ -46,7 +47,7 @@ Why = Literal[
     "cleared",
     "waiting",
 ]
-"""Why a tool result is replaced or stays."""
+"""Why a tool result is replaced or stays, or a call is cut."""
 
 
 class Rule(NamedTuple):
@@ -145,6 +146,7 @@ TABLE = (
 """What is asked of each result, in this order; the last row is said where nothing else holds."""
 
 LATER = (
+    Rule("arguments", "a call as old as that, its arguments cut", ("cut_arguments",), "shortens"),
     Rule("short", "its turn is finished, and it is short already", ("tool_output", "min_saving")),
     Rule("uncovered", "newer kept reads do not cover its lines", ("range_aware",)),
     Rule(
@@ -161,6 +163,8 @@ LATER = (
 )
 """What is found out of a result after it was judged."""
 
+Cleared = RuleName | Literal["arguments"]
+"""What a clearing does: by a rule, or with the arguments of a call."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 """The rows that do something with a result; each is a switch of the policy by the same name."""
 WHOLE = tuple(rule.name for rule in TABLE if rule.whole)

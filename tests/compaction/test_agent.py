@@ -212,3 +212,31 @@ def test_a_window_is_kept_to_in_the_middle_of_a_turn(store: Store) -> None:
     assert made is not None
     assert made.outcome == "applied"
     assert store.check(session_id, AGENT, max_tokens=window, now=NOW + MINUTE).tokens < window
+
+
+def test_arguments_of_old_calls_are_cut_where_that_is_asked_for(store: Store) -> None:
+    """With the results, at the same moments; requests stay valid, and raw messages whole."""
+    written = {"file_path": "src/a.py", "content": TEXT, "edits": [TEXT, 1]}
+    call = asked(0, "Write") | {"timestamp": NOW}
+    call["tool_calls"][0]["function"]["arguments"] = json.dumps(written)
+    rest = reads(10)
+    for number, message in enumerate(rest):
+        if "tool_calls" in message or message["role"] == "tool":
+            rest[number] = json.loads(json.dumps(message).replace('"c', '"d'))
+    session_id = begun(store, [{"role": "user", "content": "go"}, call, answered(0, "ok"), *rest])
+    assert store.compact_if_needed(session_id, AGENT, now=NOW + HOUR) is None
+    policy = Policy.named("agent", cut_arguments=True)
+    said = store.view(session_id, policy).messages
+    made = store.compact_if_needed(session_id, policy, now=NOW + HOUR)
+    assert made is not None
+    assert made.cleared == ((2, "arguments"),)
+    view = store.view(session_id, policy)
+    assert made.tokens_after == view.stats.tokens == store.check(session_id, policy).tokens
+    assert store.view(session_id, AGENT).messages == said
+    entry = view.entries[1]
+    assert (entry.rule, entry.reason) == ("arguments", "replaced since the cache was last given up")
+    cut = json.loads(view.messages[1]["tool_calls"][0]["function"]["arguments"])
+    assert cut["file_path"] == "src/a.py"
+    assert len(cut["content"]) <= 100
+    assert cut["edits"] == [cut["content"], 1]
+    assert store.view(session_id, RAW).messages == said

@@ -1,0 +1,71 @@
+"""Arguments of old calls, cut: what a model wrote into a file is in the file.
+
+Each text among the arguments keeps its beginning, and the arguments stay the JSON that they were.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..history import stored_calls
+from ..messages import Message
+from ..text import shortened
+from ..tokens import estimate, message_tokens
+from .look import Look
+
+LONGEST_TEXT = 100
+"""Code points that a text among the arguments keeps."""
+
+
+def cut_calls(calls: list[Any]) -> list[Any]:
+    """Return calls whose arguments are cut."""
+    return [_cut_call(call) for call in calls]
+
+
+def saved_by_cuts(look: Look, before: int) -> dict[int, int]:
+    """Return about how many tokens cuts save, by the positions of messages before one."""
+    found: dict[int, int] = {}
+    for run in look.runs(look.visible.first_kept, before - 1):
+        for seq, calls in stored_calls(look.connection, run.within(look.pointer.tree_id)).items():
+            found[seq] = _tokens(calls) - _tokens(cut_calls(calls))
+    return {seq: saved for seq, saved in found.items() if saved > 0}
+
+
+def _tokens(calls: list[Any]) -> int:
+    message: Message = {"tool_calls": calls}
+    return message_tokens(message, estimate)
+
+
+def _cut_call(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return call
+    return call | {"function": function | _cut_arguments(function.get("arguments"))}
+
+
+def _cut_arguments(arguments: object) -> dict[str, str]:
+    """Return what changes of a function that is called with arguments: nothing of short ones."""
+    if not isinstance(arguments, str) or len(arguments) <= LONGEST_TEXT:
+        return {}
+    return {"arguments": _cut_json(arguments)}
+
+
+def _cut_json(arguments: str) -> str:
+    """Return JSON with its texts cut; what is none stays, since what it means is not known."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return json.dumps(_cut(value), ensure_ascii=False)
+
+
+def _cut(value: Any) -> Any:
+    """Return a value whose texts are cut, however deep."""
+    if isinstance(value, str):
+        return shortened(value, LONGEST_TEXT)
+    if isinstance(value, list):
+        return [*map(_cut, value)]
+    if isinstance(value, dict):
+        return {key: _cut(each) for key, each in value.items()}
+    return value
