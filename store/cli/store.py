@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inspection import OLDER, check, query, views
+from ..inspection import OLDER, check, query, views, writing_role
 from . import render
 from .options import Json, place, tell
 from .render import Cell, Column
@@ -18,6 +18,11 @@ ROWS = 1000
 """Rows that `sql` prints where nothing else is asked for."""
 CELL = 200
 """Code points of a value in a table; --json has them all."""
+
+WRITES = (
+    "the role {!r} may change this store, and a query can do what its role may;"
+    " for queries that you do not trust use one that may only SELECT (docs/reliability.md)"
+)
 
 Rows = list[tuple[Any, ...]]
 
@@ -71,8 +76,16 @@ def sql(
     else:
         table(found.columns, found.rows)
     tell(ctx)
+    _warn_of_role(ctx)
     if found.truncated:
         render.complain(f"only the first {len(found.rows)} rows; --limit gives more")
+
+
+def _warn_of_role(ctx: typer.Context) -> None:
+    """Say where the console is more than a console."""
+    role = writing_role(place(ctx).target)
+    if role:
+        render.complain(WRITES.format(role))
 
 
 def _list_views(ctx: typer.Context, *, json: bool) -> None:

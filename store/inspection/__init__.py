@@ -13,7 +13,7 @@ from .checking import check
 from .copies import backup, listed, remove_copies, restore
 from .line_check import OLDER
 from .replacing import replaced
-from .sql import query, views
+from .sql import query, views, writing_role
 from .usage_statistics import FileUse, Statistics, ToolUse, statistics
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "restore",
     "statistics",
     "views",
+    "writing_role",
 ]

@@ -103,6 +103,25 @@ def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
     return {name: tuple(column for _, column in rows) for name, rows in by_view}
 
 
+WRITER = """
+SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR EXISTS (
+  SELECT FROM pg_class
+  WHERE relnamespace = current_schema()::regnamespace
+    AND relkind IN ('r', 'p')
+    AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE')))"""
+
+
+def writing_role(target: str | os.PathLike[str] | URL) -> str | None:
+    """Return the role that a server's URL names, if it may change the store; of a file None.
+
+    What such a role may do, a query may do by a function that the server has.
+    """
+    if url_of(target).get_backend_name() == "sqlite":
+        return None
+    found = query(target, WRITER, timeout=LONGEST).rows
+    return str(found[0][0]) if found else None
+
+
 def _check(sql: str, limit: int, timeout: float) -> None:
     if not is_text(sql):
         raise InvalidValue("a query is a text without NUL and lone surrogates")

