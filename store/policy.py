@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -283,12 +283,14 @@ class Policy(BaseModel):
     back_off_time: Count = 600_000
     """Ms after which that while is over, if ``back_off_messages`` does not end it first."""
 
-    def __init__(self, /, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            problems = "; ".join(map(_problem, error.errors()))
-            raise InvalidPolicy(f"no such policy: {problems}") from error
+    if not TYPE_CHECKING:  # or nobody who reads types would know the fields
+
+        def __init__(self, /, **fields: Any) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                problems = "; ".join(map(_problem, error.errors()))
+                raise InvalidPolicy(f"no such policy: {problems}") from error
 
     @model_validator(mode="before")
     @classmethod

@@ -193,10 +193,11 @@ class ViewStats(NamedTuple):
 class View(NamedTuple):
     """What is sent to the model.
 
-    ``messages`` are clean for the API, ``entries`` explain them one by one.
+    ``messages`` are clean for the API, ``entries`` explain them one by one. What a message is
+    depends on the format, so its type is left open and any client takes them as they are.
     """
 
-    messages: list[Message]
+    messages: list[Any]
     entries: list[Entry]
     stats: ViewStats
     session_id: str

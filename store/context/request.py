@@ -56,7 +56,7 @@ class Context(NamedTuple):
     though it is there, such as project rules that are too long.
     """
 
-    messages: list[Message]
+    messages: list[Any]
     layers: dict[str, int]
     stable_prefix_tokens: int
     first_changed: int | None

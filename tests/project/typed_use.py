@@ -1,0 +1,31 @@
+"""What a host's type checker sees, read by mypy alone: what it would refuse is an error here.
+
+Each ignored line is one that it has to refuse, since an ignore that is not needed is an error too.
+"""
+
+from __future__ import annotations
+
+from openai import OpenAI
+from openai.types.chat import ChatCompletion
+
+from store import Policy, Store
+
+
+def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
+    """Ask a model by a view, and append what it says."""
+    view = store.view(session_id)
+    reply = client.chat.completions.create(model="m", messages=view.messages)
+    store.append(session_id, reply.choices[0].message)
+    return client.chat.completions.create(
+        model="m", messages=store.context(session_id, user_input="hi").messages
+    )
+
+
+def policies() -> list[Policy]:
+    """Fields are known by name and type."""
+    return [
+        Policy(terminal_keep=3, language="en", parts_to_keep=("text", "tool")),
+        Policy(nonsense=1),  # type: ignore[call-arg]
+        Policy(terminal_keep="three"),  # type: ignore[arg-type]
+        Policy(language="fr"),  # type: ignore[arg-type]
+    ]
