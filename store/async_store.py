@@ -13,8 +13,16 @@ from functools import partial, wraps
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, cast, overload
 
-from anyio import CancelScope, CapacityLimiter, Event, move_on_after, to_thread
-from anyio.lowlevel import current_token
+from anyio import (
+    CancelScope,
+    CapacityLimiter,
+    Event,
+    fail_after,
+    from_thread,
+    move_on_after,
+    to_thread,
+)
+from anyio.lowlevel import EventLoopToken, current_token
 
 from .callers import CALLER, Caller, Cancelled
 from .clock import Now
@@ -32,6 +40,9 @@ AGAIN = 0.25
 
 A server forgets it where it comes between two statements.
 """
+
+LATE = 1.0
+"""Seconds after which a summary that nobody waits for any more is cancelled in its loop."""
 
 FINISHED = "the operation had begun, so it was brought to its end: what it was to do is done"
 FAILED = "the operation had begun, so it was brought to its end, and failed: {!r}"
@@ -150,7 +161,7 @@ class AsyncStore:
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the store's pool; return what it returns."""
-        caller = Caller()
+        caller = Caller(partial(_finish, current_token()))
         submitted = self._submit(_called_by(caller, work), waits)
         ended = _end_of(submitted)
         try:
@@ -202,6 +213,16 @@ class AsyncStore:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _finish(loop: EventLoopToken, work: Awaitable[R], seconds: float | None) -> R:
+    """Return what work comes to in a loop, from a thread that it has nothing to do with."""
+    return from_thread.run(_within, work, seconds, token=loop)
+
+
+async def _within(work: Awaitable[R], seconds: float | None) -> R:
+    with fail_after(None if seconds is None else seconds + LATE):
+        return await work
 
 
 def _called_by(caller: Caller, work: Work[R]) -> Work[R]:

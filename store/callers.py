@@ -11,19 +11,26 @@ left has happened as a whole, or has not.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import isawaitable
+from typing import Any
 
 
 class Cancelled(BaseException):
     """Nobody waits for it any more; no failure of anybody."""
 
 
-class Caller:
-    """Whoever waits for an operation."""
+Finish = Callable[[Awaitable[Any], float | None], Any]
+"""Returns what an awaitable comes to, unless that takes longer than some seconds."""
 
-    def __init__(self) -> None:
+
+class Caller:
+    """Whoever waits for an operation; ``finish`` awaits for it what only its own loop can."""
+
+    def __init__(self, finish: Finish) -> None:
+        self.finish = finish
         self._lock = threading.Lock()
         self._wakers: dict[Callable[[], object], bool] = {}
         self._has_left = self._is_bound = False
@@ -64,6 +71,17 @@ class Caller:
 
 CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
 """Who waits for what is done in a context; None: somebody who stays."""
+
+
+def finished(value: Any, seconds: float | None) -> Any:
+    """Return what a value comes to where it is to be awaited, in the loop of the task that waits.
+
+    Where no task does, it stays as it is.
+    """
+    caller = CALLER.get()
+    if caller and isawaitable(value):
+        return caller.finish(value, seconds)
+    return value
 
 
 def bind() -> None:

@@ -18,7 +18,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..callers import Cancelled, waking
+from ..callers import Cancelled, finished, waking
 from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import content_text
 from .causes import chain_of, origin_of
@@ -57,7 +57,7 @@ def call(
     thread, and so does Cancelled.
     """
     try:
-        return _within(timeout, lambda: _made(summarizer, request))
+        return _within(timeout, lambda: _made(summarizer, request, timeout))
     except (SummaryGenerationError, KeyboardInterrupt, SystemExit, Cancelled):
         raise
     except BaseException as error:
@@ -66,10 +66,10 @@ def call(
         raise failed from error
 
 
-def _made(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+def _made(summarizer: Summarizer, request: SummaryRequest, timeout: float | None) -> Summary:
     if summarizer is extractive:
         return extractive(request)
-    given = summarizer(request)
+    given = finished(summarizer(request), timeout)
     try:
         summary = normalised(given, request)
     except ValueError as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
@@ -75,7 +75,8 @@ class SummaryRequest(NamedTuple):
     project_root: str | None = None
 
 
-Summarizer = Callable[[SummaryRequest], str | Summary]
+Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
+"""Makes a summary; what has to be awaited for it is awaited where an AsyncStore asks."""
 
 
 def title(started_at: int | None, ended_at: int | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
 
-from store import Policy, Store
+from store import AsyncStore, Policy, Store, SummaryRequest
 
 
 def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
@@ -19,6 +19,16 @@ def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
     return client.chat.completions.create(
         model="m", messages=store.context(session_id, user_input="hi").messages
     )
+
+
+async def summarise(store: AsyncStore, session_id: str) -> None:
+    """Summaries that are awaited are summaries."""
+
+    async def short(request: SummaryRequest) -> str:
+        return request.transcript[:99]
+
+    await store.compact(session_id, Policy(), short)
+    await store.compact_if_needed(session_id, Policy(), lambda _: "text")
 
 
 def policies() -> list[Policy]:
