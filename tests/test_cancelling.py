@@ -27,7 +27,7 @@ from conftest import ROOT
 from store import AsyncStore, Policy, Store, StoreBusy
 from store.async_store import FAILED, FINISHED
 from store.errors import HeadMoved, StoreClosed
-from store.history.raw import append
+from store.history.append import append
 
 LOOPS = ("asyncio", "trio")
 SOON = 20.0

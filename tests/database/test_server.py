@@ -16,7 +16,7 @@ from conftest import ROOT
 
 from store import Store
 from store.errors import ConnectionLost, InvalidValue, StoreBusy
-from store.history.raw import append
+from store.history.append import append
 
 on_server = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
