@@ -29,7 +29,7 @@ Finish = Callable[[Awaitable[Any], float | None], Any]
 class Caller:
     """Whoever waits for an operation; ``finish`` awaits for it what only its own loop can."""
 
-    def __init__(self, finish: Finish) -> None:
+    def __init__(self, finish: Finish | None = None) -> None:
         self.finish = finish
         self._lock = threading.Lock()
         self._wakers: dict[Callable[[], object], bool] = {}
@@ -79,7 +79,7 @@ def finished(value: Any, seconds: float | None) -> Any:
     Where no task does, it stays as it is.
     """
     caller = CALLER.get()
-    if caller and isawaitable(value):
+    if caller and caller.finish and isawaitable(value):
         return caller.finish(value, seconds)
     return value
 
