@@ -68,6 +68,7 @@ POLICIES: dict[str, Fields] = {
         "any_tool": True,
         "clearing": "cold",
         "trigger_ratio": 0.7,
+        "facts_chars": 3_000,
         "told_once": True,
         "index_chars": 2_000,
         "within_turn": True,
