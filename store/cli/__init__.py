@@ -17,7 +17,18 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from . import assembling, compacting, counting, demo, policies, render, simulating, transfer
+from . import (
+    assembling,
+    compacting,
+    counting,
+    demo,
+    exporting,
+    policies,
+    render,
+    simulating,
+    transfer,
+    writing,
+)
 from . import heads as moving
 from . import show as looking
 from . import store as asking
@@ -33,6 +44,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         looking.view,
         looking.replaced,
         assembling.context,
+        writing.tree,
         counting.stats,
         counting.tokens,
         moving.moves,
@@ -45,9 +57,18 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         compacting.usage,
         simulating.simulate,
     ),
-    "Change": (moving.fork, moving.rewind, moving.undo, moving.delete),
+    "Change": (
+        writing.create,
+        writing.append,
+        writing.rename,
+        writing.tag,
+        moving.fork,
+        moving.rewind,
+        moving.undo,
+        moving.delete,
+    ),
     "Keep": (
-        transfer.export,
+        exporting.export,
         keeping.backup,
         keeping.restore,
         keeping.purge,

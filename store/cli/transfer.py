@@ -1,14 +1,15 @@
-"""Commands that bring sessions in and out: import, export."""
+"""The command that brings sessions in: import."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Annotated, Any, NamedTuple, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from rich.progress import DownloadColumn, Progress, TaskID
@@ -16,24 +17,16 @@ from rich.progress import DownloadColumn, Progress, TaskID
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
 from ..importing import ImportReport, import_file, is_file_of, require_message
-from ..messages import Message
 from ..store import Store
 from . import render
 from .options import (
-    At,
-    Fields,
     Json,
-    Now,
-    PolicyName,
-    SessionId,
-    existing,
-    find,
-    moment_of,
     opened,
     place,
-    policy_of,
 )
 from .render import Column, Row
+
+STANDARD_INPUT = Path("-")
 
 NOTES_SHOWN = 5
 """Notes printed for each file, at most."""
@@ -51,7 +44,10 @@ COLUMNS = (
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(metavar="FILES", help="Transcripts, and folders to search for them."),
+    typer.Argument(
+        metavar="FILES",
+        help="Transcripts, and folders to search for them; - reads standard input.",
+    ),
 ]
 Kind = Annotated[
     str | None,
@@ -85,20 +81,15 @@ Notes = Annotated[
         help="Print every note, also on what is left out as usual, and every file skipped.",
     ),
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to, readable by you alone.",
-        show_default="stdout",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
-AsView = Annotated[
-    bool, typer.Option("--view", help="Export what would be sent to the model instead.")
-]
+
+
+@contextmanager
+def _standard_input() -> Iterator[Path]:
+    """Give a private file that holds what standard input does."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "standard-input")
+        file.write_bytes(sys.stdin.buffer.read())
+        yield file
 
 
 class Found(NamedTuple):
@@ -133,6 +124,9 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import transcripts of other programs; what is stored already is not stored again."""
+    if paths == [STANDARD_INPUT]:
+        with _standard_input() as file:
+            import_(ctx, [file], kind, id, replace, notes, json)
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
     files = _files(paths, place(ctx).file)
@@ -148,42 +142,6 @@ def import_(
     else:
         _print_results(results, every_note=notes)
     raise typer.Exit(_status(results, replace=replace))
-
-
-def export(
-    ctx: typer.Context,
-    session: SessionId,
-    output: Output = None,
-    force: Force = False,
-    view: AsView = False,
-    at: At = None,
-    now: Now = None,
-    policy: PolicyName = "default",
-    fields: Fields = None,
-) -> None:
-    """Write a session's raw messages, one JSON object a line; `import` reads them back equal."""
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        found = find(store, session).id
-        messages = _raw(store, found, at)
-        if view:
-            messages = iter(store.view(found, rules, at=at, now=moment).messages)
-        if output is None:
-            render.write(_lines(messages))
-            return
-        if is_file_of(place(ctx).file, output):
-            raise StoreError(f"{str(output)!r} is the store itself; export to another file")
-        count = _write_private(output, _lines(messages, ascii_only=False), replace=force)
-    render.say(f"{render.counted(count, 'message')} written to {output}")
-
-
-def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:
-    return (stored.message for page in store.pages(session_id, at=at) for stored in page)
-
-
-def _lines(messages: Iterable[Message], *, ascii_only: bool | None = None) -> Iterator[str]:
-    for message in messages:
-        yield render.json_text(message, ascii_only=ascii_only) + "\n"
 
 
 def _files(paths: list[Path], own: Path | None) -> list[Found]:
@@ -367,31 +325,3 @@ def _fields(result: Result) -> dict[str, Any]:
         "sessions": [each._asdict() for each in result.sessions],
         "notes": [each._asdict() for each in result.notes],
     }
-
-
-def _write_private(path: Path, lines: Iterable[str], *, replace: bool) -> int:
-    """Write lines to a file of mode 0600, whole or not at all; return how many.
-
-    Raises StoreError where it exists, or its folder does not.
-    """
-    if path.exists() and not replace:
-        raise StoreError(f"{str(path)!r} exists already; --force replaces it")
-    if not path.parent.is_dir():
-        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
-    with _beside(path) as file:
-        return sum(1 for line in lines if file.write(line))
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[IO[str]]:
-    """Give a private file beside another, whose place it takes in one step when all went well."""
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
-    ) as file:
-        try:
-            yield file
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

@@ -41,8 +41,8 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "render chart place options demo_session assembling compacting heads policies show simulating store "
-        "upkeep transfer counting demo"
+        "render chart place options demo_session assembling compacting heads policies show simulating store writing "
+        "upkeep exporting transfer counting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "

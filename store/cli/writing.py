@@ -1,0 +1,196 @@
+"""Commands that write by hand: create, append, rename, tag; and tree, what continues what."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InvalidValue
+from ..messages import Message
+from ..records import Session
+from . import render
+from .options import Json, SessionId, every_session, existing, find, opened
+
+Forks = dict[str | None, list[Session]]
+"""Sessions by the session that they continue; those that continue none under None."""
+
+OwnId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="The session's id.", show_default="a new UUID"),
+]
+OwnTitle = Annotated[
+    str | None, typer.Option("--title", metavar="TEXT", help="Its title.", show_default="none")
+]
+Root = Annotated[
+    str | None,
+    typer.Option(
+        "--project-root",
+        metavar="FOLDER",
+        help="Where the files are that its tools read.",
+        show_default="none",
+    ),
+]
+Said = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEXT",
+        help="What is said; - reads messages from standard input, as JSON.",
+    ),
+]
+Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Who says TEXT.")]
+Create = Annotated[
+    bool, typer.Option("--create", help="Create the session where there is none of that id.")
+]
+Title = Annotated[str, typer.Argument(metavar="TITLE", help="The new title; '' for none.")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[KEY=VALUE]...",
+        help="What to set; KEY=null removes it. None: the tags are printed.",
+        show_default=False,
+    ),
+]
+OneTree = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]", help="The tree that it is in. None: all.", show_default=False
+    ),
+]
+
+
+def create(
+    ctx: typer.Context,
+    id: OwnId = None,  # noqa: A002 - the option's name
+    title: OwnTitle = None,
+    project_root: Root = None,
+    json: Json = False,
+) -> None:
+    """Create a session without messages; makes the store where there is none."""
+    with opened(ctx) as store:
+        made = store.create_session(id, title=title, project_root=project_root)
+    render.answer(made._asdict(), f"{made.id} is there, without messages", json=json)
+
+
+def append(
+    ctx: typer.Context,
+    session: SessionId,
+    text: Said,
+    role: Role = "user",
+    create: Create = False,
+    json: Json = False,
+) -> None:
+    """Append a message, or the messages that standard input holds: all or none."""
+    given = _read() if text == "-" else [{"role": role, "content": text}]
+    with opened(ctx) if create else existing(ctx) as store:
+        found = session if create else find(store, session).id
+        positions = [each.seq for each in store.append(found, given, create=create)]
+    messages = render.counted(len(positions), "message")
+    said = f"{found}: {messages}, the last at position {max(positions)}"
+    render.answer({"session": found, "positions": positions}, said, json=json)
+
+
+def rename(ctx: typer.Context, session: SessionId, title: Title, json: Json = False) -> None:
+    """Give a session another title."""
+    with existing(ctx) as store:
+        named = store.rename_session(find(store, session).id, title or None)
+    said = f"{named.id}: {named.title}" if named.title else f"{named.id} has no title"
+    render.answer(named._asdict(), said, json=json)
+
+
+def tag(
+    ctx: typer.Context,
+    session: SessionId,
+    tags: Tags = None,
+    json: Json = False,
+) -> None:
+    """Set some of a session's metadata, or print them; it stays in its place in lists."""
+    changes = dict(map(_tag, tags or ()))
+    with existing(ctx) as store:
+        found = find(store, session)
+        if changes:
+            found = store.set_metadata(found.id, changes, merge=True)
+    said = render.json_text(found.metadata)
+    render.answer(found.metadata, f"{found.id}: {said}", json=json)
+
+
+def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> None:
+    """Draw which session continues which, and from where."""
+    with existing(ctx) as store:
+        wanted = find(store, session) if session else None
+        everything = {each.id: each for each in every_session(store)}
+    forks = _forks(everything)
+    roots = forks.get(None, []) if wanted is None else [_root(wanted, everything)]
+    found = list(_all(roots, forks))
+    if json:
+        render.print_json_list(each._asdict() for _, each in found)
+    elif not found:
+        render.say("no sessions; `convostore import` brings some in")
+    else:
+        render.say(*(_drawn(depth, each) for depth, each in found))
+
+
+def _read() -> list[Message]:
+    """Return the messages that standard input holds: one, a list, or one a line."""
+    text = sys.stdin.read()
+    try:
+        given = _values(text)
+    except ValueError as problem:
+        raise InvalidValue(f"standard input holds no JSON: {problem}") from None
+    if not given:
+        raise InvalidValue("standard input holds no message")
+    return given
+
+
+def _values(text: str) -> list[Any]:
+    try:
+        whole = json_format.loads(text)
+    except ValueError:
+        return [json_format.loads(line) for line in text.splitlines() if line.strip()]
+    return whole if isinstance(whole, list) else [whole]
+
+
+def _tag(given: str) -> tuple[str, Any]:
+    """Return the key and the value of KEY=VALUE: what it is as JSON, else a text."""
+    key, sign, text = given.partition("=")
+    if not sign or not key.strip():
+        raise InvalidValue(f"a tag is KEY=VALUE, such as project=parcel, not {given!r}")
+    try:
+        return key.strip(), json_format.loads(text)
+    except ValueError:
+        return key.strip(), text
+
+
+def _forks(everything: dict[str, Session]) -> Forks:
+    """Return sessions by what they continue; the source of some may be gone."""
+    forks: Forks = {}
+    for each in everything.values():
+        source = each.forked_from if each.forked_from in everything else None
+        forks.setdefault(source, []).append(each)
+    return forks
+
+
+def _root(session: Session, everything: dict[str, Session]) -> Session:
+    """Return where the tree of a session begins, as far as it is there."""
+    while session.forked_from in everything:
+        session = everything[session.forked_from]
+    return session
+
+
+def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
+    """Yield sessions, each with what continues it behind it, and how deep it hangs."""
+    left = [(0, root) for root in reversed(roots)]
+    while left:
+        depth, session = left.pop()
+        yield depth, session
+        left.extend((depth + 1, each) for each in reversed(forks.get(session.id, [])))
+
+
+def _drawn(depth: int, session: Session) -> str:
+    branch = "  " * (depth - 1) + "└ " if depth else ""
+    origin = f" from {session.forked_at}" if session.forked_from else ""
+    title = f": {render.one_line(session.title)}" if session.title else ""
+    return f"{branch}{session.id}{origin}, {render.counted(session.head, 'message')}{title}"

@@ -1,0 +1,112 @@
+"""The commands that write by hand, and the tree of what continues what."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import Run
+
+from store import Store
+
+DB = ("--db", "s.db")
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let a text stand on standard input."""
+    stream = io.StringIO(text)
+    monkeypatch.setattr(
+        "sys.stdin", SimpleNamespace(read=stream.read, buffer=io.BytesIO(text.encode()))
+    )
+
+
+def said(session_id: str) -> list[object]:
+    """What the messages of a session say."""
+    with Store("s.db") as store:
+        return [each.message["content"] for each in store.messages(session_id)]
+
+
+def test_a_conversation_is_written_by_hand(run: Run) -> None:
+    """Made, appended to, named and tagged; the store with it."""
+    assert run(*DB, "create", "--id", "chat", "--title", "Tea").out == (
+        "chat is there, without messages\n"
+    )
+    assert run(*DB, "append", "chat", "Hello.").out == "chat: 1 message, the last at position 1\n"
+    answer = json.loads(run(*DB, "append", "ch", "Hi.", "--role", "assistant", "--json").out)
+    assert answer == {"session": "chat", "positions": [2]}
+    assert run(*DB, "rename", "chat", "Coffee").out == "chat: Coffee\n"
+    assert run(*DB, "rename", "chat", "").out == "chat has no title\n"
+    assert run(*DB, "tag", "chat", "project=tea", "stars=3").status == 0
+    assert run(*DB, "tag", "chat", "project=null", "done=true").status == 0
+    assert json.loads(run(*DB, "tag", "chat", "--json").out) == {"stars": 3, "done": True}
+    assert said("chat") == ["Hello.", "Hi."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"role": "user", "content": "a"}\n{"role": "user", "content": "b"}\n',
+        '[{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]',
+    ],
+)
+def test_messages_are_read_from_standard_input(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A list, or one a line; the session is made if that is asked for."""
+    typed(monkeypatch, text)
+    assert run(*DB, "append", "new", "-", "--create").out == (
+        "new: 2 messages, the last at position 2\n"
+    )
+    assert said("new") == ["a", "b"]
+    typed(monkeypatch, text)
+    assert run(*DB, "import", "-", "--id", "piped").status == 0
+    assert said("piped") == ["a", "b"]
+
+
+def test_what_cannot_be_written_changes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it make a session or a store."""
+    assert run(*DB, "append", "chat", "Hello.").status == 2
+    typed(monkeypatch, "no JSON")
+    assert "holds no JSON" in run(*DB, "append", "chat", "-", "--create").err
+    typed(monkeypatch, " \n")
+    assert "holds no message" in run(*DB, "append", "chat", "-", "--create").err
+    typed(monkeypatch, "")
+    assert run(*DB, "import", "-").status == 2
+    assert not Path("s.db").exists()
+    run(*DB, "create", "--id", "chat")
+    typed(monkeypatch, '[{"role": "user", "content": "a"}, {"content": "b"}]')
+    assert run(*DB, "append", "chat", "-").status == 2
+    assert "KEY=VALUE" in run(*DB, "tag", "chat", "done").err
+    assert run(*DB, "create", "--id", "chat").status == 2
+    assert said("chat") == []
+
+
+def test_the_tree_shows_what_continues_what(run: Run) -> None:
+    """Each below its source, whatever was active last; what is left of a deleted one stands alone."""
+    assert run(*DB, "create", "--id", "other").status == 0
+    assert run(*DB, "append", "tea", "Hello.", "--create").status == 0
+    run(*DB, "fork", "tea", "--id", "mint", "--title", "Mint")
+    run(*DB, "fork", "mint", "--id", "leaf")
+    run(*DB, "rename", "tea", "Tea")
+    tree = [
+        "tea, 1 message: Tea",
+        "└ mint from 1, 1 message: Mint",
+        "  └ leaf from 1, 1 message: Mint",
+    ]
+    assert run(*DB, "tree", "leaf").out.splitlines() == tree
+    assert sorted(run(*DB, "tree").out.splitlines()) == sorted([*tree, "other, 0 messages"])
+    assert [each["id"] for each in json.loads(run(*DB, "tree", "tea", "--json").out)] == [
+        *("tea", "mint", "leaf")
+    ]
+    run(*DB, "delete", "tea", "--yes")
+    assert run(*DB, "tree", "leaf").out.splitlines()[0].startswith("mint from 1")
+
+
+def test_an_empty_store_has_no_tree(run: Run) -> None:
+    """And says what to do."""
+    with Store("s.db"):
+        pass
+    assert run(*DB, "tree").out == "no sessions; `convostore import` brings some in\n"
