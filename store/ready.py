@@ -72,6 +72,7 @@ POLICIES: dict[str, Fields] = {
         "told_once": True,
         "index_chars": 2_000,
         "within_turn": True,
+        "least_groups": 1,
         "least_freed": 0.15,
     },
     "frugal": {
@@ -85,6 +86,7 @@ POLICIES: dict[str, Fields] = {
         "told_once": True,
         "index_chars": 8_000,
         "within_turn": True,
+        "least_groups": 1,
         "least_freed": 0.15,
     },
 }

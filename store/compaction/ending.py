@@ -167,10 +167,10 @@ def _moved(cost: Budget, job: Job) -> str | None:
     """Say why a plan no longer fits its line; None where it does."""
     look, planned = cost.look, job.hiding.plan
     before, by_now = job.cost.look.visible, look.visible
-    head = look.pointer.head
-    if head < planned.last or holder_of(look, planned.last) != job.holder:
+    if look.pointer.head < planned.last or holder_of(look, planned.last) != job.holder:
         return "the session was rewound to before the end of the range"
-    kept = newest_groups(look) if planned.inside else turn_begins(look)
+    least = look.policy.least_groups
+    kept = newest_groups(look, least) if planned.inside else turn_begins(look)
     if kept <= planned.last:
         return "the session was rewound into the range, which would hide its current turn"
     if (by_now.first_kept, by_now.summaries) != (planned.first, before.summaries):

@@ -102,10 +102,11 @@ def shown(look: Look, last: int) -> dict[str, int]:
     return {**look.line, "start": look.visible.first_kept, "last": last}
 
 
-def newest_groups(look: Look) -> int:
-    """Return where the newest groups begin that a policy keeps in any case."""
-    places = _group_starts(look, look.policy.keep_groups)
-    if len(places) < look.policy.keep_groups:
+def newest_groups(look: Look, count: int | None = None) -> int:
+    """Return where the newest groups begin: so many of them, or those that a policy keeps."""
+    count = count or look.policy.keep_groups
+    places = _group_starts(look, count)
+    if len(places) < count:
         return look.visible.first_kept
     return places[-1]
 

@@ -246,10 +246,26 @@ def plan_with_fewer_turns(cost: Budget) -> tuple[Plan, Wish]:
     if not cost.look.policy.within_turn or wish == INSIDE:
         return planned, wish
     if planned.nothing or _would_trigger(cost, planned):
-        inside = plan(cost, INSIDE)
+        inside = _inside(cost)
         if inside.last > planned.last:
             return inside, INSIDE
     return planned, wish
+
+
+def _inside(cost: Budget) -> Plan:
+    """Return the plan to cut the running turn.
+
+    If the view would still trigger, the kept groups are halved, down to the least that the policy
+    keeps.
+    """
+    policy = cost.look.policy
+    planned = plan(cost, INSIDE)
+    fewer = max(policy.keep_groups // 2, policy.least_groups or policy.keep_groups)
+    if fewer >= policy.keep_groups or not (planned.nothing or _would_trigger(cost, planned)):
+        return planned
+    changed = policy.model_copy(update={"keep_groups": fewer})
+    smaller = _inside(cost._replace(look=cost.look._replace(policy=changed)))
+    return _larger(planned, smaller)
 
 
 def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:

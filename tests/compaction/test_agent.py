@@ -240,3 +240,15 @@ def test_arguments_of_old_calls_are_cut_where_that_is_asked_for(store: Store) ->
     assert len(cut["content"]) <= 100
     assert cut["edits"] == [cut["content"], 1]
     assert store.view(session_id, RAW).messages == said
+
+
+def test_fewer_groups_stay_where_the_newest_five_do_not_fit(store: Store) -> None:
+    """Half as many, half of these, down to one; without `least_groups` the view stays too large."""
+    session_id = begun(store, reads(20, TEXT * 15)[:-1])
+    window = 32_000
+    fixed = Policy.named("agent", least_groups=None)
+    kept = store.fork(session_id).id
+    store.compact_if_needed(kept, fixed, max_tokens=window, now=NOW + MINUTE)
+    assert store.check(kept, fixed, max_tokens=window, now=NOW + MINUTE).tokens > window * 0.7
+    store.compact_if_needed(session_id, AGENT, max_tokens=window, now=NOW + MINUTE)
+    assert store.check(session_id, AGENT, max_tokens=window, now=NOW + MINUTE).tokens < window * 0.7
