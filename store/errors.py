@@ -57,6 +57,17 @@ class SessionNotFound(StoreError, LookupError):
         self.session_id = session_id
 
 
+class MessageNotFound(StoreError, LookupError):
+    """Report that no message of a session's line has the given id."""
+
+    def __init__(self, session_id: str, message_id: str) -> None:
+        super().__init__(
+            f"session {session_id!r} has no message of the id {message_id!r:.80} on its line; "
+            "`find` tells where there is one"
+        )
+        self.session_id, self.message_id = session_id, message_id
+
+
 class SessionExists(StoreError):
     """Report that a new session's id is already taken."""
 

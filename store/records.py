@@ -46,6 +46,28 @@ class StoredMessage(NamedTuple):
     digest: bytes
 
 
+class Found(NamedTuple):
+    """Where a message of some id is: at the position ``seq`` of a session's branch."""
+
+    session_id: str
+    branch: int
+    seq: int
+
+
+class Turn(NamedTuple):
+    """A turn of a line: its number, its first and last position, and what the user said.
+
+    ``messages`` is how many there are, ``started_at`` when it was said (ms), else when stored.
+    """
+
+    turn: int
+    first: int
+    last: int
+    text: str
+    messages: int
+    started_at: int
+
+
 class HeadMove(NamedTuple):
     """One entry of a session's head-move log; ``kind`` is ``fork``, ``rewind`` or ``undo``."""
 

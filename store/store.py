@@ -23,7 +23,7 @@ from .context import request as contexts
 from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
 from .errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
 from .history import append as appending
-from .history import erasure, heads, slices, tails, token_counts, usages
+from .history import erasure, heads, lookup, slices, tails, token_counts, usages
 from .history import raw as history
 from .history import sessions as known_sessions
 from .inspection import integrity as verifying
@@ -135,6 +135,9 @@ class Store:
     append = writes(appending.append)
     messages = reads(history.read)
     pages = runs(history.pages)
+    message = reads(lookup.message)
+    find = reads(lookup.find)
+    turns = reads(lookup.turns)
     fork = writes(heads.fork)
     rewind = writes(heads.rewind)
     replace = writes(tails.replace)

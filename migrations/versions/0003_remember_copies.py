@@ -58,6 +58,16 @@ def upgrade() -> None:
         postgresql_where=is_open,
     )
     op.add_column("sessions", sa.Column("revision", sa.Text(), nullable=False, server_default="0"))
+    has_id = sa.text("message_id IS NOT NULL")
+    op.drop_index("ix_messages_tree_id_message_id", "messages")
+    op.create_index(
+        "ix_messages_message_id_tree_id",
+        "messages",
+        ["message_id", "tree_id"],
+        sqlite_where=has_id,
+        postgresql_where=has_id,
+    )
+    op.create_index("ix_branches_tree_id_parent_branch", "branches", ["tree_id", "parent_branch"])
     op.add_column("compaction_records", sa.Column("error_kind", sa.Text()))
     op.add_column("summaries", sa.Column("notice", sa.Text()))
     op.add_column("summaries", sa.Column("names", sa.Text()))

@@ -91,6 +91,7 @@ branches = _table(
     Column("records_seen", BIG, nullable=False, server_default="0", info=CHANGES),
     _sealed(),
     ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
+    Index(None, "tree_id", "parent_branch"),
 )
 
 sessions = _table(
@@ -133,8 +134,8 @@ messages = _table(
 )
 Index(
     None,
-    messages.c.tree_id,
     messages.c.message_id,
+    messages.c.tree_id,
     sqlite_where=messages.c.message_id.is_not(None),
 )
 

@@ -6,7 +6,19 @@ move heads, fork and erase. Rooms that build views or compact read lines through
 
 from __future__ import annotations
 
-from . import append, erasure, heads, lines, raw, sessions, slices, tails, token_counts, usages
+from . import (
+    append,
+    erasure,
+    heads,
+    lines,
+    lookup,
+    raw,
+    sessions,
+    slices,
+    tails,
+    token_counts,
+    usages,
+)
 from .erasure import HOLDING
 from .facts import (
     INSERT_FACTS,
@@ -56,6 +68,7 @@ __all__ = [
     "last_usage",
     "line_cte",
     "lines",
+    "lookup",
     "measure",
     "message_at",
     "message_rows",

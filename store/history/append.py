@@ -186,7 +186,7 @@ def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
         return known
     for index, prepared in enumerate(batch):
         message_id = prepared.columns.message_id
-        found = None if message_id is None else _find_on(line, message_id)
+        found = None if message_id is None else find_on(line, message_id)
         if found is not None:
             known[index] = _the_known(line, found, prepared, index, dedupe)
     return known
@@ -203,7 +203,7 @@ def _the_known(
     return stored
 
 
-def _find_on(line: Line, message_id: str) -> Known | None:
+def find_on(line: Line, message_id: str) -> Known | None:
     """Return where the newest message of an id stands on a line; None where there is none."""
     found = KNOWN.rows(line.connection, tree_id=line.pointer.tree_id, message_id=message_id)
     if len(found) > 1:

@@ -41,6 +41,7 @@ TREE_NAMES = {table.name for table in TREE_TABLES}
 ACROSS_TREES = {
     "database.copying.NEXT_COPY": "a copy is of the whole store",
     "history.erasure.HOLDING": "a copy is of the whole store",
+    "history.lookup.FOUND": "finds the trees by a message's id",
     "history.sessions.LIST_SESSIONS": "lists the sessions of all trees",
     "history.sessions.LIST_SESSIONS_AFTER": "lists the sessions of all trees",
     "history.sessions.SESSION": "finds the tree by the session's id",
@@ -271,6 +272,9 @@ HOT = {
     "history.raw.MESSAGES": ["messages"],
     "history.raw.CALLS": ["tool_calls"],
     "history.append.KNOWN": ["messages"],
+    "history.lookup.FOUND": ["messages", "branches", "own", "sessions"],
+    "history.lookup.FOUND_IN_TREE": ["messages", "branches", "own", "sessions"],
+    "history.lookup.TURNS": ["branches", "parents", "message_facts", "messages"],
     "history.links.OPEN_CALLS": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
     "view.build.VISIBLE": ["messages"],

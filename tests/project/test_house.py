@@ -55,7 +55,7 @@ INSIDE = {
     ),
     "formats": "placed openai react",
     "history": (
-        "places lines links facts sessions usages noted raw append fates erasure slices heads tails token_counts turns"
+        "places lines links facts sessions usages noted raw append fates erasure slices heads tails lookup token_counts turns"
     ),
     "importing": "report session reading",
     "inspection": (

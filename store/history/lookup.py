@@ -1,0 +1,178 @@
+"""Messages found by what an app knows of them: an id, a position, the turn that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    FromClause,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
+
+from ..database import Row, Statement, branches, message_facts, messages, sessions
+from ..errors import MessageNotFound, PositionOutOfRange
+from ..messages import Columns, assemble, content_text
+from ..records import Found, StoredMessage, Turn
+from ..text import is_text
+from . import lines
+from .append import find_on
+from .lines import Line
+from .raw import messages_between
+
+Conditions = tuple[ColumnElement[bool], ...]
+
+
+def _anywhere(_: FromClause) -> Conditions:
+    return ()
+
+
+def _in_tree(table: FromClause) -> Conditions:
+    return (table.c.tree_id == bindparam("tree_id"),)
+
+
+def _through(within: Callable[[FromClause], Conditions]) -> CTE:
+    """Build the branches that a message of an id is on: its own, and all that hang on it later."""
+    at, is_named = messages.c, messages.c.message_id == bindparam("message_id")
+    held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"))
+    top = held.where(is_named, *within(messages)).cte("through", recursive=True)
+    begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
+    return top.union_all(begun.join(top, _hangs_on(top)).where(*within(branches)))
+
+
+def _hangs_on(through: CTE) -> ColumnElement[bool]:
+    return and_(
+        branches.c.tree_id == through.c.tree_id,
+        branches.c.parent_branch == through.c.branch,
+        branches.c.parent_position >= through.c.seq,
+    )
+
+
+_own = branches.alias("own")
+_its = and_(
+    sessions.c.tree_id == _own.c.tree_id,
+    sessions.c.id == _own.c.session_id,
+)
+_at_head = case((_own.c.branch == sessions.c.head_branch, _own.c.branch))
+_best = func.coalesce(func.max(_at_head), func.max(_own.c.branch))
+
+
+def _found(within: Callable[[FromClause], Conditions]) -> Statement[Found]:
+    """Build the search for the sessions that have messages of an id.
+
+    A session has it on the branch of its head if possible, else on its newest.
+    """
+    through = _through(within)
+    is_own = and_(_own.c.tree_id == through.c.tree_id, _own.c.branch == through.c.branch)
+    place = (sessions.c.id, sessions.c.updated_at, through.c.holder, through.c.seq)
+    newest = (sessions.c.updated_at.desc(), sessions.c.id.desc(), through.c.seq.desc())
+    return Statement(
+        select(sessions.c.id.label("session_id"), _best.label("branch"), through.c.seq)
+        .select_from(through)
+        .join(_own, is_own)
+        .join(sessions, _its)
+        .where(*within(sessions))
+        .group_by(*place)
+        .order_by(*newest),
+        row=Found,
+    )
+
+
+FOUND = _found(_anywhere)
+FOUND_IN_TREE = _found(_in_tree)
+
+_segments = lines.segments_cte()
+_facts = message_facts.c
+_turns = (
+    select(
+        _facts.turn,
+        func.min(_facts.seq).label("first"),
+        func.max(_facts.seq).label("last"),
+        func.count().label("messages"),
+    )
+    .join(_segments, lines.inside(message_facts, _segments))
+    .where(_facts.turn > literal_column("0"))
+    .group_by(_facts.turn)
+    .cte("turns")
+)
+_begins = and_(
+    lines.on_branch(messages, _segments),
+    messages.c.seq == _turns.c.first,
+    messages.c.seq.between(_segments.c.first, _segments.c.last),
+)
+TURNS = Statement(
+    select(
+        *_turns.c,
+        func.coalesce(messages.c.created_at, messages.c.stored_at),
+        *(messages.c[name] for name in Columns._fields),
+    )
+    .select_from(_turns)
+    .join(_segments, _turns.c.first.between(_segments.c.first, _segments.c.last))
+    .join(messages, _begins)
+    .order_by(_turns.c.first)
+)
+
+
+def find(connection: Connection, message_id: str, session: str | None = None) -> list[Found]:
+    """Return where messages of an id are: in the whole store, or on the lines of one session.
+
+    A session has a message that its line runs through, or one that it has left: ``branch`` is one
+    of its own, the one of its head if possible, by which the message can be read, and switched to.
+    The sessions that were last active come first. Raises SessionNotFound for a session that is not
+    there.
+    """
+    if session is None:
+        return FOUND.rows(connection, message_id=message_id) if is_text(message_id) else []
+    pointer = lines.find(connection, session)
+    if not is_text(message_id):
+        return []
+    found = FOUND_IN_TREE.rows(connection, tree_id=pointer.tree_id, message_id=message_id)
+    return [each for each in found if each.session_id == session]
+
+
+def message(connection: Connection, session_id: str, seq_or_message_id: int | str) -> StoredMessage:
+    """Return a message of a session's line, by its position or its id (the newest of that id).
+
+    Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
+    not on the line.
+    """
+    line = Line(connection, lines.find(connection, session_id))
+    seq = _position(line, seq_or_message_id)
+    (stored,) = messages_between(line, seq, seq)
+    return stored
+
+
+def _position(line: Line, wanted: int | str) -> int:
+    """Return the position of a message that is on a line."""
+    pointer = line.pointer
+    if not isinstance(wanted, str):
+        if wanted == 0 or not pointer.holds(wanted):
+            raise PositionOutOfRange(pointer.session_id, wanted, pointer.head)
+        return wanted
+    known = find_on(line, wanted) if is_text(wanted) else None
+    if known is None:
+        raise MessageNotFound(pointer.session_id, wanted)
+    return known.seq
+
+
+def turns(connection: Connection, session_id: str) -> list[Turn]:
+    """Return the turns of a session's line, oldest first; what comes before the first is in none.
+
+    Raises SessionNotFound.
+    """
+    pointer = lines.find(connection, session_id)
+    return list(map(_turn, TURNS.rows(connection, **pointer.whole)))
+
+
+def _turn(row: Row) -> Turn:
+    turn, first, last, count, started_at, *columns = row
+    said: Any = assemble(columns, None).get("content")
+    return Turn(turn, first, last, content_text(said), count, started_at)
