@@ -130,6 +130,7 @@ class AsyncStore:
     session = awaits(Store.session)
     sessions = awaits(Store.sessions)
     rename_session = awaits(Store.rename_session, waits=True)
+    set_project_root = awaits(Store.set_project_root, waits=True)
     set_metadata = awaits(Store.set_metadata, waits=True)
     append = awaits(Store.append, waits=True)
     messages = awaits(Store.messages)

@@ -13,20 +13,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from .errors import InvalidPolicy
 from .ready import DEFAULT_LANGUAGE, POLICIES, SPOKEN, TEXTS, Fields, Language
-from .text import is_text
+from .text import kept_text
+from .zones import zone_name
 
 _TEXTS = TEXTS[DEFAULT_LANGUAGE]
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 
 
-def _kept(text: str) -> str:
-    if not is_text(text):
-        raise ValueError("no database and no API takes a text with NUL or a lone surrogate")
-    return text
-
-
-Name = Annotated[str, AfterValidator(_kept)]
+Name = Annotated[str, AfterValidator(kept_text)]
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Some = Annotated[int, Field(ge=1, le=2**62)]
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -192,6 +187,8 @@ class Policy(BaseModel):
     """Compact no view of fewer messages."""
     max_iterations: Annotated[int, Field(ge=1, le=100)] = 3
     """Stop after so many compactions in a row that did not get below the trigger."""
+    scope: Literal["turn", "session"] = "turn"
+    """Whether ``max_iterations`` counts those of the current turn, or all of the session."""
 
     keep_messages: Count = 0
     """Newest messages that stay."""
@@ -264,6 +261,8 @@ class Policy(BaseModel):
     """The role a summary is sent with; ``merge`` makes one system message of the first system
     message and all summaries.
     """
+    zone: Annotated[str, AfterValidator(zone_name)] = "UTC"
+    """The time zone of the hours in a summary's title, by its IANA name."""
     summary_heading: Name = ""
     """A line before each summary."""
     summary_timeout: Annotated[float, Field(gt=0, le=86_400)] = 120.0

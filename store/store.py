@@ -23,7 +23,7 @@ from .context import request as contexts
 from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
 from .errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
 from .history import append as appending
-from .history import erasure, heads, lookup, slices, tails, token_counts, usages
+from .history import erasure, heads, lookup, roots, slices, tails, token_counts, usages
 from .history import raw as history
 from .history import sessions as known_sessions
 from .inspection import integrity as verifying
@@ -132,6 +132,7 @@ class Store:
     sessions = reads(known_sessions.list_sessions)
     rename_session = writes(known_sessions.rename_session)
     set_metadata = writes(known_sessions.set_metadata)
+    set_project_root = writes(roots.set_project_root)
     append = writes(appending.append)
     messages = reads(history.read)
     pages = runs(history.pages)

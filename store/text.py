@@ -41,6 +41,13 @@ def is_text(value: object) -> TypeGuard[str]:
     return True
 
 
+def kept_text(text: str) -> str:
+    """Return a text. Raises ValueError for one that no database or API takes."""
+    if not is_text(text):
+        raise ValueError("no database and no API takes a text with NUL or a lone surrogate")
+    return text
+
+
 def shortened(
     text: str,
     limit: int,

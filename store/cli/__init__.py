@@ -65,6 +65,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         moving.fork,
         moving.rewind,
         moving.undo,
+        moving.project,
         moving.delete,
     ),
     "Keep": (

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Annotated
 
 import typer
 
+from .. import transcripts
 from ..errors import StoreError
 from ..importing import is_file_of
 from ..messages import Message
+from ..records import Session
 from ..store import Store
 from . import render
 from .options import (
@@ -59,16 +62,23 @@ def export(
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
-        messages = _raw(store, found, at)
+        messages, before = _raw(store, found, at), _where(store.session(found))
         if view:
-            messages = iter(store.view(found, rules, at=at, now=moment).messages)
+            messages, before = iter(store.view(found, rules, at=at, now=moment).messages), []
         if output is None:
-            render.write(_lines(messages))
+            render.write(_lines(chain(before, messages)))
             return
         if is_file_of(place(ctx).file, output):
             raise StoreError(f"{str(output)!r} is the store itself; export to another file")
-        count = _write_private(output, _lines(messages, ascii_only=False), replace=force)
+        rows = _lines(chain(before, messages), ascii_only=False)
+        count = _write_private(output, rows, replace=force) - len(before)
     render.say(f"{render.counted(count, 'message')} written to {output}")
+
+
+def _where(session: Session) -> list[Message]:
+    """Return the row that says where the project of a session is; none where that is not known."""
+    root = session.project_root
+    return [] if root is None else [{transcripts.PROJECT_ROOT: root}]
 
 
 def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:

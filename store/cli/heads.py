@@ -1,4 +1,4 @@
-"""Commands that move heads, and the one that erases: fork, rewind, undo, moves, delete."""
+"""Commands that move heads, and the one that erases: fork, rewind, undo, moves, project, delete."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ CompactionId = Annotated[
         help="Take back this compaction instead.",
         show_default=False,
     ),
+]
+Folder = Annotated[
+    str,
+    typer.Argument(metavar="DIR", help="The project's folder; an empty text: none."),
 ]
 WholeId = Annotated[
     str,
@@ -104,6 +108,22 @@ def undo(
             done = store.undo_compaction(before.id, compaction)
             said = f"{before.id}: compaction {done.id} undone, {_brought_back(done)}"
     render.answer(done._asdict(), said, json=json)
+
+
+def project(
+    ctx: typer.Context,
+    session: SessionId,
+    folder: Folder,
+    json: Json = False,
+) -> None:
+    """Say where a session's project is; which files its results are about is told anew.
+
+    That goes for all sessions that share its tree.
+    """
+    with existing(ctx) as store:
+        after = store.set_project_root(find(store, session).id, folder or None)
+    said = f"{after.id}: the project is in {after.project_root or 'no folder'}"
+    render.answer(after._asdict(), said, json=json)
 
 
 def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:

@@ -74,6 +74,15 @@ Replace = Annotated[
         "--replace", help="Rewind sessions that differ, and continue them as in the file."
     ),
 ]
+Root = Annotated[
+    str | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="The project's folder, for new sessions.",
+        show_default="what the file tells",
+    ),
+]
 Notes = Annotated[
     bool,
     typer.Option(
@@ -120,19 +129,20 @@ def import_(
     kind: Kind = None,
     id: Id = None,  # noqa: A002 - the option's name
     replace: Replace = False,
+    root: Root = None,
     notes: Notes = False,
     json: Json = False,
 ) -> None:
     """Import transcripts of other programs; what is stored already is not stored again."""
     if paths == [STANDARD_INPUT]:
         with _standard_input() as file:
-            import_(ctx, [file], kind, id, replace, notes, json)
+            import_(ctx, [file], kind, id, replace, root, notes, json)
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
     files = _files(paths, place(ctx).file)
     if id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
-    options = {"kind": kind, "session_id": id, "replace": replace}
+    options = {"kind": kind, "session_id": id, "replace": replace, "project_root": root}
     results: list[Result] = [] if place(ctx).exists else _nothing_to_import(files, kind)
     if not results:
         with opened(ctx) as store:

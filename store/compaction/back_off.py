@@ -113,8 +113,9 @@ def _in_vain(cost: Budget) -> int:
 
 
 def _applied(look: Look) -> list[Compaction]:
-    """Return the attempts of the turn of the next request that did not fail."""
-    return [record for record in _tried(look) if not _failed(record, look.policy)]
+    """Return the attempts that did not fail: of the turn of the next request, or of them all."""
+    attempts = _ended(look) if look.policy.scope == "session" else _tried(look)
+    return [record for record in attempts if not _failed(record, look.policy)]
 
 
 Test = Callable[[Compaction], bool]

@@ -105,7 +105,7 @@ def summarised(job: Job, asked: Asked, read: Read) -> Result:
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
         telling.failed(about, error, policy)
         return _failed(job, policy, error)
-    telling.made(about, summary)
+    telling.made(about, summary, load(policy.prompt))
     return Result(_with_version(summary, policy)._replace(notice=None))
 
 

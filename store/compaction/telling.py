@@ -9,7 +9,7 @@ from ..errors import CompactionError, SummaryGenerationError
 from ..logged import Line
 from ..policy import Policy
 from ..records import Compaction
-from ..summaries import Summary
+from ..summaries import MODEL, Prompt, Summary
 from .planning import Plan
 
 log = logging.getLogger(__name__)
@@ -59,6 +59,14 @@ MADE = Line(
         "en": "a summary was made (%d characters)",
     },
 )
+LACKING = Line(
+    logging.INFO,
+    "a model's summary has not all headings that its prompt asks for; it counts all the same",
+    {
+        "zh": "摘要缺少标题: %s",
+        "en": "a summary lacks headings: %s",
+    },
+)
 CAUSES = Line(
     logging.DEBUG,
     "a summarizer raised something: all causes of it",
@@ -99,7 +107,7 @@ HELD = Line(
         "en": "not compacted: %s",
     },
 )
-LINES = (BEGUN, MADE, *FAILED.values(), CAUSES, DONE, REFUSED, NOTHING, HELD)
+LINES = (BEGUN, MADE, LACKING, *FAILED.values(), CAUSES, DONE, REFUSED, NOTHING, HELD)
 """All of them, in the order in which they may be met."""
 
 
@@ -120,10 +128,18 @@ def begun(about: About, planned: Plan) -> None:
     about.say(BEGUN, before, window, messages=before, window=window)
 
 
-def made(about: About, summary: Summary) -> None:
-    """Say that a summary was made."""
+def made(about: About, summary: Summary, prompt: Prompt) -> None:
+    """Say that a summary was made, and by a model without what headings of its prompt."""
     chars = len(summary.body)
     about.say(MADE, chars, chars=chars)
+    lacking = prompt.lacking(summary.body) if _by_prompt(summary) else []
+    if lacking:
+        about.say(LACKING, ", ".join(lacking), prompt=prompt.version)
+
+
+def _by_prompt(summary: Summary) -> bool:
+    """Tell a summary by a model that was given the policy's prompt."""
+    return summary.model not in (None, MODEL) and not summary.prompt_version
 
 
 def failed(about: About, error: SummaryGenerationError, policy: Policy) -> None:

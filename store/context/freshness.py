@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 
 from ..text import json_object
 
@@ -15,14 +16,20 @@ NOTE = "Note: {path} was modified externally."
 
 
 class Freshness:
-    """The modification times of the files that one process has read; kept in memory only.
+    """The modification times of the files that were read; kept in memory only.
 
-    Paths are keys: use one spelling for a file. Safe to share by threads as far as each file is
-    read by one.
+    For another process to go on with them, keep ``times``, such as in a session's metadata, and
+    give them to it. Paths are keys: use one spelling for a file. Safe to share by threads as far as
+    each file is read by one.
     """
 
-    def __init__(self) -> None:
-        self._seen: dict[str, float] = {}
+    def __init__(self, times: Mapping[str, float] | None = None) -> None:
+        self._seen = dict(times or {})
+
+    @property
+    def times(self) -> dict[str, float]:
+        """The modification time of each file when it was last read or written, by path."""
+        return dict(self._seen)
 
     def note(
         self,

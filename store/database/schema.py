@@ -107,7 +107,7 @@ sessions = _table(
     Column("forked_at", BIG),
     Column("fold_case", Integer, nullable=False),
     Column("title", Text, info=CHANGES),
-    Column("project_root", Text),
+    Column("project_root", Text, info=CHANGES),
     Column("metadata", Text, info=CHANGES),
     Column("revision", Text, nullable=False, server_default="0", info=CHANGES),
     _sealed(),

@@ -62,7 +62,7 @@ class OpenCall(NamedTuple):
 
     def given(self) -> Call:
         """Return the call as it went in."""
-        arguments = _as_given(self.arguments_form, self.arguments)
+        arguments = as_given(self.arguments_form, self.arguments)
         return Call(self.seq, self.position, self.name, arguments)
 
 
@@ -165,7 +165,7 @@ class Links:
 
 
 def _offered(seq: int, position: int, call: StoredCall) -> Call:
-    arguments = _as_given(call.arguments_form, call.arguments)
+    arguments = as_given(call.arguments_form, call.arguments)
     return Call(seq, position, call.name, arguments)
 
 
@@ -173,7 +173,7 @@ def _is_object(call: StoredCall) -> bool:
     return call.extra is None or call.extra[0] in "{="
 
 
-def _as_given(form: str | None, arguments: str | None) -> object:
+def as_given(form: str | None, arguments: str | None) -> object:
     """Return a call's arguments as they went in: a text, or the value given in its place."""
     if form == "json" and arguments is not None:
         return decode(arguments)

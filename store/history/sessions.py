@@ -131,7 +131,7 @@ def create_session(
         "updated_at": moment,
         "fold_case": int(fold_case),
         "title": checked_text("title", title),
-        "project_root": _folder_text(project_root),
+        "project_root": folder_text(project_root),
         "metadata": _metadata_text(metadata),
     }
     try:
@@ -307,7 +307,8 @@ def uuid7(moment: int) -> str:
     return str(UUID(int=begin | _VERSION | chance))
 
 
-def _folder_text(folder: str | os.PathLike[str] | None) -> str | None:
+def folder_text(folder: str | os.PathLike[str] | None) -> str | None:
+    """Return a folder as it is stored. Raises InvalidValue."""
     text = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
     return checked_text("project_root", text)
 

@@ -25,6 +25,7 @@ def import_file(
     kind: str | None = None,
     session_id: str | None = None,
     replace: bool = False,
+    project_root: str | None = None,
     progress: Progress | None = None,
 ) -> ImportReport:
     """Import every session of a transcript; importing it again adds only what the file has gained.
@@ -33,19 +34,29 @@ def import_file(
     hang on it are named after it. An answer that was still being written when it was imported is
     replaced by the whole one. A session that differs from the file is left alone and noted; with
     ``replace`` it is rewound to the last message they share, which can be undone, and continued as
-    in the file. A message that cannot be stored is noted and left out. ``progress`` gets the bytes
+    in the file. ``project_root`` is that of new sessions (None: what the file tells). A message
+    that cannot be stored is noted and left out. ``progress`` gets the bytes
     read so far. Raises UnknownTranscript, also where there is no message; StoreError.
     """
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
     report = ImportReport(Path(path), found, [], [])
     reading = _Import(store, report, _Names(session_id), replace=replace)
-    events = transcripts.read(path, kind=found, progress=progress)
+    events = _rooted(transcripts.read(path, kind=found, progress=progress), project_root)
     with in_steps():
         for event in _with_message(events, path, found):
             reading.take(event)
         reading.finish()
     return report
+
+
+def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
+    """Yield events, each session with a project root, if one is given."""
+    for event in events:
+        if isinstance(event, Opened) and project_root is not None:
+            yield event._replace(project_root=project_root)
+        else:
+            yield event
 
 
 def require_message(path: FilePath, kind: str | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from . import names_index
 from .brief import FLOOR, LIMITS, TranscriptLimits, fit, group_ends, transcript
-from .extracts import extractive
+from .extracts import MODEL, extractive
 from .facts_ledger import HiddenFact, ledger
 from .fitting import Fitted
 from .labels import labels_in
@@ -33,6 +33,7 @@ __all__ = [
     "EMPTY",
     "FLOOR",
     "LIMITS",
+    "MODEL",
     "NAMED",
     "RESULT_ROLES",
     "SYSTEM_ROLES",

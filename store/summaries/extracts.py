@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..messages import Message
 from ..tools import answered_call_id
+from ..zones import zone
 from .deeds import (
     Deed,
     Judge,
@@ -65,7 +66,7 @@ def extractive(request: SummaryRequest) -> Summary:
     read = _read(request, request.parts_to_keep)
     done = _done(read.deeds)
     lists = _lists(done, request.max_chars // 2)
-    lists = lists._replace(title=title(request.started_at, request.ended_at), model=MODEL)
+    lists = lists._replace(title=_title(request), model=MODEL)
     if _facts_tell_deeds(request):
         return _told_once(request, read, lists)
     return lists._replace(body=_body(request, read, done, lists))
@@ -96,11 +97,16 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
         deeds = _read(request, ()).deeds
         lists = _lists(_done(deeds), request.max_chars)
     return summary._replace(
-        title=summary.title or title(request.started_at, request.ended_at),
+        title=summary.title or _title(request),
         key_actions=lists.key_actions,
         file_changes=lists.file_changes,
         shown=rendered(summary),
     )
+
+
+def _title(request: SummaryRequest) -> str:
+    """Return the title that the times of a request make, in the zone of its policy."""
+    return title(request.started_at, request.ended_at, zone(request.policy.zone))
 
 
 class _Done(NamedTuple):

@@ -26,6 +26,9 @@ _TIMES = ("start_time", "cutoff_time")
 """What a prompt may have a place for."""
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join((*sorted(PLACEHOLDERS), *_TIMES))})\}}")
 
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_WORDS = re.compile(r"[^\W_]+")
+
 _LINE_END = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _UNSEEN = r"[ \t\x1f\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u2064\u3000\ufeff]*"
 _DASH, _EQUALS = r"[\-\u2010-\u2015\u2212\u2500\u2501\ufe58\ufe63\uff0d]", r"[=\u2550\uff1d]"
@@ -45,6 +48,15 @@ class Prompt(NamedTuple):
     version: str
     text: str
     language: str = ""
+
+    def lacking(self, answer: str) -> list[str]:
+        """Return the headings that the prompt asks for and an answer has not.
+
+        Pictures, marks and case do not count, nor how deep a heading is.
+        """
+        told = {_bare(line) for line in answer.splitlines()}
+        headings = _HEADING.findall(self.text)
+        return [heading for heading in headings if _bare(heading) not in told]
 
     def fill(
         self,
@@ -88,6 +100,11 @@ UNFINISHED = {
 def unfinished(language: str) -> str:
     """Return what a prompt in a language is told of a history that ends within a turn."""
     return UNFINISHED["zh" if language.startswith("zh") else "en"]
+
+
+def _bare(heading: str) -> str:
+    """Return a heading as its words alone."""
+    return " ".join(_WORDS.findall(heading)).casefold()
 
 
 def names() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple, TypeVar
 
 from ..messages import Message
@@ -79,8 +79,8 @@ Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]
 """Makes a summary; what has to be awaited for it is awaited where an AsyncStore asks."""
 
 
-def title(started_at: int | None, ended_at: int | None) -> str:
-    """Return the title of a summary from two moments in ms, in UTC.
+def title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC) -> str:
+    """Return the title of a summary from two moments in ms, as clocks of a zone say them.
 
     Where a moment is unknown, the other stands for both.
     """
@@ -88,7 +88,7 @@ def title(started_at: int | None, ended_at: int | None) -> str:
     end = moment(ended_at) or start
     if start is None or end is None:
         return "Summary of conversation"
-    return f"Summary of conversation {_span(start, end)}"
+    return f"Summary of conversation {_span(start.astimezone(zone), end.astimezone(zone))}"
 
 
 def _span(start: datetime, end: datetime) -> str:

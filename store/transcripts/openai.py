@@ -36,6 +36,8 @@ SPEECH = {"content", "tool_calls", "function_call"}
 FOREIGN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 """Content parts of another wire format, whose tool calls would be lost in this one."""
 
+PROJECT_ROOT = "project_root"
+"""The key of a row before the messages that says where the project is, as an export has it."""
 OWN_IDS = ("session_id", "sessionId", "conversation_id", "conversationId")
 TITLES = ("title", "name")
 
@@ -63,13 +65,21 @@ def parse(source: Source) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
     names = SessionNames()
     items = source.values()
+    root: str | None = None
     for item in items:
         if isinstance(item, Noted):
             yield item
+        elif _is_root(item.value):
+            root = item.value[PROJECT_ROOT]
         elif "role" in fields_of(item.value) and not _is_conversation(item.value):
-            yield from _streamed(names.name(source.stem), chain([item], items))
+            yield from _streamed(names.name(source.stem), chain([item], items), root)
         else:
             yield from _conversations(item, source.stem, names)
+
+
+def _is_root(value: object) -> bool:
+    fields = fields_of(value)
+    return fields.keys() == {PROJECT_ROOT} and isinstance(fields[PROJECT_ROOT], str)
 
 
 def _is_message(value: object) -> bool:
@@ -111,19 +121,23 @@ def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event
         return
     fields = fields_of(item.value)
     session_id = names.name(_first_said(fields, OWN_IDS) or stem)
-    metadata, notes = split_metadata(without(fields, "messages"))
+    metadata, notes = split_metadata(without(fields, "messages", PROJECT_ROOT))
     title = _first_said(fields, TITLES) or title_of(filter(fields_of, messages))
-    yield Opened(session_id, title, None, metadata)
+    yield Opened(session_id, title, _first_said(fields, [PROJECT_ROOT]), metadata)
     yield from as_messages(messages, session_id=session_id, row=item.row)
     yield from notes
 
 
-def _streamed(session_id: str, items: Iterator[Value | Noted]) -> Iterator[Event]:
+def _streamed(
+    session_id: str,
+    items: Iterator[Value | Noted],
+    root: str | None,
+) -> Iterator[Event]:
     """Return the one session of a file that has a message a row."""
     events = map(_streamed_event, items)
     first = list(islice(events, _LOOK_AHEAD))
     title = title_of(event.message for event in first if isinstance(event, Said))
-    yield Opened(session_id, title, None, {})
+    yield Opened(session_id, title, root, {})
     yield from first
     yield from events
 

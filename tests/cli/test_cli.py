@@ -15,7 +15,7 @@ from conftest import ROOT, Ran, Run
 
 from store import Store
 from store.cli import store as asking
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo_session import NOW, PROJECT_ROOT, conversation
 from store.errors import SessionNotFound
 from store.records import Finding
 
@@ -387,13 +387,13 @@ def test_export_comes_back_equal(talk: Run) -> None:
     """Its owner alone can read an export; it imports back equal and replaces nothing unasked."""
     assert talk("export", "talk", "-o", "out.jsonl").out == "56 messages written to out.jsonl\n"
     assert stat.S_IMODE(Path("out.jsonl").stat().st_mode) == 0o600
-    assert [
-        json.loads(line) for line in Path("out.jsonl").read_text("utf-8").splitlines()
-    ] == conversation()
+    before, *rows = map(json.loads, Path("out.jsonl").read_text("utf-8").splitlines())
+    assert rows == conversation()
+    assert before == {"project_root": PROJECT_ROOT}
     assert talk("export", "talk").out == Path("out.jsonl").read_text("utf-8")
     failed(talk("export", "talk", "-o", "out.jsonl"), "exists already", "--force")
     assert talk("export", "talk", "--at", 3, "-o", "out.jsonl", "--force").status == 0
-    assert len(Path("out.jsonl").read_text("utf-8").splitlines()) == 3
+    assert len(Path("out.jsonl").read_text("utf-8").splitlines()) == 1 + 3
     assert list(Path().glob(".out.jsonl*")) == []
     assert talk("import", "out.jsonl", "--id", "talk").status == 0
     view = [

@@ -532,6 +532,21 @@ def test_no_more_than_so_many_compactions_in_a_turn(store: Store) -> None:
     assert store.compact_if_needed(session_id, policy, lambda request: "short")
 
 
+def test_by_session_a_new_turn_begins_nothing_anew(store: Store) -> None:
+    """A3.4: BR-09 to the letter; only a compaction that helps does."""
+    for scope, tried in (("turn", True), ("session", False)):
+        policy = Policy(trigger_tokens=100, keep_messages=2, max_iterations=1, scope=scope)
+        session_id = begun(store, chat(20))
+        store.append(session_id, {"role": "assistant", "content": "long " * 400})
+        made = store.compact_if_needed(session_id, policy, lambda request: "s")
+        assert made is not None
+        assert (made.outcome, made.still_over) == ("applied", True)
+        store.append(session_id, chat(6))
+        check = store.check(session_id, policy)
+        assert check.should_compact is tried
+        assert isinstance(check.problem, MaxCompactionReachedError) is not tried
+
+
 def test_the_user_is_warned_where_compacting_stops(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,7 +11,7 @@ from conversations import NOW
 
 from store import Policy, Store
 from store.errors import CompactionError, InvalidPolicy, InvalidValue
-from store.summaries import Summary, title
+from store.summaries import Summary, load, title
 
 
 def test_a_record_says_everything(url: str) -> None:
@@ -177,3 +177,36 @@ def test_the_newest_is_undone_first(store: Store) -> None:
     for unknown in (99, None, "1"):
         with pytest.raises(CompactionError, match="not in force"):
             store.undo_compaction(session_id, unknown)  # type: ignore[arg-type]
+
+
+def test_a_title_is_in_the_zone_of_the_policy(store: Store) -> None:
+    """A3.18: UTC where nothing is said; each day is that of the zone."""
+    for zone, said in (("UTC", "from 22:00 to 22:30"), ("Asia/Shanghai", "from 06:00 to 06:30")):
+        at = [1_767_218_400_000, *[1_767_220_200_000] * 39]
+        messages = [
+            {**each, "timestamp": moment} for each, moment in zip(chat(40), at, strict=True)
+        ]
+        made = store.compact(begun(store, messages), COUNT.model_copy(update={"zone": zone}), short)
+        assert made.title == f"Summary of conversation {said}"
+    with pytest.raises(InvalidPolicy, match="zone"):
+        Policy(zone="Nowhere/Town")
+
+
+def test_headings_that_a_model_left_out_are_logged(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A4.23: pictures do not count; the summary is applied all the same."""
+    wanted = load("archive").text
+    told = "# archived session summary\n## OBJECTIVES & Status\nall done\n"
+    lacking = load("archive").lacking(told)
+    assert lacking[0].endswith("Technical Context (Static)")
+    assert load("archive").lacking(wanted) == []
+    policy = Policy.named("turns", keep_turns=1)
+    messages = [{**each, "content": "word " * 200} for each in chat(20)]
+    with caplog.at_level(logging.INFO, "store"):
+        for model in ("some-model", None):
+            session_id = begun(store, messages)
+            made = store.compact(session_id, policy, lambda _, by=model: Summary(told, model=by))
+            assert made.outcome == "applied"
+    (line,) = (each for each in caplog.records if "摘要缺少标题" in each.getMessage())
+    assert line.getMessage() == f"摘要缺少标题: {', '.join(lacking)}"

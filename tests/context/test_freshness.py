@@ -48,3 +48,14 @@ def test_other_contents_stay_as_they_are() -> None:
     fresh = Freshness()
     for content in ("plain", "{", "[]", '{"data": 5}', "[" * 100_000):
         assert fresh.noted("a.py", 1.0, content) == content
+
+
+def test_another_process_goes_on_with_the_times() -> None:
+    """A4.18: they are what JSON holds, and no more is shared."""
+    first = Freshness()
+    first.note("a.py", 1.0)
+    first.wrote("b.py", 2.0)
+    second = Freshness(json.loads(json.dumps(first.times)))
+    assert second.note("a.py", 3.0) == "Note: a.py was modified externally."
+    assert second.note("b.py", 2.0) is None
+    assert first.times == {"a.py": 1.0, "b.py": 2.0}

@@ -25,7 +25,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text drawing ready callers",
+        "errors text drawing ready callers zones",
         "clock policy",
         "messages database logged",
         "tokens records transcripts formats tools",
@@ -55,7 +55,7 @@ INSIDE = {
     ),
     "formats": "placed openai react",
     "history": (
-        "places lines links facts sessions usages noted raw append fates erasure slices heads tails lookup token_counts turns"
+        "places lines links facts sessions usages noted raw append fates erasure slices heads tails lookup roots token_counts turns"
     ),
     "importing": "report session reading",
     "inspection": (

@@ -1,0 +1,134 @@
+"""Another project root for a session: which files its results are about is told anew.
+
+Paths are kept relative to the project, so they follow from its root. A tree has one root: what
+sessions share would else be told twice. No message changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, bindparam, delete, select, update
+
+from ..database import (
+    Row,
+    Statement,
+    branches,
+    sessions,
+    tool_calls,
+    tool_result_paths,
+    tool_results,
+)
+from ..records import Session
+from ..tools import call_paths
+from . import lines
+from .facts import INSERT_PATHS
+from .lines import NEVER, Line
+from .links import as_given
+from .places import new_revision
+from .sessions import folder_text, session
+
+_tree: BindParameter[int] = bindparam("tree_id")
+SET_ROOT = Statement(
+    update(sessions)
+    .where(sessions.c.tree_id == bindparam("tree"))
+    .values(project_root=bindparam("root"), revision=bindparam("revision"))
+)
+BRANCHES = Statement(
+    select(branches.c.branch, branches.c.parent_position)
+    .where(branches.c.tree_id == _tree)
+    .order_by(branches.c.branch)
+)
+
+
+class _Answer(NamedTuple):
+    """A result, the place of the call that it answers, and whether all its paths are understood."""
+
+    seq: int
+    call_seq: int
+    call_position: int
+    paths_complete: int
+
+
+_r = tool_results
+RESULTS = Statement(
+    select(*(_r.c[name] for name in _Answer._fields))
+    .where(
+        _r.c.tree_id == _tree,
+        _r.c.branch == bindparam("branch"),
+        _r.c.call_seq.is_not(None),
+    )
+    .order_by(_r.c.seq),
+    row=_Answer,
+)
+ARGUMENTS = Statement(
+    select(tool_calls.c.arguments_form, tool_calls.c.arguments).where(
+        lines.at(tool_calls), tool_calls.c.position == bindparam("position")
+    )
+)
+FORGET_PATHS = Statement(delete(tool_result_paths).where(tool_result_paths.c.tree_id == _tree))
+SET_COMPLETE = Statement(
+    update(_r)
+    .where(
+        _r.c.tree_id == bindparam("tree"),
+        _r.c.branch == bindparam("of"),
+        _r.c.seq == bindparam("place"),
+    )
+    .values(paths_complete=bindparam("complete"))
+)
+
+
+def set_project_root(
+    connection: Connection,
+    session_id: str,
+    project_root: str | os.PathLike[str] | None,
+    *,
+    expected: str | None = None,
+) -> Session:
+    """Give a session, and all that share its tree, another project root (None: none).
+
+    Which files were read and changed is told anew for all their messages, which takes a while of
+    long ones. The session keeps its place in lists. ``expected`` is the revision that it is to have
+    (None: any). Raises SessionNotFound, Conflict, InvalidValue.
+    """
+    root = folder_text(project_root)
+    pointer = lines.lock_tree(connection, session_id)
+    lines.check_revision(pointer, expected)
+    tree = {"tree_id": pointer.tree_id}
+    SET_ROOT.run(connection, tree=pointer.tree_id, root=root, revision=new_revision())
+    found = BRANCHES.rows(connection, **tree)
+    FORGET_PATHS.run(connection, **tree)
+    for branch, parent_position in found:
+        at_end = pointer._replace(
+            branch=branch, head=NEVER, parent_position=parent_position, project_root=root
+        )
+        INSERT_PATHS.insert_many(connection, list(_paths(Line(connection, at_end))))
+    return session(connection, session_id)
+
+
+def _paths(line: Line) -> Iterator[Row]:
+    """Yield the rows of the files that the results of a branch are about."""
+    for answer in RESULTS.rows(line.connection, **line.pointer.line):
+        paths, complete = call_paths(
+            _arguments(line, answer),
+            line.pointer.project_root,
+            fold_case=bool(line.pointer.fold_case),
+        )
+        place = (line.pointer.tree_id, line.pointer.branch, answer.seq)
+        if answer.paths_complete != complete:
+            _complete(line, place, int(complete))
+        yield from ((*place, *path) for path in paths)
+
+
+def _arguments(line: Line, answer: _Answer) -> object:
+    """Return the arguments of the call that a result answers, as they went in."""
+    place = line.place(answer.call_seq)
+    stored: Any = ARGUMENTS.row(line.connection, **place, position=answer.call_position)
+    return None if stored is None else as_given(*stored)
+
+
+def _complete(line: Line, place: tuple[int, int, int], complete: int) -> None:
+    tree, of, seq = place
+    SET_COMPLETE.run(line.connection, tree=tree, of=of, place=seq, complete=complete)
