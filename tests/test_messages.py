@@ -422,7 +422,7 @@ REFUSED: list[tuple[Any, str | None, str]] = [
     ({"role": "user", None: "x"}, "None", "keys are text"),
     ({"role": "user", "content": {5: "x"}}, "content", "keys are text"),
     ({"role": "user", "content": [{("a",): "x"}]}, "content", "keys are text"),
-    ({"role": "user", "id": 10**5000}, "id", "digits"),
+    ({"role": "user", "id": 10**5000}, "id", "bits"),
 ]
 
 
@@ -452,6 +452,33 @@ def test_nesting_has_a_limit(kind: type) -> None:
     itself: list[Any] = []
     itself.append(itself)
     assert refused({"role": "user", "x": itself}).key == "x"
+
+
+@pytest.mark.parametrize("plain", ["x", "x" * 10_000, 7], ids=["short", "long", "number"])
+@pytest.mark.parametrize("made", [lambda x: [x, x], lambda x: {"a": x, "b": x}], ids=["l", "d"])
+def test_what_holds_the_same_again_and_again_is_refused(made: Any, plain: object) -> None:
+    """Small in memory, and as text longer than any disk."""
+    value: Any = [plain]
+    for _ in range(60):
+        value = made(value)
+    error = refused({"role": "user", "content": value})
+    assert error.key == "content"
+    assert "67,108,864" in error.problem
+
+
+def test_what_is_shared_a_little_comes_out() -> None:
+    """The same list in several places and at several levels is no fault, but may be too deep."""
+    part = nested(DEPTH_LIMIT - 2, list)
+    message = {"role": "user", "content": [part, [part], part]}
+    assert there_and_back(message) == message
+    assert "200 levels" in refused({"role": "user", "content": [part, [[part]], part]}).problem
+
+
+def test_numbers_have_a_limit() -> None:
+    """13,000 bits, as the docs say."""
+    message = {"role": "user", "number": 2**13_000 - 1, "other": -(2**12_999)}
+    assert there_and_back(message) == message
+    assert "13,000 bits" in refused({"role": "user", "number": 2**13_000}).problem
 
 
 def sized(key: str, text: str) -> Message:

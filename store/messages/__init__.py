@@ -18,6 +18,7 @@ from .columns import (
 from .json_text import (
     DEPTH_LIMIT,
     INTEGER_LIMIT,
+    SIZE_LIMIT,
     decode,
     encode,
     is_integer,
@@ -25,7 +26,7 @@ from .json_text import (
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
 from .opaque import opaque_fields
-from .preparing import SIZE_LIMIT, TIME_KEYS, Prepared, moment_of, prepare
+from .preparing import TIME_KEYS, Prepared, moment_of, prepare
 
 __all__ = [
     "DEPTH_LIMIT",

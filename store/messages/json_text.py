@@ -14,8 +14,11 @@ DEPTH_LIMIT = 200
 INTEGER_LIMIT = 2**63
 """What an integer column holds is below it."""
 
+SIZE_LIMIT = 64 * 1024 * 1024
+"""Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
+
 _WRAPPED = "="  # no JSON text begins with it
-_DIGITS_LIMIT = 13_000  # bits; Python itself refuses to print numbers of over 4,300 digits
+_BITS_LIMIT = 13_000  # Python itself refuses to print numbers of over 4,300 digits
 
 
 def encode(value: object) -> str:
@@ -60,25 +63,69 @@ def is_integer(value: object) -> TypeGuard[int]:
     return type(value) is int and -INTEGER_LIMIT <= value < INTEGER_LIMIT
 
 
-def problem_of(value: object, levels: int = DEPTH_LIMIT) -> str | None:
-    """Say why JSON cannot hold a value of at most so many nested levels; None where it can."""
-    if value is None or isinstance(value, str):
-        return None
-    if isinstance(value, int | float):
-        return _problem_of_number(value)
-    if not isinstance(value, dict | list):
-        return f"JSON has no {type(value).__name__}"
-    if not levels:
-        return f"nested more than {DEPTH_LIMIT} levels deep"
-    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
-        return "keys are text"
-    below = value.values() if isinstance(value, dict) else value
-    problems = (problem_of(each, levels - 1) for each in below)
-    return next(filter(None, problems), None)
+def problem_of(value: object) -> str | None:
+    """Say why JSON, or a message, cannot hold a value; None where it can."""
+    try:
+        _Walk().least(value, DEPTH_LIMIT)
+    except _UnfitError as unfit:
+        return str(unfit)
+    return None
 
 
-def _problem_of_number(value: float) -> str | None:
+class _UnfitError(Exception):
+    """A value that cannot be held; the text says why."""
+
+
+class _Walk:
+    """A walk through a value, which may hold the same list or object again and again.
+
+    What is small in memory may be endless as text. So the walk goes through each once for each
+    level that it is found at, and counts how long the text is at least.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}  # levels that were left, characters
+
+    def least(self, value: object, levels: int) -> int:
+        """Return how many characters a value takes at least, of at most so many levels."""
+        if isinstance(value, str):
+            return len(value) + 2
+        if not isinstance(value, dict | list):
+            return _least_of_plain(value)
+        left, size = self._known.get(id(value), (DEPTH_LIMIT + 1, 0))
+        if left > levels:
+            size = self._within(value, levels)
+            self._known[id(value)] = levels, size
+        return size
+
+    def _within(self, value: dict[Any, Any] | list[Any], levels: int) -> int:
+        if not levels:
+            raise _UnfitError(f"nested more than {DEPTH_LIMIT} levels deep")
+        below = value.values() if isinstance(value, dict) else value
+        size = 2 + sum(self.least(each, levels - 1) for each in below)
+        if isinstance(value, dict):
+            size += _least_of_keys(value)
+        if size > _ENDLESS:
+            raise _UnfitError(f"as text it takes more than {SIZE_LIMIT:,} bytes")
+        return size
+
+
+_ENDLESS = 2 * SIZE_LIMIT  # what is stored is a little shorter than the text of the whole
+
+
+def _least_of_keys(value: dict[Any, Any]) -> int:
+    if not all(isinstance(key, str) for key in value):
+        raise _UnfitError("keys are text")
+    return sum(len(key) + 3 for key in value)
+
+
+def _least_of_plain(value: object) -> int:
     if isinstance(value, int):
-        is_short = value.bit_length() < _DIGITS_LIMIT
-        return None if is_short else "a whole number of more than 3,900 digits"
-    return None if math.isfinite(value) else f"{value} is no JSON number"
+        if value.bit_length() > _BITS_LIMIT:
+            raise _UnfitError("a whole number of more than 13,000 bits")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise _UnfitError(f"{value} is no JSON number")
+    elif value is not None:
+        raise _UnfitError(f"JSON has no {type(value).__name__}")
+    return 1

@@ -13,10 +13,7 @@ from ..clock import told
 from ..errors import InvalidMessage
 from ..text import is_text
 from .columns import Columns, Message, StoredCall, assemble, bytes_of, function_of
-from .json_text import encode, problem_of
-
-SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
+from .json_text import SIZE_LIMIT, encode, problem_of
 
 ID_LIMIT = 512
 """Code points a caller's message id may have to count; a longer one is kept like any other key."""
