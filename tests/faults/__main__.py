@@ -1,7 +1,8 @@
 """``python -m tests.faults``: do to a store what may happen to it, and print how often it held.
 
-``--write`` puts the table into ``docs/reliability.md``. Names of rows as arguments try those alone.
-What is about servers needs one, whose URL is in CONVOSTORE_TEST_URL.
+``--every`` tries faults of the disk at every single write and flush, not only at some of each
+operation. ``--write`` puts the table into ``docs/reliability.md``. Names of rows as arguments try
+those alone. What is about servers needs one, whose URL is in CONVOSTORE_TEST_URL.
 """
 
 from __future__ import annotations
@@ -46,19 +47,30 @@ def tried(row: Row, server: str | None) -> str:
         os.environ.pop("CONVOSTORE_TEST_URL", None)
 
 
+HEAD = ["| id | fault | SQLite | PostgreSQL | not yet |", "| --- | --- | --- | --- | --- |"]
+
+
 def main(arguments: list[str]) -> None:
     """Print the table, and write it where that is asked for."""
+    if "--every" in arguments:
+        os.environ["CONVOSTORE_FAULT_PLACES"] = "1000000"
     asked = [each for each in arguments if not each.startswith("--")] or list(ROWS)
-    lines = ["| id | fault | SQLite | PostgreSQL | not yet |", "| --- | --- | --- | --- | --- |"]
-    print(*lines, sep="\n")
+    print(*HEAD, sep="\n")
     for name in asked:
         row = ROWS[name]
-        lines.append(f"| {' | '.join([name, row.fault, *cells(row), row.pending])} |")
-        print(lines[-1], flush=True)
-    if "--write" in arguments:
-        table = "\n".join(lines)
-        page = PAGE.read_text("utf-8")
-        PAGE.write_text(MARK.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", page), "utf-8")
+        line = f"| {' | '.join([name, row.fault, *cells(row), row.pending])} |"
+        print(line, flush=True)
+        if "--write" in arguments:
+            write(name, line)
+
+
+def write(name: str, line: str) -> None:
+    """Put a line into the table of the docs; drop those of rows that are no more."""
+    page = PAGE.read_text("utf-8")
+    shown = re.findall(r"^(\| ([A-Z]\d[^|]*?) \| .*)$", MARK.search(page)[0], re.MULTILINE)
+    lines = {each: old for old, each in shown} | {name: line}
+    table = "\n".join([*HEAD, *(lines[each] for each in ROWS if each in lines)])
+    PAGE.write_text(MARK.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", page), "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,10 +11,8 @@ import random
 import shutil
 import signal
 import sqlite3
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,31 +23,9 @@ from conftest import ROOT, Child
 from store import Policy, Store, StoreError, inspection
 from store.clock import SECONDS_BELOW
 from store.database import Database, upgrade
-from store.errors import StoreBusy
 
-from . import disk
-
-Count = tuple[int, int]
-Work = Callable[[str, Path], Count]
-
-
-class Row(NamedTuple):
-    """One kind of fault: on which engine, what is tried, and why it does not hold yet, if so."""
-
-    fault: str
-    engine: str
-    work: Work
-    pending: str = ""
-
-
-def said(content: object, **keys: object) -> dict[str, Any]:
-    """Return a user's message."""
-    return {"role": "user", "content": content, **keys}
-
-
-def contents(store: Store, session_id: str = "s") -> list[Any]:
-    """Return what the messages of a session say."""
-    return [each.message["content"] for each in store.messages(session_id)]
+from . import disk, processes, values
+from .rows import Count, Row, Work, contents, said
 
 
 def of_disk(name: str) -> Work:
@@ -248,28 +224,6 @@ def histories(url: str, _: Path) -> Count:
     return PROCESSES * STEPS - wrong, PROCESSES * STEPS
 
 
-def deadlines(url: str, _: Path) -> Count:
-    """Write behind somebody who holds the session; count the writers that end in time."""
-    with Store(url) as store:
-        store.create_session("s")
-    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
-    with engine.connect() as holder, Store(url, timeout=1) as store:
-        holder.execute(sqlalchemy.text("SELECT * FROM sessions FOR UPDATE"))
-        ended = threading.Event()
-
-        def write() -> None:
-            with suppress(StoreBusy):
-                store.append("s", said("late"))
-            ended.set()
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        held = ended.wait(6)
-        holder.rollback()
-        writer.join()
-    return int(held), 1
-
-
 def broken_connections(url: str, _: Path) -> Count:
     """End all connections on the server ten times; count the reads that notice nothing."""
     engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
@@ -289,7 +243,7 @@ def broken_connections(url: str, _: Path) -> Count:
     return held, 10
 
 
-ROWS: dict[str, Row] = {
+_ROWS: dict[str, Row] = {
     **{
         f"D3 {name}": Row(
             f"each write and flush of `{name}` fails, comes short or kills",
@@ -301,12 +255,14 @@ ROWS: dict[str, Row] = {
     "C2": Row("16 processes write without pause", "sqlite", writers_without_pause),
     "C4": Row("10,000 mixed operations of 4 processes, one order", "any", histories),
     "C7": Row("copies while two processes write", "sqlite", copies_under_writers),
-    "C9": Row("a writer behind a held session ends in time", "postgresql", deadlines),
     "I1": Row("writers interrupted in line", "sqlite", interrupted_writers),
     "M3": Row("the way back after an upgrade", "sqlite", ways_back),
     "N1": Row("connections that the server ends", "postgresql", broken_connections),
     "X3": Row("1,000 appends while the clock jumps", "any", clock_steps),
+    **processes.ROWS,
+    **values.ROWS,
 }
+ROWS = {name: _ROWS[name] for name in sorted(_ROWS)}
 
 
 def skipped(row: Row, url: str) -> str | None:

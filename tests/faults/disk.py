@@ -39,7 +39,7 @@ STAYING = (EIO, ENOSPC)
 """Faults that are also tried as a disk that fails from then on."""
 ALREADY = (SessionExists, SessionNotFound, NothingToUndo)
 """What a repeated call may say where the first one was done after all."""
-MOST = 8
+MOST = int(os.environ.get("CONVOSTORE_FAULT_PLACES", "8"))
 """Places of a fault that are tried for an operation, spread over all of them, at most."""
 
 Operation = Callable[[Store], object]
