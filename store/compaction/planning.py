@@ -15,7 +15,7 @@ from ..view import Look, Standing, Visible, as_message, summary_tokens
 from .budget import Budget
 from .cuts import Cuts, cuts_before, first_kept
 from .open_turn import newest_groups, staying, turn_begins
-from .triggers import reaches, triggered
+from .triggers import fills, reaches, triggered
 
 FOLDED_FROM = 0.25
 """The share of the window from which on summaries that stand beside each other are folded into the
@@ -255,17 +255,23 @@ def plan_with_fewer_turns(cost: Budget) -> tuple[Plan, Wish]:
 def _inside(cost: Budget) -> Plan:
     """Return the plan to cut the running turn.
 
-    If the view would still trigger, the kept groups are halved, down to the least that the policy
-    keeps.
+    If the view would still fill the window, what is kept is halved, as far as the policy lets it.
     """
-    policy = cost.look.policy
     planned = plan(cost, INSIDE)
-    fewer = max(policy.keep_groups // 2, policy.least_groups or policy.keep_groups)
-    if fewer >= policy.keep_groups or not (planned.nothing or _would_trigger(cost, planned)):
+    fewer = _keeping_less(cost.look.policy)
+    if fewer == cost.look.policy or not _would_fill(cost, planned):
         return planned
-    changed = policy.model_copy(update={"keep_groups": fewer})
-    smaller = _inside(cost._replace(look=cost.look._replace(policy=changed)))
+    smaller = _inside(cost._replace(look=cost.look._replace(policy=fewer)))
     return _larger(planned, smaller)
+
+
+def _keeping_less(policy: Policy) -> Policy:
+    """Return a policy that keeps half as many groups and messages, if it may keep fewer."""
+    if policy.least_groups is None:
+        return policy
+    groups = max(policy.keep_groups // 2, policy.least_groups)
+    kept = {"keep_groups": min(groups, policy.keep_groups)}
+    return policy.model_copy(update={**kept, "keep_messages": policy.keep_messages // 2})
 
 
 def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
@@ -283,9 +289,17 @@ def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
 
 def _would_trigger(cost: Budget, planned: Plan) -> bool:
     """Tell whether the view would still trigger behind a plan, without its summary."""
-    messages = cost.messages - planned.freed
-    tokens = cost.tokens - with_view_tokens(cost, planned).tokens_hidden
+    messages, tokens = cost.messages - planned.freed, _tokens_behind(cost, planned)
     return triggered(cost.look.policy, messages=messages, tokens=tokens) is not None
+
+
+def _would_fill(cost: Budget, planned: Plan) -> bool:
+    """Tell whether the view would still fill the window behind a plan, without its summary."""
+    return fills(cost.look.policy, _tokens_behind(cost, planned))
+
+
+def _tokens_behind(cost: Budget, planned: Plan) -> int:
+    return cost.tokens - with_view_tokens(cost, planned).tokens_hidden
 
 
 def summaries_to_fold(look: Look) -> Previous:

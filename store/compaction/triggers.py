@@ -58,11 +58,15 @@ def _by_tokens(policy: Policy, tokens: int) -> str | None:
 
 
 def _by_share_of_window(policy: Policy, tokens: int) -> str | None:
-    window = policy.context_window or 0
-    for share in (policy.trigger_ratio, policy.trigger_usage):
-        if reaches(tokens, share, window):
-            return f"{tokens} of {window} tokens"
+    if fills(policy, tokens):
+        return f"{tokens} of {policy.context_window} tokens"
     return None
+
+
+def fills(policy: Policy, tokens: int) -> bool:
+    """Tell whether tokens are the share of the window, known or not, from which a policy acts."""
+    shares = (policy.trigger_ratio, policy.trigger_usage)
+    return any(reaches(tokens, share, policy.context_window or 0) for share in shares)
 
 
 def reaches(tokens: int, ratio: float | None, window: int) -> bool:

@@ -252,3 +252,19 @@ def test_fewer_groups_stay_where_the_newest_five_do_not_fit(store: Store) -> Non
     assert store.check(kept, fixed, max_tokens=window, now=NOW + MINUTE).tokens > window * 0.7
     store.compact_if_needed(session_id, AGENT, max_tokens=window, now=NOW + MINUTE)
     assert store.check(session_id, AGENT, max_tokens=window, now=NOW + MINUTE).tokens < window * 0.7
+
+
+def test_fewer_messages_stay_of_a_frugal_policy_where_the_newest_twenty_do_not_fit(
+    store: Store,
+) -> None:
+    """For the window only: at a cold moment all twenty stay, however many tokens they have."""
+    session_id = begun(store, reads(20, TEXT * 15)[:-1])
+    cold = store.fork(session_id).id
+    frugal = Policy.named("frugal")
+    made = store.compact_if_needed(session_id, frugal, max_tokens=32_000, now=NOW + MINUTE)
+    assert made is not None
+    assert made.tokens_after < 32_000 * 0.7
+    made = store.compact_if_needed(cold, frugal, max_tokens=10**6, now=NOW + HOUR)
+    assert made is not None
+    assert made.first_kept == 22
+    assert made.tokens_after > frugal.compact_cold_from
