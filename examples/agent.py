@@ -30,10 +30,13 @@ Message = dict[str, Any]
 Model = Callable[[list[Message], list[Any] | None], Message]
 
 SESSION = "shop"
+STEP = 20_000
+"""Ms from one message to the next."""
+WINDOW = 5_250
 WIDTH, MOST = 90, 7
 SYSTEM = "You are a careful engineer. Read before you write, and run the check after every change."
-POLICY = Policy.named("turns", context_window=2_500, keep_turns=2)
-"""A small window, so that there is something to compact."""
+POLICY = Policy.named("agent", context_window=WINDOW, clear_keep=4)
+"""A small window and few results that stay, so that there is something to clear and to compact."""
 
 
 class Agent:
@@ -43,25 +46,19 @@ class Agent:
         self.store, self.model = store, model
         self.tools = FileTools(project, self.now)
         self.log = Log(project.parent / "requests.jsonl")
+        self.fixed_tokens = 0
 
     def now(self) -> int:
-        """Return the time, in ms: here it goes on by 20 seconds with each message."""
-        return START + 20_000 * self.store.session(SESSION).head
+        """Return the time, in ms: here it goes on with each message."""
+        said = self.store.messages(SESSION, start=-1)
+        return said[0].stored_at + STEP if said else START
 
-    def ask(self, text: str) -> str:
-        """Begin a turn; return its answer.
+    def ask(self, text: str, away: int = 0) -> str:
+        """Begin a turn, after so many ms in which the user was away; return its answer.
 
         The input is stored first, as typed, so that a crash cannot lose it.
         """
-        compacted = self.store.compact_if_needed(
-            SESSION, POLICY, user_input=text, reason="llm_call", now=self.now()
-        )
-        if compacted and compacted.hidden:
-            say(
-                f"    compaction {compacted.id} {compacted.outcome}:"
-                f" messages {compacted.hidden} gave way to a summary"
-            )
-        self.store.append(SESSION, {"role": "user", "content": text}, now=self.now())
+        self.store.append(SESSION, {"role": "user", "content": text}, now=self.now() + away)
         return self.go_on()
 
     def go_on(self) -> str:
@@ -70,8 +67,10 @@ class Agent:
         Each is stored as it happens.
         """
         while True:
+            self.make_room()
             request = self.request()
-            self.log.note(request)
+            self.fixed_tokens = request.fixed_tokens
+            self.log.note(request, self.now())
             reply = self.model(request.messages, self.tools.definitions())
             usage = {
                 "input": request.tokens,
@@ -84,6 +83,16 @@ class Agent:
                 return str(reply["content"])
             for call in reply["tool_calls"]:
                 self.take(call)
+
+    def make_room(self) -> None:
+        """Let the store clear and compact before a request, where the policy says so."""
+        done = self.store.compact_if_needed(
+            SESSION, POLICY, fixed_tokens=self.fixed_tokens, now=self.now()
+        )
+        if done and done.kind == "clear":
+            say(f"    clearing {done.id}: {len(done.cleared)} results gave way to a line each")
+        elif done and done.hidden:
+            say(f"    compaction {done.id}: messages {done.hidden} gave way to a summary")
 
     def request(self) -> Context:
         """Return what is sent to the model.
@@ -114,7 +123,7 @@ class Log:
         self.sent = 0
         self.turn: int | None = None
 
-    def note(self, request: Context) -> None:
+    def note(self, request: Context, now: int) -> None:
         """Print the tokens of each layer, how many are cached still, and which messages are new."""
         new = self.sent if request.first_changed is None else request.first_changed
         lines = [f"      {each.layer:10}  {short(each.message)}" for each in request.pieces[new:]]
@@ -135,7 +144,7 @@ class Log:
         say(*lines)
         self.sent, self.turn = len(request.messages), request.open_turn
         pieces = [(each.layer, each.seq) for each in request.pieces]
-        fields = {**request._asdict(), "pieces": pieces, "view": request.view.at}
+        fields = {**request._asdict(), "pieces": pieces, "view": request.view.at, "now": now}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(fields) + "\n")
 
@@ -154,7 +163,7 @@ def talk(folder: Path, *, mortal: bool) -> None:
         for turn in TURNS[begun:]:
             turn.before(folder / "project")
             say("", f"Turn {TURNS.index(turn) + 1}: {turn.wants}")
-            say(f"    answer: {agent.ask(turn.wants)}")
+            say(f"    answer: {agent.ask(turn.wants, turn.away)}")
 
 
 def run(folder: Path) -> None:
@@ -178,7 +187,7 @@ def run(folder: Path) -> None:
 
 
 def report(store: Store) -> None:
-    """Print that nothing was lost, by the crash or by the compaction."""
+    """Print that nothing was lost, by the crash or by what was cleared and compacted."""
     raw, view, hidden = store.messages(SESSION), store.view(SESSION, POLICY), store.hidden(SESSION)
     said = sum(1 + sum(1 + len(step.calls) for step in turn.steps) for turn in TURNS)
     say(

@@ -22,6 +22,7 @@ Call = tuple[str, dict[str, Any]]
 
 START = 1_767_225_600_000
 """When all this happens: 2026-01-01T00:00:00Z, in ms."""
+AN_HOUR = 3_600_000
 
 PRICES = '''"""Prices of the shop."""
 
@@ -72,12 +73,13 @@ class Step(NamedTuple):
 class Turn(NamedTuple):
     """What the user wants, and the steps that it takes.
 
-    ``before`` happens to the project in the meantime.
+    ``before`` happens to the project in the meantime; the user was ``away`` for so many ms.
     """
 
     wants: str
     steps: tuple[Step, ...]
     before: Callable[[Path], None] = lambda _: None
+    away: int = 0
 
 
 def todos(*states: str) -> Call:
@@ -91,7 +93,7 @@ def somebody_else(project: Path) -> None:
     """Change a file that the agent has read, behind its back."""
     prices = project / "shop" / "prices.py"
     text = prices.read_text("utf-8").replace("0.1 if", "DISCOUNT if")
-    write(prices, f"{text}\n\nDISCOUNT = 0.1\n", START + 3_600_000)
+    write(prices, f"{text}\n\nDISCOUNT = 0.1\n", START + AN_HOUR)
 
 
 READ = ("Read", {"path": "shop/prices.py"})
@@ -179,6 +181,7 @@ TURNS = (
             ),
         ),
         before=somebody_else,
+        away=AN_HOUR,
     ),
     Turn(
         "Tell the users.",

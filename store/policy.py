@@ -207,9 +207,7 @@ class Policy(BaseModel):
     A group is a message, or a message with calls and all their results.
     """
     least_groups: Some | None = None
-    """The fewest groups that stay there: while the view would still fill the window to the trigger,
-    ``keep_groups`` and ``keep_messages`` are halved. None: they are not.
-    """
+    """In a full window ``keep_groups`` and ``keep_messages`` are halved, down to so many groups."""
     least_turns: Some | None = None
     """The fewest turns that stay: while what stays would still be at the trigger, ``keep_turns`` is
     halved, but never to less than this. None: it is not halved.

@@ -20,13 +20,12 @@ from agent import POLICY, SESSION, SYSTEM
 from conftest import ROOT
 from file_tools import FileTools
 from refusals import refusals
-from scripted_model import START, TURNS
+from scripted_model import TURNS
 
 import store
 from store import Store
 from store.context.request import LAYERS, remind
 from store.records import StoredMessage
-from store.tools.short_forms import compress
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -37,7 +36,7 @@ Message = dict[str, Any]
 class Request(NamedTuple):
     """What the agent's log says of a request.
 
-    ``pieces`` are layer and position, ``view`` is the head of then.
+    ``pieces`` are layer and position, ``view`` and ``now`` the head and the moment of then.
     """
 
     messages: list[Message]
@@ -48,6 +47,7 @@ class Request(NamedTuple):
     tools: list[Message]
     pieces: list[tuple[str, int | None]]
     view: int
+    now: int
     is_first: bool
     notices: list[str]
 
@@ -145,35 +145,24 @@ def test_the_layers_are_in_order_and_nothing_would_be_refused(requests: list[Req
     assert {layer for request in requests for layer, _ in request.pieces} == {*LAYERS} - {"tools"}
 
 
-def test_the_running_turn_is_whole_and_finished_turns_are_short(
-    requests: list[Request], raw: list[StoredMessage]
+def test_old_results_give_way_to_lines_once_the_cache_is_cold(
+    requests: list[Request], raw: list[StoredMessage], opened: Store
 ) -> None:
-    """What the model works on is as the tools said it.
-
-    What it remembers has neither text nor stats, errors of others than commands apart.
-    """
-    stored = {each.seq: each.message for each in raw}
-    names = {
-        call["id"]: call["function"]["name"]
-        for each in raw
-        for call in each.message.get("tool_calls", ())
-    }
-    seen = {"steps": 0, "history": 0}
+    """Until the user was away for an hour all is sent as the tools said it; errors stay whole."""
+    stored = {each.seq: each.message["content"] for each in raw}
+    made, _ = opened.compactions(SESSION)
+    assert (made.kind, made.head) == ("clear", 26)
+    cleared = {seq for seq, _ in made.cleared}
+    failed = {seq for seq, text in stored.items() if '"status": "error"' in str(text)}
+    assert (len(cleared), cleared & failed) == (6, set())
     for request in requests:
-        for message, (layer, seq) in zip(request.messages, request.pieces, strict=True):
-            if seq is None or message["role"] != "tool":
+        for message, (_, seq) in zip(request.messages, request.pieces, strict=True):
+            if message["role"] != "tool" or seq is None:
                 continue
-            whole = stored[seq]["content"]
-            short = compress(names[message["tool_call_id"]], whole)
-            failed = json.loads(whole)["status"] == "error"
-            command = names[message["tool_call_id"]] == "Bash"
-            stays = layer == "steps" or (failed and not command)
-            assert message["content"] == (whole if stays else short)
-            assert {"text", "stats", "context"} <= json.loads(whole).keys()
-            assert json.loads(short).keys() <= {"status", "data", "error"}
-            assert len(short) < len(whole)
-            seen[layer] += 1
-    assert min(seen.values()) > 20
+            if seq in cleared and request.view >= made.head:
+                assert message["content"].startswith("[Old result, cleared] ")
+            else:
+                assert message["content"] == stored[seq]
 
 
 def test_mentioned_files_are_reminded_of_and_the_input_is_stored_as_typed(
@@ -245,10 +234,11 @@ def test_the_recap_of_the_list_closes_each_request(requests: list[Request]) -> N
 
 
 def test_over_a_turn_a_request_only_grows(requests: list[Request]) -> None:
-    """Each begins with the one before; only an edit of the rules changes that."""
+    """Each begins with the one before; only an edit of the rules and a summary change that."""
     pairs = [(was, now) for was, now in pairwise(requests) if was.open_turn == now.open_turn]
-    grown = [(was, now) for was, now in pairs if was.of("code_law") == now.of("code_law")]
-    assert (len(pairs), len(grown)) == (12, 11)
+    same = [(was, now) for was, now in pairs if was.of("code_law") == now.of("code_law")]
+    grown = [(was, now) for was, now in same if was.of("history") == now.of("history")]
+    assert (len(pairs), len(same), len(grown)) == (12, 11, 10)
     for was, now in grown:
         assert now.prefix[: len(was.prefix)] == was.prefix
         kept = sum(was.layers.values()) - was.layers["todo_recap"]
@@ -262,16 +252,17 @@ def test_the_compaction_hides_and_loses_nothing(
     requests: list[Request], raw: list[StoredMessage], opened: Store
 ) -> None:
     """One, by the policy's own trigger; what it hid is sent no more, and is stored as it was."""
-    (made,) = opened.compactions(SESSION)
-    assert (made.outcome, made.reason, made.hidden) == ("applied", "llm_call", (1, 19))
-    after = [request for request in requests if request.view > made.head]
-    assert len(after) == 4
+    _, made = opened.compactions(SESSION)
+    assert (made.outcome, made.reason, made.hidden) == ("applied", "llm_call", (1, 30))
+    after = [request for request in requests if request.view >= made.head]
+    assert len(after) == 3
     for request in after:
-        summary = request.of("history")[0]
+        (summary,) = request.of("history")
         assert summary["role"] == "system"
-        assert summary["content"].startswith(str(made.summary))
+        assert summary["content"].startswith("# Summary of conversation from 00:00 to 01:09")
         assert "Errors met:\n- COMMAND_FAILED: exit code 1 (Bash)" in summary["content"]
-        assert min(seq for _, seq in request.pieces if seq) == 20
+        assert "Names met:" in summary["content"]
+        assert min(seq for _, seq in request.pieces if seq) == 31
     assert [each.seq for each in raw] == list(range(1, 37))
     assert opened.verify() == []
 
@@ -320,9 +311,8 @@ def test_any_request_can_be_made_again(
 ) -> None:
     """From the position and the moment alone; only the rules of the project are those of now."""
     for request in requests:
-        moment = START + 20_000 * request.view
         again = opened.context(
-            SESSION, SYSTEM, request.tools, policy=POLICY, at=request.view, now=moment
+            SESSION, SYSTEM, request.tools, policy=POLICY, at=request.view, now=request.now
         )
         others = [layer for layer in LAYERS if layer != "code_law"]
         assert [each.message for each in again.pieces if each.layer in others] == request.of(
