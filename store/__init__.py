@@ -11,14 +11,13 @@ the same view for ever.
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
 ``callers``, ``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``,
 ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``,
-``store``; ``async_store``, ``transcripts``, ``importing``, ``simulation``, ``cli``.
+``face``; ``transcripts``, ``importing``, ``simulation``, ``cli``.
 """
 
 from __future__ import annotations
 
 import logging
 
-from .async_store import AsyncStore
 from .context import Context
 from .errors import (
     CompactionError,
@@ -44,6 +43,7 @@ from .errors import (
     StoreMoved,
     UnknownTranscript,
 )
+from .face import AsyncStore, Steps, Store
 from .policy import Policy
 from .records import (
     Check,
@@ -65,7 +65,6 @@ from .records import (
     View,
     ViewStats,
 )
-from .store import Store
 from .summaries import Summary, SummaryRequest
 
 logging.getLogger(__package__).addHandler(
@@ -103,6 +102,7 @@ __all__ = [
     "Session",
     "SessionExists",
     "SessionNotFound",
+    "Steps",
     "Store",
     "StoreBusy",
     "StoreClosed",

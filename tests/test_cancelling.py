@@ -25,8 +25,8 @@ import pytest
 from conftest import ROOT
 
 from store import AsyncStore, Policy, Store, StoreBusy
-from store.async_store import FAILED, FINISHED
 from store.errors import HeadMoved, StoreClosed
+from store.face.async_store import FAILED, FINISHED
 from store.history.append import append
 
 LOOPS = ("asyncio", "trio")

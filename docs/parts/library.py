@@ -68,11 +68,10 @@ VALUES = (
 
 
 def public_methods(face: type) -> dict[str, Any]:
-    """Return the public methods of a class, in the order of its body."""
+    """Return the public methods of a class, in the order of its body, inherited ones first."""
+    found = {name: getattr(face, name) for each in reversed(face.__mro__) for name in vars(each)}
     return {
-        name: each
-        for name, each in vars(face).items()
-        if not name.startswith("_") and callable(each)
+        name: each for name, each in found.items() if not name.startswith("_") and callable(each)
     }
 
 

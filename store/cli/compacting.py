@@ -10,9 +10,9 @@ import typer
 
 from ..compaction import Plan, known_reason, savings
 from ..errors import InvalidValue
+from ..face import Store
 from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
-from ..store import Store
 from ..summaries import NAMED, Summarizer, named
 from . import render
 from .options import (

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ..face import Store, reads
 from ..inspection import FileUse, Statistics, ToolUse, statistics
 from ..policy import Policy
 from ..records import TokenTotal, View
-from ..store import Store, reads
 from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
 from . import render
 from .options import (

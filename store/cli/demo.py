@@ -14,11 +14,11 @@ from rich.text import Text
 
 from ..context import Piece
 from ..errors import StoreError
+from ..face import Store
 from ..importing import import_file
 from ..inspection import query
 from ..policy import Policy
 from ..records import Entry, View
-from ..store import Store
 from . import assembling, compacting, demo_session, render
 from . import store as asking
 from .render import Column, Row

@@ -13,10 +13,10 @@ import typer
 
 from .. import transcripts
 from ..errors import StoreError
+from ..face import Store
 from ..importing import is_file_of
 from ..messages import Message
 from ..records import Session
-from ..store import Store
 from . import render
 from .options import (
     At,

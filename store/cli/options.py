@@ -16,10 +16,10 @@ import typer
 
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
+from ..face import Store
 from ..policy import Policy, load
 from ..ready import POLICIES
 from ..records import Session
-from ..store import Store
 from .place import Place, place_of
 from .render import CUT, complain
 

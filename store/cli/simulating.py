@@ -13,10 +13,10 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from ..errors import InvalidValue
+from ..face import Store
 from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
-from ..store import Store
 from . import chart, render
 from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
 from .render import Bar, Column, Row

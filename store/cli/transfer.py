@@ -16,8 +16,8 @@ from rich.progress import DownloadColumn, Progress, TaskID
 
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
+from ..face import Store
 from ..importing import ImportReport, import_file, is_file_of, require_message
-from ..store import Store
 from . import render
 from .options import (
     Json,

@@ -23,7 +23,8 @@ from .copying import (
     take_over,
     write_copy,
 )
-from .engine import Database, translated
+from .damage import guarded, translated
+from .engine import Database
 from .files import resolved, url_of
 from .json_sql import Pairs, positions
 from .migrate import VERSION, Upgrade, upgrade, version
@@ -51,7 +52,7 @@ from .schema import (
     usages,
 )
 from .seals import SEALED, seal, sealed_names
-from .statements import Insertion, Row, Statement
+from .statements import Insertion, Row, Statement, asks_again, locks
 from .transactions import Transactions
 from .write_ahead import LONGEST_PURGE
 
@@ -76,6 +77,7 @@ __all__ = [
     "Statement",
     "Transactions",
     "Upgrade",
+    "asks_again",
     "beside",
     "branches",
     "compaction_records",
@@ -83,9 +85,11 @@ __all__ = [
     "discard",
     "erasures",
     "finish_copy",
+    "guarded",
     "head_moves",
     "json_sql",
     "list_copy",
+    "locks",
     "message_facts",
     "messages",
     "paused",

@@ -28,12 +28,13 @@ from sqlalchemy import URL, Connection, Engine, event
 from ..callers import waking
 from ..errors import ConnectionLost, InvalidValue, StoreClosed, StoreError, StoreForked
 from . import forking
+from .damage import damage
 from .files import KnownFile, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
 from .lease import Lease, lease_of
 from .queue import WriterQueue
 from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
-from .statements import DAMAGED, driver_errors, translate
+from .statements import driver_errors, translate
 from .write_ahead import LONGEST_PURGE, PURGE_PATIENCE, WriteAheadLog, empty, rewrite, switch_on
 
 _LOST = "the connection to the server was lost; nothing was written, try again"
@@ -46,17 +47,12 @@ ON_SERVER = (
     " it; `VACUUM FULL`, by whoever runs it, leaves nothing of it in the tables"
 )
 
-R = TypeVar("R")
-
-SENSELESS = (
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
+WITHIN = (
+    "this thread is inside `atomically`: what writes is called on what that gives, the store itself"
+    " would wait for its end"
 )
-"""What reading rows raises that hold what no store writes."""
+
+R = TypeVar("R")
 
 LONGEST = 2_000_000
 """Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
@@ -81,6 +77,7 @@ class Database:
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
         self._inside: dict[object, int] = {}
+        self._hosts: set[int] = set()
         with forking.door:
             self._file = self._opened()
             self._connect()
@@ -122,6 +119,11 @@ class Database:
             with self.reading() as connection:
                 return work(connection)
 
+    def write(self, work: Callable[[Connection], R]) -> R:
+        """Do work that writes, as a whole or not at all."""
+        with self.writing() as connection:
+            return work(connection)
+
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Connection]:
         """Give a connection in a write transaction, which commits at the end.
@@ -136,6 +138,32 @@ class Database:
             lease.commit()
 
     @contextmanager
+    def writing_for_host(self) -> Iterator[Connection]:
+        """Give a connection in a write transaction in which a host's own code runs.
+
+        The host's exceptions stay what they are. Raises StoreError where the host writes by other
+        means meanwhile: it would wait for itself.
+        """
+        thread = threading.get_ident()
+        with self.writing() as connection:
+            self._hosts.add(thread)
+            lease_of(connection).is_host = True
+            try:
+                yield connection
+            finally:
+                self._hosts.discard(thread)
+
+    def seen(self) -> tuple[object, ...] | None:
+        """Return what stays equal as long as nobody has written to a file; None on a server.
+
+        A connection to a file knows how often others have committed, and what it wrote itself.
+        """
+        if self.path is None:
+            return None
+        with self._lent(self._reader) as lease:
+            return lease, *lease.written()
+
+    @contextmanager
     def _lent(
         self, engine: Engine, *, writes: bool = False, patience: float | None = None
     ) -> Iterator[Lease]:
@@ -144,6 +172,8 @@ class Database:
         try:
             with forking.door:
                 self._check_open()
+                if writes:
+                    self._check_host()
                 self._inside[operation] = threading.get_ident()
             idle = self._idle[engine]
             try:
@@ -153,11 +183,11 @@ class Database:
                 yield lease
                 is_idle = lease.end()
             except BaseException as error:
-                damage = _damage(error, lease)
+                harm = damage(error, lease)
                 if lease:
                     lease.drop()
-                if damage:
-                    raise damage from error
+                if harm:
+                    raise harm from error
                 raise
             if is_idle:
                 idle.append(lease)
@@ -193,6 +223,10 @@ class Database:
             raise StoreClosed("the store is closed; open it anew")
         if self._forked:
             raise StoreForked(FORKED)
+
+    def _check_host(self) -> None:
+        if threading.get_ident() in self._hosts:
+            raise StoreError(WITHIN)
 
     def close(self) -> None:
         """Give back all connections; a file's write-ahead log is folded in by SQLite."""
@@ -305,17 +339,6 @@ def _only_to(file: KnownFile | None) -> Callable[..., None]:
     return connecting
 
 
-def _damage(error: BaseException, lease: Lease | None) -> StoreError | None:
-    """Return what is said of an error that only rows which make no sense can have caused.
-
-    One that comes before the first statement is about what was given, not about what was read.
-    """
-    is_ours = isinstance(error, StoreError) or not isinstance(error, SENSELESS)
-    if is_ours or lease is None or not lease.begun:
-        return None
-    return StoreError(DAMAGED)
-
-
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:
     """Close the connections that no operation has."""
     for idle in leases.values():
@@ -329,12 +352,3 @@ def _popped(idle: list[Lease]) -> Lease | None:
         return idle.pop()
     except IndexError:
         return None
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn the drivers' errors into the store's own, chained."""
-    try:
-        yield
-    except driver_errors() as error:
-        raise translate(error) from error

@@ -41,7 +41,9 @@ class Lease:
     """A connection, whether the operation that has it writes, has begun, holds the writers' queue.
 
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
-    waits ``timeout`` seconds for others. ``patience`` is how many the next one does.
+    waits ``timeout`` seconds for others. ``patience`` is how many the next one does. ``locked``
+    names what a transaction on a server has asked to lock. With ``is_host`` a host's own code runs
+    in the transaction just now.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class Lease:
         self._place = Place(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
-        self.is_committing = False
+        self.is_committing = self.is_host = False
+        self.locked: list[str] = []
         self._deadline = self._granted = 0.0
         self.patience = timeout
         self._process = os.getpid()
@@ -104,6 +107,11 @@ class Lease:
         """Whether the connection to the server has broken."""
         return self.is_on_server and bool(self.driver.closed)
 
+    def written(self) -> tuple[int, int]:
+        """Return what grows when others commit to a file, and what grows when this writes to it."""
+        (version,) = self.driver.execute("PRAGMA data_version").fetchone()
+        return version, self.driver.total_changes
+
     def wait_in_line(self) -> None:
         """Wait until no other writer of ours is at work on the file; then run to the end."""
         if self._place is not None:
@@ -146,6 +154,9 @@ class Lease:
         if self.begun:
             self.begun = False
             self.driver.rollback()
+        self.is_host = False
+        if self.locked:
+            self.locked = []
         if self._queued and self._log:
             with suppress(
                 sqlite3.Error, OSError

@@ -287,6 +287,20 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 }
 
 
+REPEATED = ("40001", "40P01")
+"""What a server ends a transaction with that may succeed as soon as it is done again."""
+
+
+def asks_again(error: StoreError) -> bool:
+    """Tell whether a server has asked for a transaction to be done from the beginning."""
+    return getattr(error.__cause__, "sqlstate", None) in REPEATED
+
+
+def locks(connection: Connection) -> list[str]:
+    """Return the names of what a transaction on a server has asked to lock; to be added to."""
+    return lease_of(connection).locked
+
+
 def _can_open_files() -> bool:
     """Tell whether the process may open one more file."""
     try:

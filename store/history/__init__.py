@@ -40,6 +40,7 @@ from .facts import (
 )
 from .lines import NEVER, Line, line_cte, segments_cte
 from .links import ANSWERS
+from .order import lock_in_order
 from .places import PLACE, Pointer, Segment
 from .raw import read, stored_calls
 from .sessions import newest_record
@@ -69,6 +70,7 @@ __all__ = [
     "last_usage",
     "line_cte",
     "lines",
+    "lock_in_order",
     "lookup",
     "measure",
     "message_at",

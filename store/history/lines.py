@@ -45,6 +45,7 @@ from ..database import (
     Row,
     Statement,
     branches,
+    locks,
     message_facts,
     messages,
     session_ids,
@@ -239,13 +240,13 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
     Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
     """
-    pointer = _stands(connection, session_id)
+    pointer = stands(connection, session_id)
     if branch is None or branch == pointer.branch:
         return pointer
     return _at_the_end_of(connection, pointer, branch)
 
 
-def _stands(connection: Connection, session_id: str) -> Pointer:
+def stands(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands now."""
     if is_text(session_id):
         pointer = POINTER.row(connection, session_id=session_id)
@@ -280,7 +281,7 @@ def lock(connection: Connection, session_id: str, expected: str | None = None) -
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
     if connection.dialect.name == "sqlite":
-        pointer = _stands(connection, session_id)
+        pointer = stands(connection, session_id)
     else:
         pointer = _locked_on_server(connection, session_id)
     check_revision(pointer, expected)
@@ -302,9 +303,10 @@ def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
     The lock is taken apart, since what is read with it may be older; and again where it waited for
     a session that was erased in the end, while there is another one of that id by now.
     """
+    locks(connection).append(session_id)
     while True:
         locked = _lock_row(connection, session_id)
-        pointer = _stands(connection, session_id)
+        pointer = stands(connection, session_id)
         if locked == pointer.tree_id:
             return pointer
 
@@ -330,7 +332,7 @@ def lock_tree(connection: Connection, session_id: str, expected: str | None = No
 def _lock_branches(connection: Connection, session_id: str) -> None:
     """Lock a session's tree on a server; once it is locked, the session stays in it."""
     locked = None
-    while locked != (tree_id := _stands(connection, session_id).tree_id):
+    while locked != (tree_id := stands(connection, session_id).tree_id):
         TREE_LOCK.row(connection, tree_id=tree_id)
         locked = tree_id
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import transcripts
 from ..errors import StoreError, UnknownTranscript, in_steps
-from ..store import Store
+from ..face import Store
 from ..transcripts import Event, FilePath, Noted, Opened, Progress, Said
 from .report import ImportReport
 from .session import SessionOfFile, stored_session

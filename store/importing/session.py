@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidMessage, InvalidValue, SessionNotFound
+from ..face import Store
 from ..messages import Message, Prepared, content_text, dated_digest, prepare
 from ..records import Session, StoredMessage
-from ..store import Store
 from ..transcripts import EXTRA_KEYS, Noted, Opened
 from .report import ImportedSession
 

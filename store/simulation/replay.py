@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..clock import LONGEST_TIME, SECONDS_BELOW
+from ..face import Store
 from ..history import stored_kinds
 from ..messages import Message, moment_of
 from ..policy import Policy, checked
 from ..records import View
-from ..store import Store
 from ..tokens import estimate, message_tokens
 from ..tools import TOOL_KINDS
 from .prices import Prices, Sent, bill_of

@@ -113,7 +113,7 @@ def test_the_cost_of_a_view_is_that_of_what_is_kept(store: Store, operation: str
 
 def test_everything_is_awaited_too() -> None:
     """The two faces have the same names."""
-    names = {name for name in dir(Store) if not name.startswith("_")} - {"database", "pages"}
+    names = {name for name in dir(Store) if not name.startswith("_")} - {"pages", "shared"}
     assert names - set(dir(AsyncStore)) == set()
 
 

@@ -275,7 +275,7 @@ def attempts(folder: Path) -> dict[str, str]:
         opened = [
             f"open {tried(lambda: stack.enter_context(Store(folder / 'chat.db', timeout=1)))[:12]}"
         ]
-        if opened == ["open <store.store"]:
+        if opened == ["open <store.face."]:
             opened = []
     return {
         "make": tried(lambda: Store(folder / "new.db").close()),

@@ -7,8 +7,8 @@ import pytest
 
 from store import Store
 from store.errors import SessionNotFound
+from store.face import reads
 from store.inspection.usage_statistics import FileUse, Statistics, ToolUse, statistics
-from store.store import reads
 from store.tokens import FRAMING_TOKENS, estimate, message_tokens
 
 statistics_of = reads(statistics)

@@ -32,8 +32,8 @@ FLOORS = [
         "history summaries",
         "view",
         "compaction context inspection",
-        "store",
-        "async_store importing simulation",
+        "face",
+        "importing simulation",
         "cli",
     )
 ]
@@ -50,12 +50,13 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
-        "collector files queue forking write_ahead settings lease seals statements schema resources "
+        "collector files queue forking write_ahead settings lease seals statements damage schema resources "
         "engine copying json_sql queries transactions migrate"
     ),
+    "face": "binding operations steps shares watch store async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines links facts sessions usages noted raw append fates erasure slices heads tails lookup roots token_counts turns"
+        "places lines order links facts sessions usages noted raw append fates erasure slices heads tails lookup roots token_counts turns"
     ),
     "importing": "report session reading",
     "inspection": (
@@ -93,7 +94,7 @@ SQL_ROOMS = {
     "compaction",
     "context",
     "inspection",
-    "store",
+    "face",
     "simulation",
 }
 ONLY_IN = {
@@ -102,7 +103,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
-    "anyio": {"async_store"},
+    "anyio": {"face"},
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.compaction.facts import hidden_facts
+from store.face import reads
 from store.history.lines import find
 from store.inspection.usage_statistics import statistics
 from store.messages import Message
-from store.store import reads
 from store.summaries import SummaryRequest, extractive
 from store.tools.failure import SIGNS, failed, is_command
 from store.tools.kinds import TOOL_KINDS

@@ -20,15 +20,18 @@ from anyio import (
     fail_after,
     from_thread,
     move_on_after,
+    sleep,
     to_thread,
 )
 from anyio.lowlevel import EventLoopToken, current_token
 
-from .callers import CALLER, Caller, Cancelled
-from .clock import Now
-from .errors import StoreClosed
-from .records import Erasure
-from .store import Method, Store, Target
+from ..callers import CALLER, Caller, Cancelled
+from ..clock import Now
+from ..errors import InvalidValue, StoreClosed
+from ..records import Erasure, Session
+from .binding import Method
+from .store import Store, Target
+from .watch import Watch
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,13 +113,14 @@ class Deletes(Protocol):
 class AsyncStore:
     """A `Store` whose operations are awaited.
 
-    Each runs whole in a thread of the store's own: ``threads`` for those that only read, and as
-    many for those that may wait for other writers.
+    ``target`` is what a `Store` is opened with, or an open one, which stays open when this is
+    closed. Each operation runs whole in a thread of the store's own: ``threads`` for those that
+    only read, and as many for those that may wait for other writers.
     """
 
     def __init__(
         self,
-        target: Target,
+        target: Target | Store,
         *,
         durability: str = "full",
         timeout: float = 30.0,
@@ -124,7 +128,9 @@ class AsyncStore:
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
-        self._opened = self._threads.submit(Store, target, durability=durability, timeout=timeout)
+        self._is_given = isinstance(target, Store)
+        opening = partial(_open, target, durability, timeout)
+        self._opened = self._threads.submit(opening)
 
     create_session = awaits(Store.create_session, waits=True)
     session = awaits(Store.session)
@@ -162,6 +168,22 @@ class AsyncStore:
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
     count_tokens = awaits(Store.count_tokens, waits=True)
+    atomically = awaits(Store.atomically, waits=True)
+
+    @wraps(Store.wait)
+    async def wait(
+        self,
+        session_id: str,
+        revision: str | None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
+    ) -> Session | None:
+        """Wait until a session has another revision; no thread waits for it."""
+        store = await self._run(self._opened.result)
+        watch = Watch(store, session_id, revision, timeout)
+        look = partial(self._run, watch.look)
+        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
+            await sleep(watch.pause)
+        return changed
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the store's pool; return what it returns."""
@@ -207,7 +229,7 @@ class AsyncStore:
     def _end(self) -> None:
         self._waiting.shutdown()
         self._threads.shutdown()
-        if self._opened.exception() is None:
+        if self._opened.exception() is None and not self._is_given:
             self._opened.result().close()
 
     async def __aenter__(self) -> Self:
@@ -217,6 +239,15 @@ class AsyncStore:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _open(target: Target | Store, durability: str, timeout: float) -> Store:
+    """Open a store, unless it is open. Raises StoreError."""
+    if not isinstance(target, Store):
+        return Store(target, durability=durability, timeout=timeout)
+    if (durability, timeout) != ("full", 30.0):
+        raise InvalidValue("an open store has its durability and timeout already; do not give them")
+    return target
 
 
 def _finish(loop: EventLoopToken, work: Awaitable[R], seconds: float | None) -> R:

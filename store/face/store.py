@@ -1,96 +1,43 @@
-"""The face of a store: what a host calls, bound to the operations, not written twice.
-
-An operation is a plain function whose first argument is a connection. A face opens the transaction,
-reads the clock once, calls, commits; what an operation does before its first statement holds up
-nobody.
-"""
+"""`Store`: a transaction for each operation, opened here, and what takes several of them."""
 
 from __future__ import annotations
 
-import inspect
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast, overload
+from functools import partial
+from typing import Self, TypeVar, overload
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL
 
-from . import compaction, inspection
-from .clock import Now, milliseconds
-from .context import Context, Tools, code_law
-from .context import request as contexts
-from .database import LONGEST_PURGE, Database, Transactions, Upgrade, paused, upgrade
-from .errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
-from .history import append as appending
-from .history import erasure, heads, lookup, roots, slices, tails, token_counts, usages
-from .history import raw as history
-from .history import sessions as known_sessions
-from .inspection import integrity as verifying
-from .policy import TURNS, Policy
-from .records import Copy, Erasure, Purge, Removal
-from .view import build as views
-from .view import hiding as line_records
+from .. import compaction, inspection
+from ..clock import Now, milliseconds
+from ..context import Context, Tools, code_law
+from ..context import request as contexts
+from ..database import (
+    LONGEST_PURGE,
+    Database,
+    Transactions,
+    Upgrade,
+    paused,
+    resolved,
+    upgrade,
+    url_of,
+)
+from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
+from ..history import erasure, slices, token_counts
+from ..history import raw as history
+from ..policy import TURNS, Policy
+from ..records import Copy, Erasure, Purge, Removal, Session
+from .binding import Work, runs
+from .operations import Operations
+from .shares import Shares
+from .steps import Steps, atomically
+from .watch import Watch
 
-P = ParamSpec("P")
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
-Operation: TypeAlias = Callable[Concatenate[Connection, P], R]
-"""What is done in a transaction."""
-Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
-"""What opens transactions as it needs them."""
-Method: TypeAlias = "Callable[Concatenate[Store, P], R]"
-"""What a store is asked for."""
-
-
-def reads(operation: Operation[P, R]) -> Method[P, R]:
-    """Bind an operation to the face so that it sees one state of the store.
-
-    Where the connection to a server breaks, it is done once more.
-    """
-    clocked = _clocked(operation)
-
-    @wraps(operation)
-    def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
-        if clocked:
-            _tell_now(options)
-        return self.database.read(lambda connection: operation(connection, *args, **options))
-
-    return cast("Method[P, R]", face)
-
-
-def writes(operation: Operation[P, R]) -> Method[P, R]:
-    """Bind an operation to the face so that it commits as a whole or changes nothing."""
-    clocked = _clocked(operation)
-
-    @wraps(operation)
-    def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
-        if clocked:
-            _tell_now(options)
-        with self.database.writing() as connection:
-            return operation(connection, *args, **options)
-
-    return cast("Method[P, R]", face)
-
-
-def runs(workflow: Workflow[P, R]) -> Method[P, R]:
-    """Bind a workflow to the face: an operation of several transactions, which it opens itself."""
-
-    @wraps(workflow)
-    def face(self: Store, *args: P.args, **options: P.kwargs) -> R:
-        with in_steps():
-            return workflow(self._transactions, *args, **options)
-
-    return cast("Method[P, R]", face)
-
-
-def _clocked(operation: Callable[..., Any]) -> bool:
-    return "now" in inspect.signature(operation).parameters
-
-
-def _tell_now(options: dict[str, Any]) -> None:
-    """Read the clock, once for the whole operation, where no moment was given."""
-    options["now"] = milliseconds(options.get("now"))
 
 
 def _upgraded(database: Database) -> Upgrade:
@@ -102,7 +49,7 @@ def _upgraded(database: Database) -> Upgrade:
         raise
 
 
-class Store:
+class Store(Operations):
     """A store in a file or on a server; made or brought to the newest schema on opening.
 
     Safe to share by threads.
@@ -124,41 +71,63 @@ class Store:
         reading, writing = self.database.reading, self.database.writing
         self._transactions = Transactions(reading, writing, milliseconds)
         self._requests = contexts.Requests()
+        self.users = 0
         self.upgraded = _upgraded(self.database)
         slices.go_on_at_opening(self.database, milliseconds(None))
 
-    create_session = writes(known_sessions.create_session)
-    session = reads(known_sessions.session)
-    sessions = reads(known_sessions.list_sessions)
-    rename_session = writes(known_sessions.rename_session)
-    set_metadata = writes(known_sessions.set_metadata)
-    set_project_root = writes(roots.set_project_root)
-    append = writes(appending.append)
-    messages = reads(history.read)
+    @classmethod
+    def shared(
+        cls,
+        target: Target,
+        *,
+        durability: str = "full",
+        timeout: float = 30.0,
+    ) -> Store:
+        """Return the one store that all parts of a process share, opened by whoever is first.
+
+        Each of them closes it (or leaves its ``with``) once; it stays open until the last one has.
+        ``":memory:"`` is one store for all, too. Raises StoreError and its children.
+        """
+        opened = partial(Store, target, durability=durability, timeout=timeout)
+        return _SHARES.take((_named(target), durability, timeout), opened)
+
     pages = runs(history.pages)
-    message = reads(lookup.message)
-    find = reads(lookup.find)
-    turns = reads(lookup.turns)
-    fork = writes(heads.fork)
-    rewind = writes(heads.rewind)
-    replace = writes(tails.replace)
-    pop = writes(tails.pop)
-    undo_rewind = writes(heads.undo_rewind)
-    head_moves = reads(heads.moves)
-    view = reads(views.view)
-    check = reads(compaction.check)
     compact = runs(compaction.compact)
     compact_if_needed = runs(compaction.compact_if_needed)
-    record_usage = writes(usages.record_usage)
-    compactions = reads(compaction.compactions)
-    hidden = reads(line_records.hidden)
-    replaced = reads(inspection.replaced)
-    plan_compaction = reads(compaction.plan_compaction)
-    undo_compaction = writes(compaction.undo_compaction)
-    erasures = reads(erasure.erasures)
-    copies = reads(inspection.listed)
-    verify = reads(verifying.verify)
     count_tokens = runs(token_counts.count_tokens)
+
+    def _moment(self, now: Now) -> int:
+        return milliseconds(now)
+
+    def _read(self, work: Work[R]) -> R:
+        return self.database.read(work)
+
+    def _write(self, work: Work[R]) -> R:
+        return self.database.write(work)
+
+    def atomically(self, work: Callable[[Steps], R], *, now: Now = None) -> R:
+        """Do several steps as one: all of them are stored, or none; return what work returns.
+
+        ``work`` is given the operations as methods, of as many sessions as it likes, and sees what
+        its earlier steps did. A step that fails leaves nothing of its own behind; an exception that
+        leaves ``work`` takes back all of them. No other writer of a file goes on meanwhile, so
+        nothing else should be waited for in it. A server may ask for it to be done again, from the
+        beginning: ``work`` changes nothing but what its steps do. On a database that is spread over
+        machines by tree (Citus) all sessions have to be of one tree. Raises what its steps raise,
+        StoreError where ``work`` writes to the store by other means, InvalidValue.
+        """
+        return atomically(self.database, work, milliseconds(now))
+
+    def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
+        """Wait until a session has another revision; return it as it is then, else None.
+
+        At most ``timeout`` seconds. Looks some times a second, at a file only where anybody has
+        written to it. Raises SessionNotFound, also when it is deleted meanwhile, and InvalidValue.
+        """
+        watch = Watch(self, session_id, revision, timeout)
+        while (changed := watch.look()) is None and watch.has_time():
+            time.sleep(watch.pause)
+        return changed
 
     def context(
         self,
@@ -304,14 +273,28 @@ class Store:
         return inspection.backup(self.database, path, replace=replace, now=now)
 
     def close(self) -> None:
-        """Give back all connections."""
-        self.database.close()
+        """Give back all connections; those of a shared store when its last user closes it."""
+        if _SHARES.give_back(self):
+            self.database.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_SHARES: Shares[Store] = Shares()
+
+
+def _named(target: Target) -> str:
+    """Return what a store is known by, however it is named."""
+    if str(target) == ":memory:":
+        return ":memory:"
+    url = url_of(target)
+    if url.get_backend_name() == "sqlite":
+        return resolved(url)
+    return url.render_as_string(hide_password=False)
 
 
 def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:

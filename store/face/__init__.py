@@ -1,0 +1,16 @@
+"""What a host calls: a store, the same awaited, and several steps as one.
+
+An operation is a plain function whose first argument is a connection. A face opens the transaction,
+reads the clock once, calls, commits. The operations are listed once (`Operations`); what carries
+them out is said by each face. All rooms above may call it; it answers for transactions, not for
+what is done in them.
+"""
+
+from __future__ import annotations
+
+from .async_store import AsyncStore
+from .binding import reads
+from .steps import Steps
+from .store import Store, Target
+
+__all__ = ["AsyncStore", "Steps", "Store", "Target", "reads"]

@@ -1,0 +1,95 @@
+"""How operations become methods: bound to a face, not written twice.
+
+What an operation does before its first statement holds up nobody.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+from sqlalchemy import Connection
+
+from ..clock import Now
+from ..database import Transactions
+from ..errors import in_steps
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Operation: TypeAlias = Callable[Concatenate[Connection, P], R]
+"""What is done in a transaction."""
+Work: TypeAlias = Callable[[Connection], R]
+"""An operation with all that it was given but the connection."""
+Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
+"""What opens transactions as it needs them."""
+
+
+class Face(Protocol):
+    """What carries out operations: each in a transaction of its own, or all of them in one."""
+
+    def _moment(self, now: Now) -> int:
+        """Return a moment in ms: the one that was given, or the one it is."""
+
+    def _read(self, work: Work[R]) -> R:
+        """Do work that sees one state of the store."""
+
+    def _write(self, work: Work[R]) -> R:
+        """Do work as a whole or not at all."""
+
+
+class Opening(Face, Protocol):
+    """A face that opens transactions."""
+
+    _transactions: Transactions
+
+
+Method: TypeAlias = Callable[Concatenate[Any, P], R]
+"""What a face is asked for."""
+
+
+def reads(operation: Operation[P, R]) -> Method[P, R]:
+    """Bind an operation to the faces so that it sees one state of the store."""
+    clocked = _clocked(operation)
+
+    @wraps(operation)
+    def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
+        if clocked:
+            _tell_now(self, options)
+        return self._read(lambda connection: operation(connection, *args, **options))
+
+    return cast("Method[P, R]", face)
+
+
+def writes(operation: Operation[P, R]) -> Method[P, R]:
+    """Bind an operation to the faces so that it is done as a whole or changes nothing."""
+    clocked = _clocked(operation)
+
+    @wraps(operation)
+    def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
+        if clocked:
+            _tell_now(self, options)
+        return self._write(lambda connection: operation(connection, *args, **options))
+
+    return cast("Method[P, R]", face)
+
+
+def runs(workflow: Workflow[P, R]) -> Method[P, R]:
+    """Bind a workflow to a face: an operation of several transactions, which it opens itself."""
+
+    @wraps(workflow)
+    def face(self: Opening, *args: P.args, **options: P.kwargs) -> R:
+        with in_steps():
+            return workflow(self._transactions, *args, **options)
+
+    return cast("Method[P, R]", face)
+
+
+def _clocked(operation: Callable[..., Any]) -> bool:
+    return "now" in inspect.signature(operation).parameters
+
+
+def _tell_now(face: Face, options: dict[str, Any]) -> None:
+    """Read the clock, once for the whole operation, where no moment was given."""
+    options["now"] = face._moment(options.get("now"))

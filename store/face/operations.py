@@ -1,0 +1,46 @@
+"""The operations of a store, each of one transaction; every face has them under these names."""
+
+from __future__ import annotations
+
+from .. import compaction, inspection
+from ..history import append as appending
+from ..history import erasure, heads, lookup, roots, tails, usages
+from ..history import raw as history
+from ..history import sessions as known_sessions
+from ..inspection import integrity as verifying
+from ..view import build as views
+from ..view import hiding as line_records
+from .binding import reads, writes
+
+
+class Operations:
+    """What can be asked of a store in one transaction."""
+
+    create_session = writes(known_sessions.create_session)
+    session = reads(known_sessions.session)
+    sessions = reads(known_sessions.list_sessions)
+    rename_session = writes(known_sessions.rename_session)
+    set_metadata = writes(known_sessions.set_metadata)
+    set_project_root = writes(roots.set_project_root)
+    append = writes(appending.append)
+    messages = reads(history.read)
+    message = reads(lookup.message)
+    find = reads(lookup.find)
+    turns = reads(lookup.turns)
+    fork = writes(heads.fork)
+    rewind = writes(heads.rewind)
+    replace = writes(tails.replace)
+    pop = writes(tails.pop)
+    undo_rewind = writes(heads.undo_rewind)
+    head_moves = reads(heads.moves)
+    view = reads(views.view)
+    check = reads(compaction.check)
+    record_usage = writes(usages.record_usage)
+    compactions = reads(compaction.compactions)
+    hidden = reads(line_records.hidden)
+    replaced = reads(inspection.replaced)
+    plan_compaction = reads(compaction.plan_compaction)
+    undo_compaction = writes(compaction.undo_compaction)
+    erasures = reads(erasure.erasures)
+    copies = reads(inspection.listed)
+    verify = reads(verifying.verify)

@@ -1,0 +1,48 @@
+"""The stores that are shared by all parts of a process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+
+class Shared(Protocol):
+    """What is open as often as it was asked for, and closed when the last one has done so."""
+
+    users: int
+
+
+S = TypeVar("S", bound=Shared)
+
+
+class Shares(Generic[S]):
+    """What a process has open to share, by what it was opened with."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, S] = {}
+        self._lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            free = self._lock.release
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=free, after_in_child=free
+            )
+
+    def take(self, key: object, opened: Callable[[], S]) -> S:
+        """Return what is open under a key, opened now if nothing is; with one user more."""
+        with self._lock:
+            shared = self._open.get(key)
+            if shared is None:
+                shared = self._open[key] = opened()
+            shared.users += 1
+            return shared
+
+    def give_back(self, shared: Shared) -> bool:
+        """Count one user less; tell whether nobody uses it any more, as with what is not shared."""
+        with self._lock:
+            shared.users = max(0, shared.users - 1)
+            if shared.users:
+                return False
+            self._open = {key: each for key, each in self._open.items() if each is not shared}
+            return True

@@ -1,0 +1,68 @@
+"""Waiting for a session to change, by looking: a pooled connection hears of nothing by itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from ..database import Database
+from ..errors import InvalidValue
+from ..records import Session
+
+PAUSE_AT_FILE = 0.02
+"""Seconds between two looks at a file, each of which takes some microseconds."""
+PAUSE_AT_SERVER = 0.2
+"""Seconds between two looks at a server, each of which is asked over a network."""
+LONGEST = 10**9
+"""Seconds that one may wait."""
+
+
+class Watched(Protocol):
+    """The part of a store that is looked at."""
+
+    database: Database
+
+    def session(self, session_id: str) -> Session:
+        """Return a session."""
+
+
+class Watch:
+    """Looks at a session until its revision is another one, or the time is over."""
+
+    def __init__(
+        self,
+        store: Watched,
+        session_id: str,
+        revision: str | None,
+        timeout: float,
+    ) -> None:
+        _check(revision, timeout)
+        self._store, self._session_id, self._revision = store, session_id, revision
+        self._deadline = time.monotonic() + timeout
+        self._pause = PAUSE_AT_FILE if store.database.path else PAUSE_AT_SERVER
+        self._seen: tuple[object, ...] | None = None
+
+    def look(self) -> Session | None:
+        """Return the session if it has changed."""
+        seen = self._store.database.seen()
+        if seen is not None and seen == self._seen:
+            return None
+        self._seen = seen
+        found = self._store.session(self._session_id)
+        return found if found.revision != self._revision else None
+
+    def has_time(self) -> bool:
+        """Tell whether there is time for another look."""
+        return time.monotonic() < self._deadline
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look, the last of which is at the deadline."""
+        return max(0.0, min(self._pause, self._deadline - time.monotonic()))
+
+
+def _check(revision: str | None, timeout: float) -> None:
+    if revision is not None and not isinstance(revision, str):
+        raise InvalidValue(f"revision is a session's, not {revision!r:.80}")
+    if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
+        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {timeout!r:.80}")

@@ -1,0 +1,254 @@
+"""Several steps, one commit: all are stored or none, by however many writers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import AsyncStore, Steps, Store
+from store.errors import (
+    Conflict,
+    InvalidMessage,
+    InvalidValue,
+    SessionExists,
+    SessionNotFound,
+    StoreError,
+)
+
+NOW = 1_800_000_000_000
+
+
+def said(content: object, **keys: object) -> dict[str, Any]:
+    """Return a user's message."""
+    return {"role": "user", "content": content, **keys}
+
+
+def contents(store: Store | Steps, session_id: str) -> list[Any]:
+    """Return what the messages of a session say."""
+    return [each.message["content"] for each in store.messages(session_id)]
+
+
+@pytest.fixture
+def chats(url: str) -> Any:
+    """Return a store with two sessions, of two trees."""
+    with Store(url, timeout=10) as store:
+        for session_id in ("a", "b"):
+            store.create_session(session_id, now=NOW)
+        yield store
+
+
+def test_steps_are_one_commit(chats: Store) -> None:
+    """What is done to two sessions is seen by others at once, and by the steps themselves."""
+
+    def work(t: Steps) -> int:
+        t.append("a", said(1))
+        t.append("b", [said(2), said(3)])
+        t.set_metadata("a", {"sum": 3})
+        if chats.database.path:  # a reader of a file does not wait for its writer
+            assert contents(chats, "a") == []
+        return len(contents(t, "a") + contents(t, "b"))
+
+    assert chats.atomically(work, now=NOW + 5) == 3
+    assert contents(chats, "a") + contents(chats, "b") == [1, 2, 3]
+    assert {each.stored_at for each in chats.messages("b")} == {NOW + 5}
+    assert chats.session("a").metadata == {"sum": 3}
+
+
+@pytest.mark.parametrize("kind", [KeyError, ValueError, StoreError, KeyboardInterrupt])
+def test_what_leaves_the_work_takes_back_all(chats: Store, kind: type[BaseException]) -> None:
+    """An exception of the host's own comes out as it is, and nothing was stored."""
+    before = chats.session("a")
+
+    def work(t: Steps) -> None:
+        t.append("a", said(1))
+        t.create_session("c")
+        raise kind("mine")
+
+    with pytest.raises(kind, match="mine"):
+        chats.atomically(work)
+    assert chats.session("a") == before
+    with pytest.raises(SessionNotFound):
+        chats.session("c")
+
+
+def test_a_step_that_fails_leaves_nothing_of_its_own(chats: Store) -> None:
+    """The host goes on after it, with what the other steps did."""
+
+    def work(t: Steps) -> None:
+        t.append("a", said(1))
+        with pytest.raises(SessionExists):
+            t.fork("a", session_id="b")
+        with pytest.raises(InvalidMessage):
+            t.append("a", [said(2), {"role": 5}])
+        with pytest.raises(Conflict):
+            t.append("b", said(3), expected="no", create=True)
+        t.append("b", said(4))
+
+    chats.atomically(work)
+    assert (contents(chats, "a"), contents(chats, "b")) == ([1], [4])
+    assert chats.verify() == []
+
+
+def test_every_operation_of_one_transaction_is_a_step() -> None:
+    """What opens transactions of its own is none."""
+    own = {name for name in vars(Store) if not name.startswith("_")}
+    assert {"append", "view", "fork", "verify"} <= {*dir(Steps)}
+    assert own.isdisjoint(dir(Steps))
+
+
+def test_wrong_arguments_stay_the_hosts_own_error(chats: Store) -> None:
+    """Nobody is told of damage because a call was wrong."""
+
+    def work(t: Steps) -> None:
+        t.append("a", said(1))
+        t.append("a")  # type: ignore[call-arg]
+
+    with pytest.raises(TypeError, match="append"):
+        chats.atomically(work)
+    assert contents(chats, "a") == []
+
+
+@pytest.mark.parametrize("work", [None, "append", 5])
+def test_work_is_a_function(chats: Store, work: Any) -> None:
+    """Anything else is refused, a coroutine too."""
+    with pytest.raises(InvalidValue, match="a function of the steps"):
+        chats.atomically(work)
+
+    async def later(t: Steps) -> None:
+        t.append("a", said(1))
+
+    with pytest.raises(InvalidValue, match="plain function"):
+        chats.atomically(later)
+
+
+def test_the_store_itself_does_not_write_meanwhile(chats: Store) -> None:
+    """It would wait for the end of what it is part of; it says so at once."""
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="inside `atomically`"):
+        chats.atomically(lambda _: chats.append("b", said(1)))
+    assert time.monotonic() - began < 5
+    chats.append("b", said(2))
+    assert contents(chats, "b") == [2]
+
+
+def test_other_threads_write_on(chats: Store) -> None:
+    """They wait for the steps, as for any writer."""
+    inside, order = threading.Event(), []
+
+    def other() -> None:
+        inside.wait(10)
+        chats.append("a", said("other"))
+        order.append("other")
+
+    def work(t: Steps) -> None:
+        t.append("a", said("steps"))
+        inside.set()
+        time.sleep(0.2)
+        order.append("steps")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    chats.atomically(work)
+    thread.join(20)
+    assert order == ["steps", "other"]
+    assert contents(chats, "a") == ["steps", "other"]
+
+
+def count_up(url: str, times: int, order: tuple[str, str]) -> None:
+    """Read a number, write the next one, in two sessions; so many times."""
+
+    def work(t: Steps) -> None:
+        for session_id in order:
+            number = (t.session(session_id).metadata or {}).get("number", 0)
+            revision = t.session(session_id).revision
+            t.set_metadata(session_id, {"number": number + 1}, expected=revision)
+            t.append(session_id, said(number))
+
+    def repeated(store: Store) -> None:
+        while True:
+            try:
+                return store.atomically(work)
+            except Conflict:  # on a server somebody came between the reading and the writing
+                continue
+
+    with Store(url, timeout=60) as store:
+        for _ in range(times):
+            repeated(store)
+
+
+def test_increments_by_processes_are_all_counted(
+    chats: Store, url: str, fork: Callable[..., Any]
+) -> None:
+    """Two processes read, add one and write, in the two orders in which they can hold each other
+    up; neither loses one, and neither is told of a deadlock.
+    """
+    times = 15 if chats.database.path else 4  # a server needs a second to notice a deadlock
+    children = [fork(count_up, url, times, order) for order in (("a", "b"), ("b", "a"))]
+    for child in children:
+        child.result()
+    for session_id in ("a", "b"):
+        assert chats.session(session_id).metadata == {"number": 2 * times}
+        assert contents(chats, session_id) == list(range(2 * times))
+    assert chats.verify() == []
+
+
+def test_awaited_steps(chats: Store, url: str) -> None:
+    """Work is a plain function that runs in a thread; the loop goes on."""
+
+    async def main() -> list[int]:
+        async with AsyncStore(url) as store:
+            ticks = []
+
+            def work(t: Steps) -> int:
+                t.append("a", said(1))
+                time.sleep(0.1)
+                return t.session("a").head
+
+            task = asyncio.ensure_future(store.atomically(work))
+            while not task.done():
+                ticks.append(0)
+                await asyncio.sleep(0.01)
+            return [task.result(), len(ticks)]
+
+    head, ticks = asyncio.run(main())
+    assert head == 1
+    assert ticks > 2
+
+
+def test_a_kill_in_the_midst_leaves_nothing(path: Path, fork: Callable[..., Any]) -> None:
+    """The steps of a process that dies are taken back, and nobody waits for it."""
+    with Store(path) as store:
+        store.create_session("a")
+
+    def die(pipe: Any = None) -> None:
+        with Store(path) as store:
+
+            def work(t: Steps) -> None:
+                t.append("a", [said(number) for number in range(50)])
+                time.sleep(60)
+
+            store.atomically(work)
+
+    child = fork(die)
+    deadline = time.monotonic() + 20
+    with Store(path, timeout=0.05) as store:
+        while time.monotonic() < deadline:
+            try:
+                store.rename_session("a", "mine")
+            except StoreError:
+                break
+        child.end(9)
+    with Store(path) as store:
+        store.append("a", said("after"))
+        assert contents(store, "a") == ["after"]
+
+
+def test_operations_are_typed(chats: Store) -> None:
+    """A step gives back what the operation does."""
+    assert isinstance(chats.atomically(lambda t: t.append("a", said(1))[0].seq), int)
