@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema. Alembic is imported only where the database is behind.
+"""Bring a database to the newest schema. Alembic is imported only where a database is behind.
 
 Reads the version first and inside the writers' lock again, so that any number of processes may open
 a new or old store at once. All revisions run in one transaction: killed at any moment, the next
@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 
 from ..clock import milliseconds
 from ..errors import NotAStore, SchemaTooNew
+from . import script
 from .copying import beside, check_room, discard, finish_copy, list_copy, put_in_place, write_copy
 from .engine import Database
 from .resources import folder
@@ -112,6 +113,8 @@ def _upgraded(database: Database, copy_to: Path | None, *, copy: bool) -> Upgrad
         found = version(connection)
         if found == HEAD:
             return Upgrade(found)
+        if found is None and _made(connection):
+            return Upgrade(found)
         place = _place_of_copy(database, found, copy_to) if copy and found else None
         if place is None:
             _run(connection)
@@ -121,6 +124,15 @@ def _upgraded(database: Database, copy_to: Path | None, *, copy: bool) -> Upgrad
     if upgraded.told:
         _log.info("%s: %s", database.url.render_as_string(), upgraded.told)
     return upgraded
+
+
+def _made(connection: Connection) -> bool:
+    """Make a store in an empty file at once, where there is a script for it; tell whether so."""
+    if connection.dialect.name != "sqlite" or sqlalchemy.inspect(connection).get_table_names():
+        return False
+    whole = script.statements(HEAD)
+    script.make(connection, whole)
+    return bool(whole)
 
 
 def version(connection: Connection) -> str | None:

@@ -312,7 +312,11 @@ CHANGES = {
         "DELETE FROM session_ids WHERE id = 'b'",
         "UPDATE session_ids SET tree_id = 1 WHERE id = 'b'",
         "INSERT INTO session_ids VALUES ('nobody', 1)",
-        f"INSERT INTO sessions SELECT tree_id, 'c', 1, 3, 0, 0, 0, '', 0, 1, '', '', '', NULL FROM branches WHERE {A}",
+        (
+            "INSERT INTO sessions "
+            "(tree_id, id, head_branch, head, last_rewind, created_at, updated_at, fold_case) "
+            f"SELECT tree_id, 'c', 1, 3, 0, 0, 0, 1 FROM branches WHERE {A}"
+        ),
         f"UPDATE branches SET parent_position = 1 WHERE {A}",
         "UPDATE branches SET parent_branch = 3 WHERE session_id = 'b' AND branch = 2",
         "UPDATE branches SET parent_position = 7 WHERE session_id = 'b' AND branch = 2",
@@ -338,7 +342,7 @@ CHANGES = {
     ],
     "schema": [
         "DROP VIEW session_messages",
-        "DROP INDEX ix_messages_tree_id_message_id",
+        "DROP INDEX ix_messages_message_id_tree_id",
         "CREATE TRIGGER x AFTER INSERT ON messages BEGIN SELECT 1; END",
         "DROP VIEW turn_log; CREATE VIEW turn_log AS SELECT 1 AS turn",
     ],

@@ -51,7 +51,7 @@ INSIDE = {
     "context": "at_files freshness law pieces gathered request",
     "database": (
         "collector files queue forking write_ahead settings lease seals statements damage schema resources "
-        "engine copying json_sql queries transactions migrate"
+        "engine copying json_sql queries transactions script migrate"
     ),
     "face": "binding operations steps shares watch store async_store",
     "formats": "placed openai react",

@@ -1,0 +1,1198 @@
+-- schema 0003
+
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL,
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+
+CREATE TABLE session_ids (
+	id TEXT NOT NULL,
+	tree_id INTEGER NOT NULL,
+	CONSTRAINT pk_session_ids PRIMARY KEY (id)
+)
+ STRICT;
+
+CREATE TABLE branches (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	parent_branch INTEGER,
+	parent_position INTEGER NOT NULL,
+	session_id TEXT,
+	created_at INTEGER NOT NULL, records_seen INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
+	CONSTRAINT pk_branches PRIMARY KEY (tree_id, branch),
+	CONSTRAINT fk_branches_branches FOREIGN KEY(tree_id, parent_branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT;
+
+CREATE TABLE sessions (
+	tree_id INTEGER NOT NULL,
+	id TEXT NOT NULL,
+	head_branch INTEGER NOT NULL,
+	head INTEGER NOT NULL,
+	last_rewind INTEGER,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL,
+	forked_from TEXT,
+	forked_at INTEGER,
+	fold_case INTEGER NOT NULL,
+	title TEXT,
+	project_root TEXT,
+	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, sealed BLOB,
+	CONSTRAINT pk_sessions PRIMARY KEY (tree_id, id),
+	CONSTRAINT fk_sessions_branches FOREIGN KEY(tree_id, head_branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT;
+
+CREATE TABLE head_moves (
+	tree_id INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	move INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	from_branch INTEGER,
+	from_position INTEGER,
+	to_branch INTEGER NOT NULL,
+	to_position INTEGER NOT NULL,
+	earlier_rewind INTEGER,
+	moved_at INTEGER NOT NULL, sealed BLOB,
+	CONSTRAINT pk_head_moves PRIMARY KEY (tree_id, session_id, move)
+)
+ STRICT;
+
+CREATE TABLE erasures (
+	tree_id INTEGER NOT NULL,
+	erasure INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	kept INTEGER NOT NULL,
+	messages INTEGER NOT NULL,
+	kept_messages INTEGER NOT NULL,
+	started_at INTEGER NOT NULL,
+	finished_at INTEGER, newest_copy INTEGER DEFAULT '0' NOT NULL, purged_at INTEGER, sealed BLOB,
+	CONSTRAINT pk_erasures PRIMARY KEY (tree_id, erasure, branch)
+)
+ STRICT;
+
+CREATE TABLE messages (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	role TEXT NOT NULL,
+	name TEXT,
+	status TEXT,
+	tool_call_id TEXT,
+	wire_format TEXT,
+	created_at INTEGER,
+	stored_at INTEGER NOT NULL,
+	message_id TEXT,
+	digest BLOB NOT NULL,
+	extra TEXT,
+	content_form TEXT,
+	content TEXT,
+	CONSTRAINT pk_messages PRIMARY KEY (tree_id, branch, seq),
+	CONSTRAINT fk_messages_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT;
+
+CREATE TABLE tool_calls (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	position INTEGER NOT NULL,
+	call_id TEXT,
+	name TEXT,
+	arguments_form TEXT,
+	arguments TEXT,
+	extra TEXT,
+	CONSTRAINT pk_tool_calls PRIMARY KEY (tree_id, branch, seq, position),
+	CONSTRAINT fk_tool_calls_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ STRICT;
+
+CREATE TABLE tool_results (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	call_seq INTEGER,
+	call_position INTEGER,
+	tool_name TEXT,
+	at INTEGER,
+	status TEXT,
+	exit_code INTEGER,
+	has_stderr INTEGER NOT NULL,
+	error_prefix INTEGER NOT NULL,
+	looks_terminal INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	size INTEGER NOT NULL,
+	paths_complete INTEGER NOT NULL,
+	CONSTRAINT pk_tool_results PRIMARY KEY (tree_id, branch, seq),
+	CONSTRAINT fk_tool_results_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE tool_result_paths (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	path TEXT NOT NULL,
+	start_line INTEGER,
+	end_line INTEGER,
+	contiguous INTEGER NOT NULL,
+	mentions INTEGER NOT NULL,
+	CONSTRAINT pk_tool_result_paths PRIMARY KEY (tree_id, branch, seq, path),
+	CONSTRAINT fk_tool_result_paths_tool_results FOREIGN KEY(tree_id, branch, seq) REFERENCES tool_results (tree_id, branch, seq)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE tool_kinds (
+	name TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	CONSTRAINT pk_tool_kinds PRIMARY KEY (name)
+)
+ STRICT;
+
+CREATE TABLE token_counts (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	encoding TEXT NOT NULL,
+	tokens INTEGER NOT NULL, sealed BLOB,
+	CONSTRAINT pk_token_counts PRIMARY KEY (tree_id, branch, seq, encoding),
+	CONSTRAINT fk_token_counts_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE summaries (
+	tree_id INTEGER NOT NULL,
+	summary INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	first INTEGER NOT NULL,
+	last INTEGER NOT NULL,
+	supersedes INTEGER,
+	tokens INTEGER,
+	model TEXT,
+	prompt_version TEXT,
+	digest BLOB,
+	created_at INTEGER NOT NULL,
+	title TEXT,
+	key_actions TEXT,
+	file_changes TEXT,
+	body TEXT NOT NULL, facts TEXT, notice TEXT, names TEXT, sealed BLOB,
+	CONSTRAINT pk_summaries PRIMARY KEY (tree_id, summary),
+	CONSTRAINT fk_summaries_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch),
+	CONSTRAINT fk_summaries_summaries FOREIGN KEY(tree_id, supersedes) REFERENCES summaries (tree_id, summary)
+)
+ STRICT;
+
+CREATE TABLE compaction_records (
+	tree_id INTEGER NOT NULL,
+	compaction INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	head INTEGER NOT NULL,
+	reason TEXT NOT NULL,
+	outcome TEXT NOT NULL,
+	first_kept INTEGER,
+	hidden_first INTEGER,
+	hidden_last INTEGER,
+	summary INTEGER,
+	messages_before INTEGER,
+	messages_after INTEGER,
+	tokens_before INTEGER,
+	tokens_after INTEGER,
+	created_at INTEGER NOT NULL,
+	policy TEXT,
+	error TEXT, session_id TEXT, kind TEXT DEFAULT 'summary' NOT NULL, undoes INTEGER, lease_until INTEGER, pinned TEXT, cleared TEXT, error_kind TEXT, sealed BLOB,
+	CONSTRAINT pk_compaction_records PRIMARY KEY (tree_id, compaction),
+	CONSTRAINT fk_compaction_records_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch),
+	CONSTRAINT fk_compaction_records_summaries FOREIGN KEY(tree_id, summary) REFERENCES summaries (tree_id, summary)
+)
+ STRICT;
+
+CREATE TABLE message_facts (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	role TEXT NOT NULL,
+	turn INTEGER NOT NULL,
+	tokens INTEGER NOT NULL,
+	tokens_through INTEGER NOT NULL,
+	CONSTRAINT pk_message_facts PRIMARY KEY (tree_id, branch, seq),
+	CONSTRAINT fk_message_facts_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE usages (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	usage INTEGER NOT NULL,
+	input INTEGER NOT NULL,
+	output INTEGER NOT NULL,
+	cached INTEGER NOT NULL,
+	at INTEGER NOT NULL, sealed BLOB,
+	CONSTRAINT pk_usages PRIMARY KEY (tree_id, branch, seq, usage),
+	CONSTRAINT fk_usages_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT;
+
+CREATE TABLE copies (
+	copy INTEGER NOT NULL,
+	made_at INTEGER NOT NULL,
+	size INTEGER,
+	modified INTEGER,
+	kind TEXT NOT NULL,
+	path TEXT NOT NULL, sealed BLOB,
+	CONSTRAINT pk_copies PRIMARY KEY (copy)
+)
+ STRICT;
+
+CREATE INDEX ix_sessions_updated_at_id ON sessions (updated_at, id);
+
+CREATE TRIGGER messages_no_update BEFORE UPDATE ON messages
+BEGIN SELECT RAISE(ABORT, 'raw rows of messages never change'); END;
+
+CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
+    SELECT 1 FROM erasures
+    WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
+      AND OLD.seq > erasures.kept AND erasures.finished_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'raw rows of messages go only by the erasure of a session'); END;
+
+CREATE TRIGGER messages_no_replace BEFORE INSERT ON messages
+WHEN EXISTS (SELECT 1 FROM messages WHERE tree_id = NEW.tree_id AND branch = NEW.branch AND seq = NEW.seq)
+    OR EXISTS (SELECT 1 FROM messages WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'raw rows of messages are never replaced'); END;
+
+CREATE TRIGGER tool_calls_no_update BEFORE UPDATE ON tool_calls
+BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls never change'); END;
+
+CREATE TRIGGER tool_calls_no_delete BEFORE DELETE ON tool_calls WHEN NOT EXISTS (
+    SELECT 1 FROM erasures
+    WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
+      AND OLD.seq > erasures.kept AND erasures.finished_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls go only by the erasure of a session'); END;
+
+CREATE TRIGGER tool_calls_no_replace BEFORE INSERT ON tool_calls
+WHEN EXISTS (SELECT 1 FROM tool_calls WHERE tree_id = NEW.tree_id AND branch = NEW.branch AND seq = NEW.seq AND position = NEW.position)
+    OR EXISTS (SELECT 1 FROM tool_calls WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls are never replaced'); END;
+
+CREATE VIEW session_segments AS
+WITH RECURSIVE segments (tree_id, session_id, branch, first, last, parent_branch) AS (
+    SELECT s.tree_id, s.id, b.branch, b.parent_position + 1, s.head, b.parent_branch
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, p.parent_position + 1, c.first - 1, p.parent_branch
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+)
+SELECT tree_id, session_id, branch, first, last FROM segments WHERE first <= last;
+
+CREATE INDEX ix_compaction_records_tree_id_branch_compaction ON compaction_records (tree_id, branch, compaction);
+
+CREATE UNIQUE INDEX uq_compaction_records_running ON compaction_records (tree_id, session_id) WHERE outcome = 'running';
+
+CREATE VIEW compaction_log AS
+WITH RECURSIVE
+segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
+           b.parent_position, b.records_seen
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
+           p.parent_position, p.records_seen
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+),
+records AS (
+    SELECT g.session_id AS line, c.*
+    FROM segments g
+    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
+     AND (g.seen IS NULL OR c.compaction <= g.seen)
+)
+SELECT r.line AS session_id, r.compaction, strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at, r.kind,
+       r.reason, r.policy,
+       CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
+       r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
+       r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error
+FROM records r
+LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+LEFT JOIN records u
+    ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+WHERE r.kind <> 'undo';
+
+CREATE INDEX ix_erasures_open ON erasures (tree_id, erasure) WHERE finished_at IS NULL;
+
+CREATE INDEX ix_messages_message_id_tree_id ON messages (message_id, tree_id) WHERE message_id IS NOT NULL;
+
+CREATE INDEX ix_branches_tree_id_parent_branch ON branches (tree_id, parent_branch);
+
+CREATE VIEW session_log AS
+WITH runs AS (
+    SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
+           CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+    FROM session_segments g
+    JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+    LEFT JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq = g.last
+),
+lines AS (
+    SELECT tree_id, session_id, MAX(turn) AS turns, MAX(tokens_through) AS tokens,
+           MAX(CASE WHEN inherited = 1 THEN last ELSE 0 END) AS inherited,
+           MAX(CASE WHEN inherited = 1 THEN tokens_through ELSE 0 END) AS inherited_tokens
+    FROM runs
+    GROUP BY tree_id, session_id
+)
+SELECT s.id AS session_id, s.title, strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.updated_at / 1000.0, 'unixepoch') AS updated_at, s.project_root,
+       (SELECT r.id FROM sessions r
+        WHERE r.tree_id = s.tree_id AND r.forked_at IS NULL) AS root_session,
+       s.forked_from, s.forked_at,
+       (SELECT COUNT(*) FROM sessions f
+        WHERE f.tree_id = s.tree_id AND f.forked_from = s.id) AS forks,
+       s.head AS messages, s.head - COALESCE(l.inherited, 0) AS own_messages,
+       COALESCE(l.turns, 0) AS turns, COALESCE(l.tokens, 0) AS tokens,
+       COALESCE(l.tokens - l.inherited_tokens, 0) AS own_tokens
+FROM sessions s
+LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id;
+
+CREATE VIEW session_messages AS
+SELECT g.session_id, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at, m.branch, f.tokens,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited,
+       m.content_form, m.content, m.extra
+FROM session_segments g
+JOIN messages m
+    ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+LEFT JOIN message_facts f ON f.tree_id = m.tree_id AND f.branch = m.branch AND f.seq = m.seq;
+
+CREATE VIEW branch_messages AS
+SELECT b.session_id, m.branch, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at, f.tokens, m.content_form, m.content, m.extra
+FROM branches b
+JOIN messages m ON m.tree_id = b.tree_id AND m.branch = b.branch
+LEFT JOIN message_facts f ON f.tree_id = m.tree_id AND f.branch = m.branch AND f.seq = m.seq
+LEFT JOIN session_segments g
+    ON g.tree_id = b.tree_id AND g.session_id = b.session_id AND g.branch = b.branch
+    AND m.seq BETWEEN g.first AND g.last
+WHERE b.session_id IS NOT NULL AND g.branch IS NULL;
+
+CREATE VIEW tool_log AS
+SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind,
+       r.call_seq, r.call_position, c.call_id, c.arguments,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
+       r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM session_segments g
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN tool_results r
+    ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+LEFT JOIN session_segments h
+    ON h.tree_id = g.tree_id AND h.session_id = g.session_id
+    AND r.call_seq BETWEEN h.first AND h.last
+LEFT JOIN tool_calls c
+    ON c.tree_id = h.tree_id AND c.branch = h.branch
+    AND c.seq = r.call_seq AND c.position = r.call_position;
+
+CREATE VIEW file_log AS
+SELECT g.session_id, p.seq, s.project_root, p.path, p.start_line, p.end_line, r.tool_name,
+       COALESCE(k.kind, 'other') AS kind,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at, r.length,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM session_segments g
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN sessions s ON s.tree_id = g.tree_id AND s.id = g.session_id
+JOIN tool_result_paths p
+    ON p.tree_id = g.tree_id AND p.branch = g.branch AND p.seq BETWEEN g.first AND g.last
+JOIN tool_results r ON r.tree_id = p.tree_id AND r.branch = p.branch AND r.seq = p.seq
+JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = p.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name;
+
+CREATE VIEW turn_log AS
+WITH turns AS (
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
+           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
+           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
+    FROM session_segments g
+    JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    GROUP BY g.tree_id, g.session_id, f.turn
+)
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content
+FROM turns t
+JOIN session_segments g
+    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first;
+
+CREATE VIEW hidden_messages AS
+WITH RECURSIVE
+segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
+           b.parent_position, b.records_seen
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
+           p.parent_position, p.records_seen
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+),
+records AS (
+    SELECT g.session_id AS line, c.*
+    FROM segments g
+    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
+     AND (g.seen IS NULL OR c.compaction <= g.seen)
+),
+in_force AS (
+    SELECT r.* FROM records r
+    WHERE r.kind = 'summary' AND r.outcome = 'applied' AND NOT EXISTS (
+        SELECT 1 FROM records u
+        WHERE u.tree_id = r.tree_id AND u.line = r.line
+            AND u.kind = 'undo' AND u.undoes = r.compaction
+    )
+),
+pins AS (
+    SELECT r.tree_id, r.line, CAST(p.value AS BIGINT) AS seq, MAX(r.compaction) AS pinned_by
+    FROM in_force r CROSS JOIN json_each(r.pinned) AS p
+    GROUP BY r.tree_id, r.line, CAST(p.value AS BIGINT)
+),
+hidden AS (
+    SELECT g.tree_id, g.session_id, g.branch, m.seq, m.role, MIN(r.compaction) AS compaction
+    FROM in_force r
+    JOIN session_segments g ON g.tree_id = r.tree_id AND g.session_id = r.line
+    JOIN message_facts m
+        ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq BETWEEN g.first AND g.last
+        AND m.seq BETWEEN r.hidden_first AND r.hidden_last
+    LEFT JOIN pins p ON p.tree_id = r.tree_id AND p.line = r.line AND p.seq = m.seq
+    WHERE p.pinned_by IS NULL OR r.compaction > p.pinned_by
+    GROUP BY g.tree_id, g.session_id, g.branch, m.seq, m.role
+)
+SELECT h.session_id, h.seq, h.role, h.compaction, strftime('%Y-%m-%dT%H:%M:%fZ', c.created_at / 1000.0, 'unixepoch') AS compacted_at, c.summary
+FROM hidden h
+JOIN compaction_records c ON c.tree_id = h.tree_id AND c.compaction = h.compaction;
+
+CREATE TRIGGER summaries_no_update BEFORE UPDATE ON summaries
+WHEN 1
+    OR EXISTS (
+        SELECT 1 FROM summaries
+        WHERE (tree_id = NEW.tree_id AND summary = NEW.summary OR rowid = NEW.rowid)
+          AND rowid <> OLD.rowid
+    )
+BEGIN SELECT RAISE(ABORT, 'rows of summaries never change'); END;
+
+CREATE TRIGGER summaries_no_delete BEFORE DELETE ON summaries WHEN NOT EXISTS (
+    SELECT 1 FROM erasures
+    WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
+      AND erasures.finished_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'rows of summaries go only by the erasure of a session'); END;
+
+CREATE TRIGGER summaries_no_replace BEFORE INSERT ON summaries
+WHEN EXISTS (SELECT 1 FROM summaries WHERE tree_id = NEW.tree_id AND summary = NEW.summary)
+    OR EXISTS (SELECT 1 FROM summaries WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'rows of summaries are never replaced'); END;
+
+CREATE TRIGGER compaction_records_no_update BEFORE UPDATE ON compaction_records
+WHEN OLD.outcome <> 'running'
+    OR EXISTS (
+        SELECT 1 FROM compaction_records
+        WHERE (tree_id = NEW.tree_id AND compaction = NEW.compaction OR rowid = NEW.rowid)
+          AND rowid <> OLD.rowid
+    )
+BEGIN SELECT RAISE(ABORT, 'finished rows of compaction_records never change'); END;
+
+CREATE TRIGGER compaction_records_no_delete BEFORE DELETE ON compaction_records WHEN NOT EXISTS (
+    SELECT 1 FROM erasures
+    WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
+      AND erasures.finished_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'rows of compaction_records go only by the erasure of a session'); END;
+
+CREATE TRIGGER compaction_records_no_replace BEFORE INSERT ON compaction_records
+WHEN EXISTS (SELECT 1 FROM compaction_records WHERE tree_id = NEW.tree_id AND compaction = NEW.compaction)
+    OR EXISTS (SELECT 1 FROM compaction_records WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'rows of compaction_records are never replaced'); END;
+
+INSERT INTO tool_kinds VALUES
+('Agent', 'other'),
+('AppendString', 'file_edit'),
+('ApplyPatch', 'file_edit'),
+('AskUserQuestion', 'other'),
+('Bash', 'terminal'),
+('BashOutput', 'terminal'),
+('Create', 'file_edit'),
+('CreateFile', 'file_edit'),
+('Delete', 'file_edit'),
+('Edit', 'file_edit'),
+('EnterPlanMode', 'other'),
+('Execute', 'terminal'),
+('ExitPlanMode', 'other'),
+('FindClass', 'search'),
+('FindCodeSnippet', 'search'),
+('FindFunction', 'search'),
+('Glob', 'search'),
+('Grep', 'search'),
+('KillBash', 'terminal'),
+('KillShell', 'terminal'),
+('LS', 'list'),
+('LSP', 'search'),
+('ListMcpResourcesTool', 'other'),
+('MultiEdit', 'file_edit'),
+('NotebookEdit', 'file_edit'),
+('NotebookRead', 'file_read'),
+('PowerShell', 'terminal'),
+('Read', 'file_read'),
+('ReadFile', 'file_read'),
+('ReadMcpResourceTool', 'other'),
+('ReadMediaFile', 'file_read'),
+('RunTests', 'terminal'),
+('SemanticSearch', 'search'),
+('SendMessage', 'other'),
+('SetTodoList', 'todo'),
+('Shell', 'terminal'),
+('Skill', 'other'),
+('SlashCommand', 'other'),
+('StrReplace', 'file_edit'),
+('StrReplaceFile', 'file_edit'),
+('StringReplace', 'file_edit'),
+('Task', 'other'),
+('TaskCreate', 'todo'),
+('TaskGet', 'todo'),
+('TaskList', 'todo'),
+('TaskOutput', 'other'),
+('TaskStop', 'other'),
+('TaskUpdate', 'todo'),
+('TodoRead', 'todo'),
+('TodoWrite', 'todo'),
+('ToolSearch', 'other'),
+('ViewCode', 'file_read'),
+('WebFetch', 'other'),
+('WebSearch', 'other'),
+('Write', 'file_edit'),
+('WriteFile', 'file_edit'),
+('access_mcp_resource', 'other'),
+('ace-clear_cache', 'other'),
+('ace-file_outline', 'search'),
+('ace-find_definition', 'search'),
+('ace-find_references', 'search'),
+('ace-index_stats', 'other'),
+('ace-search', 'search'),
+('ace-semantic_search', 'search'),
+('ace-text_search', 'search'),
+('act_mode_respond', 'other'),
+('activate_skill', 'other'),
+('add_tasks', 'todo'),
+('apply_diff', 'file_edit'),
+('apply_patch', 'file_edit'),
+('ask_followup_question', 'other'),
+('ask_user', 'other'),
+('askuser-ask_question', 'other'),
+('attempt_completion', 'other'),
+('bash', 'terminal'),
+('bash_code_execution', 'terminal'),
+('batch', 'other'),
+('browse', 'other'),
+('browser', 'other'),
+('browser_action', 'other'),
+('cli_help', 'other'),
+('close_agent', 'other'),
+('cmd_run', 'terminal'),
+('code_execution', 'terminal'),
+('code_interpreter', 'terminal'),
+('code_search', 'search'),
+('codebase', 'search'),
+('codebase-retrieval', 'search'),
+('codebase-search', 'search'),
+('codebase_investigator', 'other'),
+('codebase_search', 'search'),
+('codesearch', 'search'),
+('command_status', 'terminal'),
+('computer', 'other'),
+('condense', 'other'),
+('container.exec', 'terminal'),
+('context_engine-codebase-retrieval', 'search'),
+('copy_path', 'file_edit'),
+('create', 'file_edit'),
+('create_and_run_task', 'terminal'),
+('create_diagram', 'other'),
+('create_directory', 'file_edit'),
+('create_file', 'file_edit'),
+('create_new_file', 'file_edit'),
+('create_rule_block', 'other'),
+('create_text_file', 'file_edit'),
+('delegate', 'other'),
+('deleteFile', 'file_edit'),
+('delete_file', 'file_edit'),
+('delete_path', 'file_edit'),
+('desktop-commander-create_directory', 'file_edit'),
+('desktop-commander-edit_block', 'file_edit'),
+('desktop-commander-execute_command', 'terminal'),
+('desktop-commander-force_terminate', 'terminal'),
+('desktop-commander-get_file_info', 'list'),
+('desktop-commander-get_more_search_results', 'search'),
+('desktop-commander-interact_with_process', 'terminal'),
+('desktop-commander-list_directory', 'list'),
+('desktop-commander-list_sessions', 'terminal'),
+('desktop-commander-move_file', 'file_edit'),
+('desktop-commander-read_file', 'file_read'),
+('desktop-commander-read_multiple_files', 'file_read'),
+('desktop-commander-read_output', 'terminal'),
+('desktop-commander-read_process_output', 'terminal'),
+('desktop-commander-search_code', 'search'),
+('desktop-commander-search_files', 'search'),
+('desktop-commander-start_process', 'terminal'),
+('desktop-commander-start_search', 'search'),
+('desktop-commander-write_file', 'file_edit'),
+('desktop-commander__create_directory', 'file_edit'),
+('desktop-commander__edit_block', 'file_edit'),
+('desktop-commander__execute_command', 'terminal'),
+('desktop-commander__force_terminate', 'terminal'),
+('desktop-commander__get_file_info', 'list'),
+('desktop-commander__get_more_search_results', 'search'),
+('desktop-commander__interact_with_process', 'terminal'),
+('desktop-commander__list_directory', 'list'),
+('desktop-commander__list_sessions', 'terminal'),
+('desktop-commander__move_file', 'file_edit'),
+('desktop-commander__read_file', 'file_read'),
+('desktop-commander__read_multiple_files', 'file_read'),
+('desktop-commander__read_output', 'terminal'),
+('desktop-commander__read_process_output', 'terminal'),
+('desktop-commander__search_code', 'search'),
+('desktop-commander__search_files', 'search'),
+('desktop-commander__start_process', 'terminal'),
+('desktop-commander__start_search', 'search'),
+('desktop-commander__write_file', 'file_edit'),
+('desktop-commander_create_directory', 'file_edit'),
+('desktop-commander_edit_block', 'file_edit'),
+('desktop-commander_execute_command', 'terminal'),
+('desktop-commander_force_terminate', 'terminal'),
+('desktop-commander_get_file_info', 'list'),
+('desktop-commander_get_more_search_results', 'search'),
+('desktop-commander_interact_with_process', 'terminal'),
+('desktop-commander_list_directory', 'list'),
+('desktop-commander_list_sessions', 'terminal'),
+('desktop-commander_move_file', 'file_edit'),
+('desktop-commander_read_file', 'file_read'),
+('desktop-commander_read_multiple_files', 'file_read'),
+('desktop-commander_read_output', 'terminal'),
+('desktop-commander_read_process_output', 'terminal'),
+('desktop-commander_search_code', 'search'),
+('desktop-commander_search_files', 'search'),
+('desktop-commander_start_process', 'terminal'),
+('desktop-commander_start_search', 'search'),
+('desktop-commander_write_file', 'file_edit'),
+('developer__analyze', 'search'),
+('developer__edit', 'file_edit'),
+('developer__image_processor', 'file_read'),
+('developer__shell', 'terminal'),
+('developer__text_editor', 'file_edit'),
+('developer__text_editor:view', 'file_read'),
+('developer__tree', 'list'),
+('developer__write', 'file_edit'),
+('diagnostics', 'other'),
+('diff_history', 'other'),
+('directory_tree', 'list'),
+('edit', 'file_edit'),
+('edit_block', 'file_edit'),
+('edit_existing_file', 'file_edit'),
+('edit_file', 'file_edit'),
+('edit_file_anthropic', 'file_edit'),
+('edit_file_codex', 'file_edit'),
+('edit_file_gemini', 'file_edit'),
+('edit_file_grok', 'file_edit'),
+('edit_file_roo', 'file_edit'),
+('edit_notebook', 'file_edit'),
+('edit_notebook_file', 'file_edit'),
+('editor', 'file_edit'),
+('enter_plan_mode', 'other'),
+('exact_search', 'search'),
+('exec', 'terminal'),
+('exec_command', 'terminal'),
+('execute', 'terminal'),
+('executeBash', 'terminal'),
+('executePwsh', 'terminal'),
+('execute_bash', 'terminal'),
+('execute_cmd', 'terminal'),
+('execute_command', 'terminal'),
+('execute_ipython_cell', 'terminal'),
+('execute_pwsh', 'terminal'),
+('execute_shell_command', 'terminal'),
+('exit_cost', 'other'),
+('exit_forfeit', 'other'),
+('exit_plan_mode', 'other'),
+('fetch', 'other'),
+('fetch_copilot_cli_documentation', 'other'),
+('fetch_instructions', 'other'),
+('fetch_rules', 'other'),
+('fetch_url_content', 'other'),
+('fetch_webpage', 'other'),
+('fileSearch', 'search'),
+('file_editor', 'file_edit'),
+('file_editor:view', 'file_read'),
+('file_glob_search', 'search'),
+('file_search', 'search'),
+('filesystem-create', 'file_edit'),
+('filesystem-create_directory', 'file_edit'),
+('filesystem-delete', 'file_edit'),
+('filesystem-directory_tree', 'list'),
+('filesystem-edit', 'file_edit'),
+('filesystem-edit_file', 'file_edit'),
+('filesystem-edit_search', 'file_edit'),
+('filesystem-get_file_info', 'list'),
+('filesystem-list', 'list'),
+('filesystem-list_allowed_directories', 'list'),
+('filesystem-list_directory', 'list'),
+('filesystem-list_directory_with_sizes', 'list'),
+('filesystem-move_file', 'file_edit'),
+('filesystem-read', 'file_read'),
+('filesystem-read_file', 'file_read'),
+('filesystem-read_media_file', 'file_read'),
+('filesystem-read_multiple_files', 'file_read'),
+('filesystem-read_text_file', 'file_read'),
+('filesystem-replaceedit', 'file_edit'),
+('filesystem-search_files', 'search'),
+('filesystem-undo', 'file_edit'),
+('filesystem-write', 'file_edit'),
+('filesystem-write_file', 'file_edit'),
+('filesystem__create_directory', 'file_edit'),
+('filesystem__directory_tree', 'list'),
+('filesystem__edit_file', 'file_edit'),
+('filesystem__get_file_info', 'list'),
+('filesystem__list_allowed_directories', 'list'),
+('filesystem__list_directory', 'list'),
+('filesystem__list_directory_with_sizes', 'list'),
+('filesystem__move_file', 'file_edit'),
+('filesystem__read_file', 'file_read'),
+('filesystem__read_media_file', 'file_read'),
+('filesystem__read_multiple_files', 'file_read'),
+('filesystem__read_text_file', 'file_read'),
+('filesystem__search_files', 'search'),
+('filesystem__write_file', 'file_edit'),
+('filesystem_create_directory', 'file_edit'),
+('filesystem_directory_tree', 'list'),
+('filesystem_edit_file', 'file_edit'),
+('filesystem_get_file_info', 'list'),
+('filesystem_list_allowed_directories', 'list'),
+('filesystem_list_directory', 'list'),
+('filesystem_list_directory_with_sizes', 'list'),
+('filesystem_move_file', 'file_edit'),
+('filesystem_read_file', 'file_read'),
+('filesystem_read_media_file', 'file_read'),
+('filesystem_read_multiple_files', 'file_read'),
+('filesystem_read_text_file', 'file_read'),
+('filesystem_search_files', 'search'),
+('filesystem_write_file', 'file_edit'),
+('find', 'search'),
+('find_by_name', 'search'),
+('find_file', 'search'),
+('find_path', 'search'),
+('find_references', 'search'),
+('find_referencing_symbols', 'search'),
+('find_symbol', 'search'),
+('finish', 'other'),
+('focus_chain', 'todo'),
+('force_terminate', 'terminal'),
+('fsAppend', 'file_edit'),
+('fsWrite', 'file_edit'),
+('fs_read', 'file_read'),
+('fs_read:Directory', 'list'),
+('fs_read:Search', 'search'),
+('fs_write', 'file_edit'),
+('generate_image', 'other'),
+('get_changed_files', 'other'),
+('get_errors', 'other'),
+('get_file_info', 'list'),
+('get_internal_docs', 'other'),
+('get_more_search_results', 'search'),
+('get_symbols_overview', 'search'),
+('get_task_output', 'terminal'),
+('get_terminal_output', 'terminal'),
+('get_vscode_api', 'other'),
+('github_repo', 'other'),
+('glob', 'search'),
+('glob_file_search', 'search'),
+('go_to_definition', 'search'),
+('google_web_search', 'other'),
+('goto', 'file_read'),
+('grep', 'search'),
+('grepSearch', 'search'),
+('grep_files', 'search'),
+('grep_search', 'search'),
+('ide-get_diagnostics', 'other'),
+('insert', 'file_edit'),
+('insert_after_symbol', 'file_edit'),
+('insert_before_symbol', 'file_edit'),
+('insert_content', 'file_edit'),
+('insert_edit_into_file', 'file_edit'),
+('interact_with_process', 'terminal'),
+('introspect', 'other'),
+('invalid', 'other'),
+('job_kill', 'terminal'),
+('job_output', 'terminal'),
+('kill-process', 'terminal'),
+('knowledge', 'other'),
+('launch-process', 'terminal'),
+('list', 'list'),
+('list-processes', 'terminal'),
+('listDirectory', 'list'),
+('list_agents', 'other'),
+('list_allowed_directories', 'list'),
+('list_bash', 'terminal'),
+('list_code_definition_names', 'search'),
+('list_code_usages', 'search'),
+('list_dir', 'list'),
+('list_directory', 'list'),
+('list_directory_with_sizes', 'list'),
+('list_files', 'list'),
+('list_mcp_resource_templates', 'other'),
+('list_mcp_resources', 'other'),
+('list_powershell', 'terminal'),
+('list_sessions', 'terminal'),
+('load_mcp_documentation', 'other'),
+('local_shell', 'terminal'),
+('local_shell_call', 'terminal'),
+('ls', 'list'),
+('lsp', 'search'),
+('manage_todo_list', 'todo'),
+('mcp__desktop-commander__create_directory', 'file_edit'),
+('mcp__desktop-commander__edit_block', 'file_edit'),
+('mcp__desktop-commander__execute_command', 'terminal'),
+('mcp__desktop-commander__force_terminate', 'terminal'),
+('mcp__desktop-commander__get_file_info', 'list'),
+('mcp__desktop-commander__get_more_search_results', 'search'),
+('mcp__desktop-commander__interact_with_process', 'terminal'),
+('mcp__desktop-commander__list_directory', 'list'),
+('mcp__desktop-commander__list_sessions', 'terminal'),
+('mcp__desktop-commander__move_file', 'file_edit'),
+('mcp__desktop-commander__read_file', 'file_read'),
+('mcp__desktop-commander__read_multiple_files', 'file_read'),
+('mcp__desktop-commander__read_output', 'terminal'),
+('mcp__desktop-commander__read_process_output', 'terminal'),
+('mcp__desktop-commander__search_code', 'search'),
+('mcp__desktop-commander__search_files', 'search'),
+('mcp__desktop-commander__start_process', 'terminal'),
+('mcp__desktop-commander__start_search', 'search'),
+('mcp__desktop-commander__write_file', 'file_edit'),
+('mcp__filesystem__create_directory', 'file_edit'),
+('mcp__filesystem__directory_tree', 'list'),
+('mcp__filesystem__edit_file', 'file_edit'),
+('mcp__filesystem__get_file_info', 'list'),
+('mcp__filesystem__list_allowed_directories', 'list'),
+('mcp__filesystem__list_directory', 'list'),
+('mcp__filesystem__list_directory_with_sizes', 'list'),
+('mcp__filesystem__move_file', 'file_edit'),
+('mcp__filesystem__read_file', 'file_read'),
+('mcp__filesystem__read_media_file', 'file_read'),
+('mcp__filesystem__read_multiple_files', 'file_read'),
+('mcp__filesystem__read_text_file', 'file_read'),
+('mcp__filesystem__search_files', 'search'),
+('mcp__filesystem__write_file', 'file_edit'),
+('mcp__serena__create_text_file', 'file_edit'),
+('mcp__serena__execute_shell_command', 'terminal'),
+('mcp__serena__find_file', 'search'),
+('mcp__serena__find_referencing_symbols', 'search'),
+('mcp__serena__find_symbol', 'search'),
+('mcp__serena__get_symbols_overview', 'search'),
+('mcp__serena__insert_after_symbol', 'file_edit'),
+('mcp__serena__insert_before_symbol', 'file_edit'),
+('mcp__serena__list_dir', 'list'),
+('mcp__serena__read_file', 'file_read'),
+('mcp__serena__replace_content', 'file_edit'),
+('mcp__serena__replace_regex', 'file_edit'),
+('mcp__serena__replace_symbol_body', 'file_edit'),
+('mcp__serena__search_for_pattern', 'search'),
+('mcp_desktop-commander_create_directory', 'file_edit'),
+('mcp_desktop-commander_edit_block', 'file_edit'),
+('mcp_desktop-commander_execute_command', 'terminal'),
+('mcp_desktop-commander_force_terminate', 'terminal'),
+('mcp_desktop-commander_get_file_info', 'list'),
+('mcp_desktop-commander_get_more_search_results', 'search'),
+('mcp_desktop-commander_interact_with_process', 'terminal'),
+('mcp_desktop-commander_list_directory', 'list'),
+('mcp_desktop-commander_list_sessions', 'terminal'),
+('mcp_desktop-commander_move_file', 'file_edit'),
+('mcp_desktop-commander_read_file', 'file_read'),
+('mcp_desktop-commander_read_multiple_files', 'file_read'),
+('mcp_desktop-commander_read_output', 'terminal'),
+('mcp_desktop-commander_read_process_output', 'terminal'),
+('mcp_desktop-commander_search_code', 'search'),
+('mcp_desktop-commander_search_files', 'search'),
+('mcp_desktop-commander_start_process', 'terminal'),
+('mcp_desktop-commander_start_search', 'search'),
+('mcp_desktop-commander_write_file', 'file_edit'),
+('mcp_filesystem_create_directory', 'file_edit'),
+('mcp_filesystem_directory_tree', 'list'),
+('mcp_filesystem_edit_file', 'file_edit'),
+('mcp_filesystem_get_file_info', 'list'),
+('mcp_filesystem_list_allowed_directories', 'list'),
+('mcp_filesystem_list_directory', 'list'),
+('mcp_filesystem_list_directory_with_sizes', 'list'),
+('mcp_filesystem_move_file', 'file_edit'),
+('mcp_filesystem_read_file', 'file_read'),
+('mcp_filesystem_read_media_file', 'file_read'),
+('mcp_filesystem_read_multiple_files', 'file_read'),
+('mcp_filesystem_read_text_file', 'file_read'),
+('mcp_filesystem_search_files', 'search'),
+('mcp_filesystem_write_file', 'file_edit'),
+('mcp_serena_create_text_file', 'file_edit'),
+('mcp_serena_execute_shell_command', 'terminal'),
+('mcp_serena_find_file', 'search'),
+('mcp_serena_find_referencing_symbols', 'search'),
+('mcp_serena_find_symbol', 'search'),
+('mcp_serena_get_symbols_overview', 'search'),
+('mcp_serena_insert_after_symbol', 'file_edit'),
+('mcp_serena_insert_before_symbol', 'file_edit'),
+('mcp_serena_list_dir', 'list'),
+('mcp_serena_read_file', 'file_read'),
+('mcp_serena_replace_content', 'file_edit'),
+('mcp_serena_replace_regex', 'file_edit'),
+('mcp_serena_replace_symbol_body', 'file_edit'),
+('mcp_serena_search_for_pattern', 'search'),
+('memory', 'other'),
+('move_file', 'file_edit'),
+('move_path', 'file_edit'),
+('multi_edit', 'file_edit'),
+('multi_replace_file_content', 'file_edit'),
+('multi_replace_string_in_file', 'file_edit'),
+('multiedit', 'file_edit'),
+('new_task', 'other'),
+('notebook-add', 'other'),
+('notebook-delete', 'other'),
+('notebook-list', 'other'),
+('notebook-manage', 'other'),
+('notebook-query', 'other'),
+('notebook-update', 'other'),
+('now', 'other'),
+('open', 'file_read'),
+('patch', 'file_edit'),
+('plan_enter', 'other'),
+('plan_exit', 'other'),
+('plan_mode_respond', 'other'),
+('powershell', 'terminal'),
+('propose_code', 'file_edit'),
+('python', 'terminal'),
+('question', 'other'),
+('read', 'file_read'),
+('read-process', 'terminal'),
+('read-terminal', 'terminal'),
+('readCode', 'file_read'),
+('readFile', 'file_read'),
+('readMultipleFiles', 'file_read'),
+('read_agent', 'other'),
+('read_bash', 'terminal'),
+('read_command_output', 'terminal'),
+('read_currently_open_file', 'file_read'),
+('read_file', 'file_read'),
+('read_file_range', 'file_read'),
+('read_files', 'file_read'),
+('read_lints', 'other'),
+('read_many_files', 'file_read'),
+('read_mcp_resource', 'other'),
+('read_media_file', 'file_read'),
+('read_multiple_files', 'file_read'),
+('read_notebook_cell_output', 'file_read'),
+('read_output', 'terminal'),
+('read_powershell', 'terminal'),
+('read_process_output', 'terminal'),
+('read_project_structure', 'list'),
+('read_terminal', 'terminal'),
+('read_text_file', 'file_read'),
+('reapply', 'file_edit'),
+('remove-files', 'file_edit'),
+('reorganize_tasklist', 'todo'),
+('replace', 'file_edit'),
+('replace_content', 'file_edit'),
+('replace_file_content', 'file_edit'),
+('replace_in_file', 'file_edit'),
+('replace_regex', 'file_edit'),
+('replace_string_in_file', 'file_edit'),
+('replace_symbol_body', 'file_edit'),
+('report_intent', 'other'),
+('request_rule', 'other'),
+('request_user_input', 'other'),
+('rg', 'search'),
+('runSubagent', 'other'),
+('runTests', 'terminal'),
+('run_command', 'terminal'),
+('run_commands', 'terminal'),
+('run_in_terminal', 'terminal'),
+('run_ipython', 'terminal'),
+('run_notebook_cell', 'terminal'),
+('run_shell_command', 'terminal'),
+('run_slash_command', 'other'),
+('run_task', 'terminal'),
+('run_terminal_cmd', 'terminal'),
+('run_terminal_command', 'terminal'),
+('run_tests', 'terminal'),
+('save-file', 'file_edit'),
+('save_file', 'file_edit'),
+('save_memory', 'other'),
+('scroll_down', 'file_read'),
+('scroll_up', 'file_read'),
+('search_and_replace', 'file_edit'),
+('search_and_replace_in_file', 'file_edit'),
+('search_code', 'search'),
+('search_codebase', 'search'),
+('search_dir', 'search'),
+('search_file', 'search'),
+('search_file_content', 'search'),
+('search_files', 'search'),
+('search_for_pattern', 'search'),
+('search_replace', 'file_edit'),
+('search_subagent', 'other'),
+('search_web', 'other'),
+('search_workspace_symbols', 'search'),
+('semantic_search', 'search'),
+('send_command_input', 'terminal'),
+('send_input', 'other'),
+('serena-create_text_file', 'file_edit'),
+('serena-execute_shell_command', 'terminal'),
+('serena-find_file', 'search'),
+('serena-find_referencing_symbols', 'search'),
+('serena-find_symbol', 'search'),
+('serena-get_symbols_overview', 'search'),
+('serena-insert_after_symbol', 'file_edit'),
+('serena-insert_before_symbol', 'file_edit'),
+('serena-list_dir', 'list'),
+('serena-read_file', 'file_read'),
+('serena-replace_content', 'file_edit'),
+('serena-replace_regex', 'file_edit'),
+('serena-replace_symbol_body', 'file_edit'),
+('serena-search_for_pattern', 'search'),
+('serena__create_text_file', 'file_edit'),
+('serena__execute_shell_command', 'terminal'),
+('serena__find_file', 'search'),
+('serena__find_referencing_symbols', 'search'),
+('serena__find_symbol', 'search'),
+('serena__get_symbols_overview', 'search'),
+('serena__insert_after_symbol', 'file_edit'),
+('serena__insert_before_symbol', 'file_edit'),
+('serena__list_dir', 'list'),
+('serena__read_file', 'file_read'),
+('serena__replace_content', 'file_edit'),
+('serena__replace_regex', 'file_edit'),
+('serena__replace_symbol_body', 'file_edit'),
+('serena__search_for_pattern', 'search'),
+('serena_create_text_file', 'file_edit'),
+('serena_execute_shell_command', 'terminal'),
+('serena_find_file', 'search'),
+('serena_find_referencing_symbols', 'search'),
+('serena_find_symbol', 'search'),
+('serena_get_symbols_overview', 'search'),
+('serena_insert_after_symbol', 'file_edit'),
+('serena_insert_before_symbol', 'file_edit'),
+('serena_list_dir', 'list'),
+('serena_read_file', 'file_read'),
+('serena_replace_content', 'file_edit'),
+('serena_replace_regex', 'file_edit'),
+('serena_replace_symbol_body', 'file_edit'),
+('serena_search_for_pattern', 'search'),
+('session_store_sql', 'other'),
+('shell', 'terminal'),
+('shell_command', 'terminal'),
+('single_find_and_replace', 'file_edit'),
+('skill', 'other'),
+('skill-execute', 'other'),
+('spawn_agent', 'other'),
+('sql', 'other'),
+('start_process', 'terminal'),
+('start_search', 'search'),
+('stop_bash', 'terminal'),
+('stop_powershell', 'terminal'),
+('str-replace-editor', 'file_edit'),
+('str-replace-editor:view', 'file_read'),
+('strReplace', 'file_edit'),
+('str_replace_based_edit_tool', 'file_edit'),
+('str_replace_based_edit_tool:view', 'file_read'),
+('str_replace_editor', 'file_edit'),
+('str_replace_editor:view', 'file_read'),
+('submit', 'other'),
+('summarize_task', 'other'),
+('switch_mode', 'other'),
+('task', 'other'),
+('task_tracker', 'todo'),
+('terminal', 'terminal'),
+('terminal-execute', 'terminal'),
+('terminal_last_command', 'terminal'),
+('terminal_selection', 'terminal'),
+('test_search', 'search'),
+('text_editor', 'file_edit'),
+('text_editor:view', 'file_read'),
+('text_editor_code_execution', 'file_edit'),
+('text_editor_code_execution:view', 'file_read'),
+('think', 'other'),
+('thinking', 'other'),
+('todo-add', 'todo'),
+('todo-create', 'todo'),
+('todo-delete', 'todo'),
+('todo-get', 'todo'),
+('todo-manage', 'todo'),
+('todo-update', 'todo'),
+('todo__read', 'todo'),
+('todo__todo_write', 'todo'),
+('todo__write', 'todo'),
+('todo_list', 'todo'),
+('todo_write', 'todo'),
+('todoread', 'todo'),
+('todowrite', 'todo'),
+('tool_search', 'other'),
+('tracker_add_dependency', 'todo'),
+('tracker_create_task', 'todo'),
+('tracker_get_task', 'todo'),
+('tracker_list_tasks', 'todo'),
+('tracker_update_task', 'todo'),
+('tracker_visualize', 'todo'),
+('unified_exec', 'terminal'),
+('update_memory', 'other'),
+('update_plan', 'todo'),
+('update_tasks', 'todo'),
+('update_todo', 'todo'),
+('update_todo_list', 'todo'),
+('use_aws', 'other'),
+('use_mcp_tool', 'other'),
+('useful-info-add', 'other'),
+('useful-info-delete', 'other'),
+('useful-info-list', 'other'),
+('view', 'file_read'),
+('view_code_item', 'file_read'),
+('view_content_chunk', 'file_read'),
+('view_diff', 'other'),
+('view_file', 'file_read'),
+('view_file_outline', 'search'),
+('view_image', 'file_read'),
+('view_line_range', 'file_read'),
+('view_repo_map', 'list'),
+('view_subdirectory', 'list'),
+('view_tasklist', 'todo'),
+('wait', 'other'),
+('wait_agent', 'other'),
+('web_fetch', 'other'),
+('web_read', 'other'),
+('web_search', 'other'),
+('web_search_call', 'other'),
+('webfetch', 'other'),
+('websearch', 'other'),
+('websearch-fetch', 'other'),
+('websearch-search', 'other'),
+('write', 'file_edit'),
+('write-process', 'terminal'),
+('write_agent', 'other'),
+('write_bash', 'terminal'),
+('write_file', 'file_edit'),
+('write_powershell', 'terminal'),
+('write_stdin', 'terminal'),
+('write_to_file', 'file_edit'),
+('write_todos', 'todo');
+
+INSERT INTO alembic_version VALUES
+('0003');
