@@ -50,6 +50,11 @@ NOTE = 130
 """Code points set aside for headings and for what is said of what is left out."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REFUSED = re.compile(
+    r"(?:Error: )?The user doesn't want to .*?(?:said|reason): ?(.+)",
+    re.DOTALL,
+)
+"""What a program makes of a call that the user refused, with the user's own words behind it."""
 _EXIT = re.compile(
     r"\A(?:Error: )?Exit code:? (-?\d+)\b|^Process exited with code (-?\d+)$", re.MULTILINE
 )
@@ -165,9 +170,12 @@ def _error(text: str) -> str:
 
     All of a short one, else the first line that says it and the last.
 
-    Of JSON it is looked for where it has its place; the words of a program before an output are
-    none of it.
+    Of a call that the user refused it is what the user said. Of JSON it is looked for where it has
+    its place; the words of a program before an output are none of it.
     """
+    refused = _REFUSED.match(text)
+    if refused:
+        return f"refused by the user: {refused[1].strip()}"
     ends, text = _reason(text)
     if (
         text.startswith(("Command: ", "Chunk ID: ", "Exit code: ", "Wall time: "))

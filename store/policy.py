@@ -324,6 +324,7 @@ PROBLEMS = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),
     "string_type": "is a text",
     "tuple_type": "is a list",
+    "dict_type": "is a mapping",
     "literal_error": "is {expected}",
     "greater_than": "is more than {gt}",
     "greater_than_equal": "is at least {ge}",

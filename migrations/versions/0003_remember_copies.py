@@ -188,10 +188,20 @@ FOR EACH {what} EXECUTE FUNCTION refuse_rewriting()"""
 }
 
 
+SAYING_MORE = (
+    "session_messages",
+    "tool_log",
+    "file_log",
+    "turn_log",
+    "compaction_log",
+    "hidden_messages",
+)
+
+
 def create_views() -> None:
     """Make the views anew that say more by now, and add those that are new."""
     dialect = op.get_bind().dialect.name
-    for name in ("session_messages", "tool_log", "file_log", "turn_log", "hidden_messages"):
+    for name in SAYING_MORE:
         op.execute(f"DROP VIEW {name}")
     for view in VIEWS:
         op.execute(sa.DDL(spelled(view, dialect).replace("%", "%%")))
@@ -311,18 +321,17 @@ WITH turns AS (
 SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
        iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
        iso(m.stored_at) AS stored_at,
-       CASE WHEN m.role = 'user' THEN m.content END AS user_content
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
 FROM turns t
 JOIN session_segments g
     ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
 JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first"""
 
 # A record counts on a line if it was made on it, at or before the line's head, and before the line
-# left the branch; it is in force if it was applied and not undone. What it pins is visible until a
-# later one hides it: a message is hidden by the first record in force whose range holds it, of
-# those behind the last that pins it.
-HIDDEN_MESSAGES = """CREATE VIEW hidden_messages AS
-WITH RECURSIVE
+# left the branch.
+LINE_RECORDS = """WITH RECURSIVE
 segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
     SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
            b.parent_position, b.records_seen
@@ -337,7 +346,28 @@ records AS (
     FROM segments g
     JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
      AND (g.seen IS NULL OR c.compaction <= g.seen)
-),
+)"""
+
+COMPACTION_LOG = f"""CREATE VIEW compaction_log AS
+{LINE_RECORDS}
+SELECT r.line AS session_id, r.compaction, iso(r.created_at) AS created_at, r.kind,
+       r.reason, r.policy,
+       CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
+       r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
+       r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error,
+       CASE WHEN b.session_id = r.line THEN 0 ELSE 1 END AS inherited
+FROM records r
+JOIN branches b ON b.tree_id = r.tree_id AND b.branch = r.branch
+LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+LEFT JOIN records u
+    ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+WHERE r.kind <> 'undo'"""
+
+# A record is in force if it was applied and not undone. What it pins is visible until a later one
+# hides it: a message is hidden by the first record in force whose range holds it, of those behind
+# the last that pins it.
+HIDDEN_MESSAGES = f"""CREATE VIEW hidden_messages AS
+{LINE_RECORDS},
 in_force AS (
     SELECT r.* FROM records r
     WHERE r.kind = 'summary' AND r.outcome = 'applied' AND NOT EXISTS (
@@ -373,6 +403,7 @@ VIEWS = (
     TOOL_LOG,
     FILE_LOG,
     TURN_LOG,
+    COMPACTION_LOG,
     HIDDEN_MESSAGES,
 )
 """What people ask, with times as ISO texts: ``at`` is when a message was said, as far as it tells,

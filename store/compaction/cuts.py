@@ -15,16 +15,13 @@ from ..database import BIG, Statement, message_facts, tool_results
 from ..history import lines, segments_cte, turn_start
 from ..view import Look
 from .open_turn import newest_groups, shown, turns_of
+from .sources import PINNED_ROLES
 
 
 def _number(name: str) -> ColumnElement[int]:
     return bindparam(name, type_=BIG)
 
 
-_PINNED_ROLES: tuple[ColumnElement[str], ...] = (
-    literal_column("'system'"),
-    literal_column("'developer'"),
-)
 _walk = segments_cte()
 _f, _r = message_facts, tool_results
 _facts = (
@@ -60,7 +57,7 @@ SPANNING = Statement(
 _places = select(_facts.c.seq).order_by(_facts.c.seq)
 _is_of_user = _facts.c.role == literal_column("'user'")
 NEXT_USER = Statement(_places.where(_is_of_user).limit(literal_column("1")))
-_is_pinned = _facts.c.role.in_(_PINNED_ROLES)
+_is_pinned = _facts.c.role.in_(PINNED_ROLES)
 PINNED = Statement(_places.where(_is_pinned))
 _from_turn = _facts.c.turn >= _number("turn")
 TURN_START = Statement(select(func.min(_facts.c.seq)).where(_from_turn))

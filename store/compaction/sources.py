@@ -6,17 +6,24 @@ from collections.abc import Collection, Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import func, literal_column, select
+from sqlalchemy import ColumnElement, func, literal_column, select
 
 from ..database import Statement, messages
 from ..history import lines
 from ..view import Look
 
+PINNED_ROLES: tuple[ColumnElement[str], ...] = (
+    literal_column("'system'"),
+    literal_column("'developer'"),
+)
+"""The roles of messages that no compaction hides."""
+
 _m = messages
 _said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
 _is_there = lines.run_of(_m)
 _moments = select(_said_at).where(_is_there)
-FIRST_TIME = Statement(_moments.order_by(_m.c.seq).limit(literal_column("1")))
+_told = _moments.where(_m.c.role.not_in(PINNED_ROLES))
+FIRST_TIME = Statement(_told.order_by(_m.c.seq).limit(literal_column("1")))
 
 
 class _Source(NamedTuple):
@@ -74,7 +81,7 @@ def _span(moments: list[int]) -> tuple[int, int] | None:
 
 
 def first_moment(look: Look, first: int, last: int) -> int | None:
-    """Return when (ms) the first message of a range was said; None where there is none."""
+    """Return when (ms) the first message of a range was said that can go; None for none."""
     for run in look.raw.ranges(first, last):
         moment: int | None = FIRST_TIME.value(look.connection, **run)
         if moment is not None:

@@ -16,6 +16,9 @@ from typing import NamedTuple
 MOST = 5
 """Files that a reminder names; the others are counted."""
 
+IN_ORDER = "Read them one by one, in this order.\n"
+"""What a reminder says of several files of a project."""
+
 _QUOTED = re.compile(r'"([^"\n]+)"')
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
 _SENTENCE_GOES_ON = re.compile(
@@ -48,11 +51,18 @@ def mentions(
 def reminder(text: str, root: Root | None = None) -> str:
     """Return the reminder to read the files that a text mentions, "" where it mentions none.
 
-    With a ``root``, a name that looks like no path and is nothing below it is no mention.
+    With a ``root``, a name that looks like no path and is nothing below it is no mention, and of
+    several files it says in which order.
     """
     found = _all(text)
-    if root is not None:
-        found = [path for path in found if _looks_like_path(path) or _exists(root, path)]
+    if root is None:
+        return _reminding(found)
+    found = [path for path in found if _looks_like_path(path) or _exists(root, path)]
+    return _reminding(found, IN_ORDER if len(found) > 1 else "")
+
+
+def _reminding(found: list[str], how: str = "") -> str:
+    """Return the reminder to read files, "" for none; ``how`` is its last line, if any."""
     if not found:
         return ""
     these = "this file" if len(found) == 1 else "these files"
@@ -60,6 +70,7 @@ def reminder(text: str, root: Root | None = None) -> str:
         "<system-reminder>\n"
         f"The user mentioned {_named(found)}.\n"
         f"You MUST read {these} with the Read tool before answering.\n"
+        f"{how}"
         "</system-reminder>"
     )
 

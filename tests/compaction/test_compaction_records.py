@@ -54,6 +54,17 @@ def test_a_record_says_everything(url: str) -> None:
         assert store.verify() == []
 
 
+def test_times_are_those_of_what_goes(store: Store) -> None:
+    """Of a system message, which stays, neither the first summary has the time nor a later one."""
+    session_id = store.create_session(now=NOW).id
+    store.append(session_id, {"role": "system", "content": "rules"}, now=NOW)
+    for minute in (60, 120):
+        store.append(session_id, chat(20), now=NOW + minute * 60_000)
+        policy = Policy.named("message_count", trigger_messages=10, keep_messages=2)
+        done = store.compact(session_id, policy, short, now=NOW + minute * 60_000)
+        assert done.title == title(NOW + 3_600_000, NOW + minute * 60_000)
+
+
 def test_the_digest_tells_the_source(store: Store) -> None:
     """The same messages give the same, others another."""
     digests = []

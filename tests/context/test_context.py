@@ -448,11 +448,19 @@ def test_names_that_are_no_files_are_left_out(store: Store, tmp_path: Path) -> N
     asked = "Why does @property fail with @types/node, @a.py, @Makefile and @Gone?"
     session_id = begun(store, user(asked))
     known = store.context(session_id, root=tmp_path)
-    assert "mentioned @types/node, @a.py, @Makefile.\n" in known.messages[0]["content"]
+    told = known.messages[0]["content"].splitlines()
+    assert told[-4:] == [
+        "The user mentioned @types/node, @a.py, @Makefile.",
+        "You MUST read these files with the Read tool before answering.",
+        "Read them one by one, in this order.",
+        "</system-reminder>",
+    ]
     given = store.context(begun(store), user_input=asked, root=tmp_path)
     assert given.messages == known.messages
     unknown = store.context(session_id)
     assert "mentioned @property, @types/node, " in unknown.messages[0]["content"]
+    single = store.context(begun(store), user_input="@a.py", root=tmp_path)
+    assert "one by one" not in single.messages[0]["content"]
 
 
 def test_a_failed_command_of_a_finished_turn_is_short(store: Store) -> None:

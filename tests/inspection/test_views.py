@@ -135,6 +135,24 @@ def test_forks_double_nothing(store: Store) -> None:
     assert (log["title"], log["project_root"], log["own_messages"]) == ("t", "/p", 0)
 
 
+def test_forks_double_no_turns_and_no_compactions(store: Store) -> None:
+    """What a fork has from its source is inherited there, and so is a turn that it goes on with."""
+    name = store.create_session().id
+    said = [{"role": role, "content": "x" * 400} for role in ("user", "assistant")]
+    store.append(name, said * 3, now=NOW)
+    assert store.compact(name, Policy(facts_chars=0), lambda _: "short", now=NOW).id == 1
+    fork = store.fork(name, at=5).id
+    store.append(fork, said * 2, now=NOW)
+    late = store.fork(name).id
+    for view, told in (
+        ("turn_log", {name: [0, 0, 0], fork: [1, 1, 1, 0, 0], late: [1, 1, 1]}),
+        ("compaction_log", {name: [0], fork: [], late: [1]}),
+    ):
+        for each, inherited in told.items():
+            found = rows(store, f"SELECT * FROM {view} WHERE session_id = :name", name=each)
+            assert [row["inherited"] for row in found] == inherited, (view, each)
+
+
 def test_times_fall_back_on_when_it_was_stored(store: Store) -> None:
     """An app that stamps nothing can ask by day all the same."""
     name = store.create_session().id

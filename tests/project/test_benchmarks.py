@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import erasing, replay, requests
 from benchmarks.__main__ import main
+from benchmarks.facts import facts
 from benchmarks.measures import MEASURES
 from benchmarks.recorded import Transcript
 from benchmarks.replay import Variant, replayed
@@ -62,6 +63,19 @@ def test_a_session_told_again_is_looked_at_from_outside() -> None:
     assert outcome.due[0] == outcome.due[1] > 20
     assert outcome.facts[1] >= outcome.facts[0] >= outcome.due[0]
     assert outcome.tokens_sent < outcome.tokens_raw
+
+
+def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
+    """Not those of the program, which are the same each time."""
+    refused = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it"
+        " was a file edit, the file was NOT written). To tell you how to proceed, the user said:\n"
+        "rename it on main instead"
+    )
+    met = facts([{"role": "tool", "content": refused, "messageStatus": "error"}], None)
+    assert [each[:2] for each in met] == [
+        ("error", "refused by the user: rename it on main instead")
+    ]
 
 
 @pytest.mark.slow

@@ -3,5 +3,6 @@ FROM messages
 WHERE messages.tree_id = %(tree_id)s::BIGINT
   AND messages.branch = %(branch)s::BIGINT
   AND messages.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT
+  AND (messages.role NOT IN ('system', 'developer'))
 ORDER BY messages.seq
 LIMIT 1
