@@ -15,8 +15,10 @@ from itertools import islice
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from ..errors import StoreError
+from ..policy import PROBLEMS
 from . import (
     assembling,
     compacting,
@@ -149,10 +151,46 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except typer.TyperException as error:
-        render.complain(f"{error.format_message()} (`convostore --help` tells more)")
-    except (StoreError, OSError) as error:
-        render.complain(str(error))
+        render.complain(f"{_misused(error)} (`{_command_of(error)} --help` tells more)")
+    except StoreError as error:
+        render.complain(_problem(error))
+    except OSError as error:
+        render.complain(_refused(error))
     return FAILED
+
+
+def _problem(error: StoreError) -> str:
+    """Return what was wrong, and in which store, where nobody named it."""
+    where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
+    return f"{error}{where}"
+
+
+def _misused(error: typer.TyperException) -> str:
+    """Return what is wrong with a command line."""
+    cause, option = error.__cause__, getattr(error, "param", None)
+    if option is None or not isinstance(cause, ValidationError):
+        return error.format_message()
+    return f"{max(option.opts, key=len)} {_right(cause)}"
+
+
+def _right(problem: ValidationError) -> str:
+    """Return what a value should be, and what it is."""
+    found = problem.errors()[0]
+    right = PROBLEMS.get(found["type"], "is something else").format(**found.get("ctx", {}))
+    return f"{right}, not {found['input']!r:.80}"
+
+
+def _command_of(error: typer.TyperException) -> str:
+    """Return the command that an error is about."""
+    ctx = getattr(error, "ctx", None)
+    return ctx.command_path if ctx else "convostore"
+
+
+def _refused(error: OSError) -> str:
+    """Return what the system refused, and of which file."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fspath(error.filename)!r}: {error.strerror}"
 
 
 def _db_first(arguments: list[str]) -> list[str]:

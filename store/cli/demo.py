@@ -37,10 +37,11 @@ QUESTION = """SELECT tool_name, kind, COUNT(*) AS results, SUM(length) AS charac
 FROM tool_log WHERE session_id = 'demo' GROUP BY tool_name, kind ORDER BY characters DESC"""
 
 NEXT = (
-    "convostore demo --keep demo.db      keeps this store, to try the commands on",
-    "convostore import ~/.claude/projects  brings your own sessions in; Codex and others as well",
-    "convostore sessions                 lists them; `convostore view ID --explain` shows one",
-    "docs/guide.md                       the library by example: from store import Store",
+    "convostore demo --keep demo.db        keep this store, to try commands on",
+    "convostore import ~/.claude/projects  bring in your own; Codex and others too",
+    "convostore sessions                   list them",
+    "convostore view SESSION --explain     see what would be sent of one, and why",
+    "docs/guide.md                         the library by example",
 )
 """What to do after the demo."""
 
@@ -51,7 +52,7 @@ ENTRY_COLUMNS = (
     Column("#", number=True),
     Column("rule"),
     Column("saved", number=True),
-    Column("command or file"),
+    Column("command or file", clip="end"),
     Column("why", wide=True),
 )
 

@@ -29,6 +29,7 @@ from .options import (
     moment_of,
     place,
     policy_of,
+    require_folder,
 )
 
 Output = Annotated[
@@ -97,8 +98,7 @@ def _write_private(path: Path, lines: Iterable[str], *, replace: bool) -> int:
     """
     if path.exists() and not replace:
         raise StoreError(f"{str(path)!r} exists already; --force replaces it")
-    if not path.parent.is_dir():
-        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    require_folder(path)
     with _beside(path) as file:
         return sum(1 for line in lines if file.write(line))
 

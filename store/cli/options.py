@@ -17,6 +17,7 @@ import typer
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..face import Store
+from ..inspection import query
 from ..policy import Policy, load
 from ..ready import POLICIES
 from ..records import Session
@@ -25,6 +26,9 @@ from .render import CUT, complain
 
 PAGE = 500
 """Sessions read at once."""
+
+IDS = "SELECT id FROM session_ids WHERE substr(id, 1, length(?)) = ? ORDER BY id"
+"""Ids that begin so, for the console: pressing a key brings no store to a newer schema."""
 
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
 """Values that people write as Python does, where JSON has other words."""
@@ -36,10 +40,10 @@ def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
     if place.file is None or not place.exists:
         return []
     try:
-        with Store(place.target) as store:
-            return [session.id for session in beginning_with(store, incomplete)]
+        found = query(place.target, IDS, parameters=(incomplete, incomplete))
     except StoreError:
         return []
+    return [session_id for session_id, *_ in found.rows]
 
 
 def complete_policy(incomplete: str) -> list[str]:
@@ -121,13 +125,21 @@ def tell(ctx: typer.Context) -> None:
 
 @contextmanager
 def opened(ctx: typer.Context) -> Iterator[Store]:
-    """Give the store, made where there is none; say which it was."""
+    """Give the store, made where there is none; say which it was, also where something fails."""
     place(ctx).make_room()
-    with Store(place(ctx).target) as store:
-        if store.upgraded.told:
-            complain(store.upgraded.told)
-        yield store
+    try:
+        with Store(place(ctx).target) as store:
+            _tell_of_upgrade(store)
+            yield store
+    except StoreError as error:
+        error.add_note(place(ctx).guessed)
+        raise
     tell(ctx)
+
+
+def _tell_of_upgrade(store: Store) -> None:
+    if store.upgraded.told:
+        complain(store.upgraded.told)
 
 
 @contextmanager
@@ -187,6 +199,12 @@ def _page_size(left: int | None) -> int:
     return PAGE if left is None else min(left, PAGE)
 
 
+def require_folder(file: Path) -> None:
+    """Raise StoreError where a file is to be written to a folder that is not there."""
+    if not file.parent.is_dir():
+        raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
+
+
 def moment_of(text: str | None) -> int | None:
     """Return a moment in ms from ms or an ISO time with a zone. Raises InvalidValue."""
     if text is None:
@@ -219,7 +237,16 @@ def policy_of(name: str, changes: list[str] | None = None) -> Policy:
     fields = dict(map(_field, changes or ()))
     if name in POLICIES or not _names_a_file(name):
         return Policy.named(name, **fields)
-    return Policy(**{**dict(load(name)), **fields})
+    return Policy(**{**dict(loaded(name)), **fields})
+
+
+def loaded(file: str) -> Policy:
+    """Return the policy of a TOML file. Raises StoreError, InvalidPolicy."""
+    if not Path(file).exists():
+        raise StoreError(
+            f"there is no file {file!r}; `convostore policy list` lists ready policies"
+        )
+    return load(file)
 
 
 def _names_a_file(name: str) -> bool:

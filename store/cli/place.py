@@ -38,10 +38,15 @@ class Place(NamedTuple):
         scheme, _, path = self.target.partition(":///")
         return Path(path.partition("?")[0]) if scheme.startswith("sqlite") else None
 
+    @property
+    def guessed(self) -> str:
+        """Return which store it was, "" where the command line said so."""
+        return "" if self.named else f"store: {_PASSWORD.sub('***', self.target)}"
+
     def tell(self) -> None:
         """Say on standard error which store it was, unless the command line said so."""
-        if not self.named:
-            render.remark(f"store: {_PASSWORD.sub('***', self.target)}")
+        if self.guessed:
+            render.remark(self.guessed)
 
     @property
     def exists(self) -> bool:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..policy import DEFAULT, Policy, load
+from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
 from ..summaries import load as load_prompt
 from . import render
-from .options import Fields, Json, complete_policy, policy_of
+from .options import Fields, Json, complete_policy, loaded, policy_of
 from .render import Column, Row
 
 FIELD_COLUMNS = (
@@ -122,7 +122,7 @@ def show(
 @group.command("check")
 def check(file: File, json: Json = False) -> None:
     """Say whether a file holds a policy that can be used, and what to know about it."""
-    checked = load(file)
+    checked = loaded(file)
     load_prompt(checked.prompt)
     notes = [*_notes(checked)]
     changes = _changes(checked)

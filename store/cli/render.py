@@ -4,8 +4,9 @@ What is inside messages was written by others: no escape sequence in it may reac
 markup may reach `rich`.
 
 A table that is wider than the terminal (or than $COLUMNS, where the output is a pipe) is made to
-fit in three steps, each only if the one before was not enough: ids are cut to a beginning that is
-theirs alone, columns that can be spared are dropped, wide columns are folded.
+fit in four steps, each only if the one before was not enough: ids are cut to a beginning that is
+theirs alone, columns that can be spared are dropped, those of which a part will do are clipped,
+wide columns are folded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -41,14 +42,14 @@ SHORTEST_ID = 8
 NARROWEST = 24
 """Columns in which a wide text can still be read, folded."""
 
+CLIPPED = 16
+"""Columns that are left of a clipped text, at least."""
+
 GAP = 3
 """Columns between two columns of a table."""
 
 PREVIEW = 60
 """Code points of a message shown in one line of a table, at most."""
-
-FILE_NAME = 36
-"""Code points of a file's name shown in a table on a terminal, at most."""
 
 BAR = 24
 """Columns of the longest bar."""
@@ -89,7 +90,9 @@ class Column(NamedTuple):
     """A column of a table.
 
     Numbers are aligned to the right, ``wide`` texts fold where there is no room, an ``id`` is cut
-    there; of columns to ``spare`` the one with the highest number goes first, 0 never goes.
+    there; of columns to ``spare`` an empty one goes first, then the one with the highest number, 0
+    never goes. ``clip`` names the end of texts, "start" or "end", that gives way where a line is to
+    hold a row; one column of a table has it, at most, and a column to spare goes as a whole.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Column(NamedTuple):
     wide: bool = False
     id: bool = False
     spare: int = 0
+    clip: str = ""
 
 
 class Drawn(NamedTuple):
@@ -110,6 +114,8 @@ class Drawn(NamedTuple):
         longest = max((cell_len(text.plain) for text in self.texts), default=0)
         if folded and self.column.wide:
             longest = min(longest, NARROWEST)
+        if folded and self.column.clip and not self.column.spare:
+            longest = min(longest, CLIPPED)
         return max(longest, cell_len(self.column.name))
 
     def cut(self) -> Drawn:
@@ -117,6 +123,30 @@ class Drawn(NamedTuple):
         if not self.column.id:
             return self
         return self._replace(texts=_cut(self.texts))
+
+    def clipped(self, over: int) -> Drawn:
+        """Return it narrower by so many columns, if it can be clipped."""
+        if not self.column.clip or over <= 0:
+            return self
+        room = max(self.width(folded=False) - over, CLIPPED)
+        return self._replace(texts=[CLIPS[self.column.clip](each, room) for each in self.texts])
+
+
+def _without_start(text: Text, room: int) -> Text:
+    if cell_len(text.plain) <= room:
+        return text
+    end = set_cell_size(text.plain[::-1], room - 1)[::-1]
+    return Text(CUT + end)
+
+
+def _without_end(text: Text, room: int) -> Text:
+    short = text.copy()
+    short.truncate(room, overflow="ellipsis")
+    return short
+
+
+CLIPS = {"start": _without_start, "end": _without_end}
+"""What clips a text, by the end that gives way."""
 
 
 def _cut(ids: Texts) -> Texts:
@@ -162,17 +192,6 @@ def safe(text: str) -> str:
 def one_line(text: str, limit: int = PREVIEW) -> str:
     """Return a text's beginning as one safe line of at most ``limit`` code points."""
     return shortened(safe(in_one_line(text, limit)), limit)
-
-
-def file_name(name: str) -> str:
-    """Return a file's name for a table.
-
-    Of a long one on a terminal its end, which tells it from others.
-    """
-    name = safe(name)
-    if len(name) <= FILE_NAME or not sys.stdout.isatty():
-        return name
-    return CUT + name[1 - FILE_NAME :]
 
 
 def moment(milliseconds: int | None) -> str:
@@ -238,7 +257,7 @@ def _add_column(drawn: Table, column: Column) -> None:
     drawn.add_column(
         column.name,
         justify="right" if column.number else "left",
-        no_wrap=column.number or not column.wide,
+        no_wrap=not column.wide,
         overflow="fold",
     )
 
@@ -251,17 +270,20 @@ def _fitted(columns: list[Drawn], width: int) -> list[Drawn]:
     to_spare = _to_spare(left)
     while to_spare and _width(left, folded=True) > width:
         left.remove(to_spare.pop())
-    return left
+    over = _width(left, folded=False) - width
+    return [each.clipped(over) for each in left]
 
 
 def _to_spare(columns: list[Drawn]) -> list[Drawn]:
     """Return the columns that can be dropped, the one that goes first as the last."""
-    spare = filter(_spare, columns)
-    return sorted(spare, key=_spare)
+    spare = [each for each in columns if each.column.spare]
+    return sorted(spare, key=_ease)
 
 
-def _spare(each: Drawn) -> int:
-    return each.column.spare
+def _ease(each: Drawn) -> tuple[bool, int]:
+    """Return how easily a column can be spared."""
+    is_empty = not any(text.plain for text in each.texts)
+    return is_empty, each.column.spare
 
 
 def _width(columns: list[Drawn], *, folded: bool) -> int:

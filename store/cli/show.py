@@ -32,8 +32,9 @@ SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
     Column("messages", number=True),
     Column("last change"),
-    Column("from", wide=True, spare=1),
-    Column("title", wide=True),
+    Column("from", id=True, spare=1),
+    Column("at", number=True, spare=2),
+    Column("title", clip="end"),
 )
 ENTRY_COLUMNS = (
     Column("#", number=True),
@@ -48,11 +49,11 @@ REPLACED_COLUMNS = (
     Column("rule"),
     Column("tokens", number=True),
     Column("saved", number=True),
-    Column("files", wide=True),
+    Column("files", clip="start"),
     Column("reason", wide=True, spare=1),
 )
 SPARED_FIRST = 4
-REASON, CONTENT = Column("reason", wide=True), Column("content", wide=True)
+REASON, CONTENT = Column("reason", wide=True), Column("content", clip="end")
 
 NAMED = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
@@ -175,13 +176,7 @@ def _replaced_row(each: Replaced) -> Row:
 def _session_row(session: Session) -> Row:
     changed = render.moment(session.updated_at)
     title = render.one_line(session.title or "")
-    return session.id, session.head, changed, _origin(session), title
-
-
-def _origin(session: Session) -> str:
-    if not session.forked_from:
-        return ""
-    return f"{session.forked_from} @{session.forked_at}"
+    return session.id, session.head, changed, session.forked_from, session.forked_at, title
 
 
 class HiddenRange(NamedTuple):

@@ -18,7 +18,16 @@ from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
 from . import chart, render
-from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
+from .options import (
+    Json,
+    MaxTokens,
+    SessionId,
+    complete_policy,
+    existing,
+    find,
+    policy_of,
+    require_folder,
+)
 from .render import Bar, Column, Row
 
 PRICES = PROVIDERS["anthropic"]
@@ -27,9 +36,17 @@ HIGHEST = 10**12
 """The most that a price or a lifetime may be: a bill stays a number."""
 USUAL = ("raw", *(name for name in POLICIES if name != "raw"))
 """What is compared where nothing else is asked for: all ready policies, with sending everything."""
-NUMBERS = ("requests", "sent", "cached", "largest", "reuse", "bill", "compacted", "cleared")
-
-COLUMNS = (Column("policy", wide=True), *(Column(name, number=True) for name in NUMBERS))
+COLUMNS = (
+    Column("policy"),
+    Column("requests", number=True, spare=4),
+    Column("sent", number=True),
+    Column("cached", number=True, spare=1),
+    Column("largest", number=True, spare=2),
+    Column("reuse", number=True, spare=3),
+    Column("bill", number=True),
+    Column("compacted", number=True),
+    Column("cleared", number=True),
+)
 
 Told = dict[str, Simulated]
 """What came of a policy with each provider, by its name."""
@@ -75,6 +92,8 @@ def simulate(
     """Replay a session as if live, once by each policy, and compare the providers' bills."""
     rules = {text: _variant(text) for text in policy or USUAL}
     providers = {GIVEN: _prices(prices)} if prices else PROVIDERS
+    if svg:
+        require_folder(svg)
     with existing(ctx) as store:
         found = find(store, session).id
         done = _simulate_all(store, found, rules, providers, max_tokens)
@@ -122,7 +141,7 @@ def _first_of(done: Compared) -> Told:
 
 def _print_providers(done: Compared) -> None:
     first = _first_of(done)
-    columns = [Column("policy", wide=True), *(Column(name, number=True) for name in first)]
+    columns = [Column("policy"), *(Column(name, number=True) for name in first)]
     rows = ((text, *map(_ratio, told.values(), first.values())) for text, told in done.items())
     render.table(columns, rows)
 

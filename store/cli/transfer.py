@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -32,11 +33,11 @@ NOTES_SHOWN = 5
 """Notes printed for each file, at most."""
 
 COLUMNS = (
-    Column("file", wide=True),
+    Column("file", clip="start"),
     Column("kind"),
     Column("sessions", number=True),
     Column("messages", number=True),
-    Column("calls", number=True),
+    Column("calls", number=True, spare=1),
     Column("new", number=True),
     Column("notes", number=True),
 )
@@ -94,10 +95,11 @@ Notes = Annotated[
 
 @contextmanager
 def _standard_input() -> Iterator[Path]:
-    """Give a private file that holds what standard input does."""
+    """Give a private file that holds what standard input does, and is named by that."""
+    content = sys.stdin.buffer.read()
     with TemporaryDirectory() as folder:
-        file = Path(folder, "standard-input")
-        file.write_bytes(sys.stdin.buffer.read())
+        file = Path(folder, f"standard-input-{sha256(content).hexdigest()[:12]}")
+        file.write_bytes(content)
         yield file
 
 
@@ -136,7 +138,9 @@ def import_(
     """Import transcripts of other programs; what is stored already is not stored again."""
     if paths == [STANDARD_INPUT]:
         with _standard_input() as file:
-            import_(ctx, [file], kind, id, replace, root, notes, json)
+            return import_(ctx, [file], kind, id, replace, root, notes, json)
+    if STANDARD_INPUT in paths:
+        raise InvalidValue("- reads standard input, alone; name it without other files")
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
     files = _files(paths, place(ctx).file)
@@ -296,7 +300,7 @@ def _rows(reports: list[ImportReport]) -> list[Row]:
 
 
 def _row(report: ImportReport) -> Row:
-    return render.file_name(report.path.name), report.kind, *_counts(report)
+    return report.path.name, report.kind, *_counts(report)
 
 
 def _together(reports: list[ImportReport]) -> Row:

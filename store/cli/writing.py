@@ -15,6 +15,9 @@ from ..records import Session
 from . import render
 from .options import Json, SessionId, every_session, existing, find, opened
 
+SPEAKERS = ("system", "developer", "user", "assistant")
+"""Roles of messages that are just a text; a tool's result needs its call's id, too."""
+
 Forks = dict[str | None, list[Session]]
 """Sessions by the session that they continue; those that continue none under None."""
 
@@ -41,7 +44,15 @@ Said = Annotated[
         help="What is said; - reads messages from standard input, as JSON.",
     ),
 ]
-Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Who says TEXT.")]
+Role = Annotated[
+    str,
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help=f"Who says TEXT: {', '.join(SPEAKERS)}.",
+        autocompletion=lambda: list(SPEAKERS),
+    ),
+]
 Create = Annotated[
     bool, typer.Option("--create", help="Create the session where there is none of that id.")
 ]
@@ -84,7 +95,7 @@ def append(
     json: Json = False,
 ) -> None:
     """Append a message, or the messages that standard input holds: all or none."""
-    given = _read() if text == "-" else [{"role": role, "content": text}]
+    given = _read() if text == "-" else [_message(role, text)]
     with opened(ctx) if create else existing(ctx) as store:
         found = session if create else find(store, session).id
         positions = [each.seq for each in store.append(found, given, create=create)]
@@ -131,6 +142,15 @@ def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> Non
         render.say("no sessions; `convostore import` brings some in")
     else:
         render.say(*(_drawn(depth, each) for depth, each in found))
+
+
+def _message(role: str, text: str) -> Message:
+    """Return what somebody says. Raises InvalidValue for nobody, and for nothing."""
+    if role not in SPEAKERS:
+        raise InvalidValue(f"--role is one of {', '.join(SPEAKERS)}, not {role!r}")
+    if not text:
+        raise InvalidValue("TEXT is empty: there is nothing to append")
+    return {"role": role, "content": text}
 
 
 def _read() -> list[Message]:

@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from conftest import ROOT, Run
 
 from store import Policy, Store
+from store.cli import app
 from store.cli.demo_session import NOW, conversation
+from store.cli.options import complete_session
 
 IDS = [f"6f1c{number}a34-93d1-4b6e-a1f5-1d1f6a0b77c2" for number in range(3)]
 """Ids as programs give them."""
@@ -67,6 +70,13 @@ def test_a_command_says_which_store_it_was(
             assert run(*command, "--json").err == ""
     monkeypatch.setenv("CONVOSTORE_DB", str(own(tmp_path)))
     assert run("sessions").err == f"store: {own(tmp_path)}\n"
+
+
+def test_an_error_says_which_store_it_was(run: Run, tmp_path: Path) -> None:
+    """In its line, unless the command line names it: the session may be in another one."""
+    filled(own(tmp_path), ["s"])
+    assert run("show", "nobody").err.endswith(f"in this store (store: {own(tmp_path)})\n")
+    assert run("--db", own(tmp_path), "show", "nobody").err.endswith("in this store\n")
 
 
 def test_import_makes_the_users_own_store_where_there_is_none(run: Run, tmp_path: Path) -> None:
@@ -144,6 +154,39 @@ def test_columns_that_can_be_spared_go_before_texts_are_folded_small(
     assert "content" not in explained[0]
 
 
+def test_lists_have_a_line_for_each_row(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Titles, names of files and contents give way at one end; columns without a value go first."""
+    monkeypatch.setenv("COLUMNS", "80")
+    filled(tmp_path / "convostore.db", IDS)
+    assert [line[:8] for line in run("sessions").out.splitlines()[2:]] == [
+        each[:8] for each in reversed(IDS)
+    ]
+    run("fork", IDS[0], "--id", "side", "--title", "Aside")
+    fork = run("sessions").out.splitlines()[2].split()
+    assert [fork[0], *fork[-3:]] == ["side", f"{IDS[0][:8]}…", "1", "Aside"]
+    (tmp_path / f"{IDS[0]}{IDS[1]}.jsonl").write_text('{"role": "user", "content": "hi"}\n')
+    rows = run("import", f"{IDS[0]}{IDS[1]}.jsonl").out.splitlines()
+    assert len(rows) == 3
+    assert rows[2].startswith("…")
+    assert f"{IDS[1][-8:]}.jsonl  " in rows[2]
+
+
+def test_columns_of_numbers_leave_a_policy_its_name(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name is never folded to a letter a line."""
+    with Store("convostore.db") as store:
+        store.create_session("talk")
+        store.append("talk", conversation())
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("simulate", "talk", "--policy", "token_ratio").out.splitlines()
+    assert {"policy", "sent", "bill"} <= {*lines[0].split()}
+    assert lines[2].startswith("token_ratio ")
+    assert max(map(len, lines[:3])) <= 60
+
+
 def test_the_beginning_of_several_names_them_all_or_says_that_there_are_more(
     run: Run, tmp_path: Path
 ) -> None:
@@ -182,6 +225,16 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["view", "s", "--set", "terminal=perhaps"], "terminal is true or false, not 'perhaps'"),
         (["export", "s", "-o", "no/such/folder/x"], "there is no folder 'no/such/folder'"),
         (["--db", "postgresql+nodriver://h/x", "sessions"], "begins with one of"),
+        (["sessions", "--limit", "x"], "--limit is a whole number, not 'x'"),
+        (["sessions", "-n", "-1"], "--limit is at least 0, not '-1'"),
+        (["view"], "`convostore view --help` tells more"),
+        (["simulate", "s", "--svg", "no/folder/x.svg"], "there is no folder 'no/folder'"),
+        (["policy", "check", "no.toml"], "there is no file 'no.toml'"),
+        (["view", "s", "--policy", "no.toml"], "there is no file 'no.toml'"),
+        (["demo", "--keep", "no/folder/x"], "no/folder/x does not exist; create it first"),
+        (["append", "s", ""], "there is nothing to append"),
+        (["append", "s", "hi", "--role", "asistant"], "--role is one of"),
+        (["import", "-", "other.jsonl"], "- reads standard input, alone"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -193,7 +246,7 @@ def test_errors_are_our_own_words(
     ran = run(*arguments)
     assert ran.status == 2
     assert said in ran.err
-    assert not any(word in ran.err for word in ("Value error", "Input should", "Extra inputs"))
+    assert not any(word in ran.err for word in ("Value error", "Input should", "Extra", "Errno"))
     assert ran.err.count("\n") == 1
 
 
@@ -236,7 +289,8 @@ def test_import_names_what_it_skips(run: Run) -> None:
 def test_what_can_count_is_named_in_the_help_and_in_the_error(run: Run, tmp_path: Path) -> None:
     """The same names in both."""
     filled(tmp_path / "convostore.db", ["s"])
-    names = run("tokens", "s", "--encoding", "x").err.partition("there are ")[2].split(", ")
+    err = run("--db", "convostore.db", "tokens", "s", "--encoding", "x").err
+    names = err.partition("there are ")[2].split(", ")
     told = "".join(run("tokens", "--help").out.split())
     assert len(names) > 5
     for name in names:
@@ -252,6 +306,19 @@ def test_the_demo_ends_with_what_to_do_next(run: Run) -> None:
 
 
 # --- a shell completes ----------------------------------------------------------------------------
+
+
+@pytest.mark.sqlite_only
+def test_completing_brings_no_store_up_to_date(tmp_path: Path) -> None:
+    """A key is pressed without a thought; a command says what it does."""
+    older = tmp_path / "older.db"
+    older.write_bytes((ROOT / "tests/databases/0001.db").read_bytes())
+    before = older.read_bytes()
+    ctx = typer.Context(typer.main.get_command(app))
+    ctx.params["db"] = str(older)
+    assert complete_session(ctx, "")
+    assert complete_session(ctx, "no session begins so") == []
+    assert older.read_bytes() == before
 
 
 @pytest.mark.parametrize(

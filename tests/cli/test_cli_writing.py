@@ -66,6 +66,18 @@ def test_messages_are_read_from_standard_input(
     assert said("piped") == ["a", "b"]
 
 
+def test_what_is_piped_into_import_is_told_apart_by_what_it_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another text is another session; the same is there already."""
+    new = []
+    for content in ("a", "b", "a"):
+        typed(monkeypatch, json.dumps({"role": "user", "content": content}))
+        (ran,) = json.loads(run(*DB, "import", "-", "--json").out)
+        new += [each["appended"] for each in ran["sessions"]]
+    assert new == [1, 1, 0]
+
+
 def test_what_cannot_be_written_changes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it make a session or a store."""
     assert run(*DB, "append", "chat", "Hello.").status == 2
