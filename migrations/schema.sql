@@ -295,34 +295,6 @@ CREATE INDEX ix_compaction_records_tree_id_branch_compaction ON compaction_recor
 
 CREATE UNIQUE INDEX uq_compaction_records_running ON compaction_records (tree_id, session_id) WHERE outcome = 'running';
 
-CREATE VIEW compaction_log AS
-WITH RECURSIVE
-segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
-    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
-           b.parent_position, b.records_seen
-    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
-    UNION ALL
-    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
-           p.parent_position, p.records_seen
-    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
-),
-records AS (
-    SELECT g.session_id AS line, c.*
-    FROM segments g
-    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
-     AND (g.seen IS NULL OR c.compaction <= g.seen)
-)
-SELECT r.line AS session_id, r.compaction, strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at, r.kind,
-       r.reason, r.policy,
-       CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
-       r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
-       r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error
-FROM records r
-LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
-LEFT JOIN records u
-    ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
-WHERE r.kind <> 'undo';
-
 CREATE INDEX ix_erasures_open ON erasures (tree_id, erasure) WHERE finished_at IS NULL;
 
 CREATE INDEX ix_messages_message_id_tree_id ON messages (message_id, tree_id) WHERE message_id IS NOT NULL;
@@ -430,11 +402,43 @@ WITH turns AS (
 SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
        strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
-       CASE WHEN m.role = 'user' THEN m.content END AS user_content
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
 FROM turns t
 JOIN session_segments g
     ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
 JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first;
+
+CREATE VIEW compaction_log AS
+WITH RECURSIVE
+segments (tree_id, session_id, branch, last, seen, parent_branch, parent_position, own_seen) AS (
+    SELECT s.tree_id, s.id, b.branch, s.head, CAST(NULL AS BIGINT), b.parent_branch,
+           b.parent_position, b.records_seen
+    FROM sessions s JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
+    UNION ALL
+    SELECT c.tree_id, c.session_id, p.branch, c.parent_position, c.own_seen, p.parent_branch,
+           p.parent_position, p.records_seen
+    FROM segments c JOIN branches p ON p.tree_id = c.tree_id AND p.branch = c.parent_branch
+),
+records AS (
+    SELECT g.session_id AS line, c.*
+    FROM segments g
+    JOIN compaction_records c ON c.tree_id = g.tree_id AND c.branch = g.branch AND c.head <= g.last
+     AND (g.seen IS NULL OR c.compaction <= g.seen)
+)
+SELECT r.line AS session_id, r.compaction, strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at, r.kind,
+       r.reason, r.policy,
+       CASE WHEN u.compaction IS NULL THEN r.outcome ELSE 'undone' END AS outcome,
+       r.head, r.hidden_first, r.hidden_last, r.first_kept, r.messages_before, r.messages_after,
+       r.tokens_before, r.tokens_after, s.title, s.model, s.prompt_version, r.error,
+       CASE WHEN b.session_id = r.line THEN 0 ELSE 1 END AS inherited
+FROM records r
+JOIN branches b ON b.tree_id = r.tree_id AND b.branch = r.branch
+LEFT JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+LEFT JOIN records u
+    ON u.tree_id = r.tree_id AND u.line = r.line AND u.kind = 'undo' AND u.undoes = r.compaction
+WHERE r.kind <> 'undo';
 
 CREATE VIEW hidden_messages AS
 WITH RECURSIVE
