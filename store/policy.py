@@ -363,9 +363,7 @@ def checked(policy: object) -> Policy:
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a policy from a TOML file.
-
-    Fields by name, on top of the ready policy that ``base`` names.
+    """Return a policy from a TOML file: fields by name, over the ready policy ``base`` names.
 
     Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
     """
@@ -377,8 +375,9 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
 def _fields_in(path: str) -> Fields:
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        if Path(path).is_fifo():
+            raise ValueError("it is a pipe, which may never end")
+        return tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPolicy(f"no policy can be read from {path}: {error}") from error
 

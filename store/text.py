@@ -41,6 +41,10 @@ def is_text(value: object) -> TypeGuard[str]:
     return True
 
 
+plain = str.__str__
+"""Return a text as it is, whatever a class that is made from it says of itself."""
+
+
 def kept_text(text: str) -> str:
     """Return a text. Raises ValueError for one that no database or API takes."""
     if not is_text(text):

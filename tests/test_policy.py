@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -223,6 +224,13 @@ def test_a_file_may_name_the_language(tmp_path: Path) -> None:
     policy = load(path)
     assert (policy.name, policy.file_read_placeholder) == ("mine", "x")
     assert policy.summary_heading == "[Summary of the earlier conversation]"
+
+
+def test_a_pipe_is_no_file_of_a_policy(tmp_path: Path) -> None:
+    """It is refused, since it may never end."""
+    os.mkfifo(tmp_path / "mine.toml")
+    with pytest.raises(InvalidPolicy, match="a pipe"):
+        load(tmp_path / "mine.toml")
 
 
 def test_a_view_is_in_the_language_of_its_policy(store: Store) -> None:

@@ -255,7 +255,7 @@ def _drawn(columns: list[Drawn]) -> Table:
 
 def _add_column(drawn: Table, column: Column) -> None:
     drawn.add_column(
-        column.name,
+        Text(safe(column.name)),
         justify="right" if column.number else "left",
         no_wrap=not column.wide,
         overflow="fold",

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import InvalidValue
+
 MOST = 5
 """Files that a reminder names; the others are counted."""
 
@@ -32,6 +34,15 @@ Root = str | os.PathLike[str]
 """The folder of a project."""
 
 
+def checked_root(root: Root | None) -> Root | None:
+    """Return a folder as it is. Raises InvalidValue for what is no path."""
+    if root is None or isinstance(root, str):
+        return root
+    if isinstance(root, os.PathLike) and isinstance(os.fspath(root), str):
+        return root
+    raise InvalidValue(f"root is the path of a folder, as text or as a Path, not {root!r:.80}")
+
+
 def mentions(
     text: str,
     *,
@@ -42,7 +53,7 @@ def mentions(
     A path is plain, in any script, or in quotes. Full stops at the end belong to the sentence;
     absolute paths and ``..`` are no mentions. With a ``root``, only what exists below it counts.
     """
-    found = _all(text)
+    found, root = _all(text), checked_root(root)
     if root is not None:
         found = [path for path in found if _exists(root, path)]
     return found[:MOST]
@@ -54,7 +65,7 @@ def reminder(text: str, root: Root | None = None) -> str:
     With a ``root``, a name that looks like no path and is nothing below it is no mention, and of
     several files it says in which order.
     """
-    found = _all(text)
+    found, root = _all(text), checked_root(root)
     if root is None:
         return _reminding(found)
     found = [path for path in found if _looks_like_path(path) or _exists(root, path)]

@@ -17,7 +17,7 @@ from ..policy import Policy, checked
 from ..records import View
 from ..tools import ALL_DONE, recap
 from ..view import Look, composed, look_at, of_kind
-from .at_files import Root
+from .at_files import Root, checked_root
 
 LOOK_BACK = 2_000
 """Positions before the first visible one in which a todo list is looked for."""
@@ -93,7 +93,7 @@ def gather(
         begins=begins,
         answered=answered,
         recap=_recap(look, begins or last + 1) if recap else None,
-        project_root=pointer.project_root if root is None else root,
+        project_root=pointer.project_root if root is None else checked_root(root),
     )
 
 

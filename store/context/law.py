@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from .at_files import Root, checked_root
+
 NAME = "CODE_LAW.md"
 LIMIT = 100_000
 """Bytes that the file may have."""
-
-Folder = str | os.PathLike[str]
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +29,16 @@ class Law(NamedTuple):
     problem: str | None = None
 
 
-def code_law(root: Folder | None) -> Law:
+def code_law(root: Root | None) -> Law:
     """Return the rules of the project in a folder, as the file is now.
 
     The name counts in any case; of several the exact one is taken, else the first in order.
     A file that is no text, is too large or lies outside of the folder is refused, and one that
     cannot be read too: that is told and logged, a host's turn never fails for it.
+
+    Raises InvalidValue for a root that is no path.
     """
+    root = checked_root(root)
     if root is None:
         return Law()
     try:
@@ -47,14 +50,14 @@ def code_law(root: Folder | None) -> Law:
         return Law(problem=problem)
 
 
-def _found(root: Folder) -> Path | None:
+def _found(root: Root) -> Path | None:
     """Return the file of a folder; a folder that is not there has none."""
     named = filter(_is_named_so, _inside(root))
     files = filter(Path.is_file, sorted(named, key=_preferred))
     return next(files, None)
 
 
-def _inside(root: Folder) -> list[Path]:
+def _inside(root: Root) -> list[Path]:
     """Return what is in a folder; nothing is in one that is not there."""
     try:
         return list(Path(root).iterdir())
@@ -70,7 +73,7 @@ def _preferred(path: Path) -> tuple[bool, str]:
     return path.name != NAME, path.name
 
 
-def _text(path: Path, root: Folder) -> str:
+def _text(path: Path, root: Root) -> str:
     """Return what a file says. Raises ValueError for one that is not to be sent, OSError."""
     place = path.resolve()
     if not place.is_relative_to(Path(root).resolve()):

@@ -24,14 +24,20 @@ from ..database import (
     sessions,
 )
 from ..errors import InvalidValue, SessionExists, SessionNotFound
-from ..messages import decode, encode
+from ..messages import decode, encode, problem_of
 from ..records import Session
-from ..text import is_text
+from ..text import is_text, plain
 from . import lines
 from .places import new_revision
 
 ID_LIMIT = 512
 """Code points a session id may have."""
+
+TEXT_LIMIT = 10_000
+"""Code points a title or a project's folder may have."""
+
+METADATA_LIMIT = 2**20
+"""Characters that the metadata of a session may have as JSON text."""
 
 CLAIM_ID = Statement(
     sqlalchemy.text(
@@ -246,7 +252,7 @@ def id_for(session_id: str | None, moment: int) -> str:
     if session_id is None:
         return uuid7(moment)
     _check_id(session_id)
-    return session_id
+    return plain(session_id)
 
 
 def _check_id(session_id: str) -> None:
@@ -291,7 +297,10 @@ def checked_text(name: str, value: str | None) -> str | None:
     """Return a text that can be stored. Raises InvalidValue naming it."""
     if value is not None and not is_text(value):
         raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {value!r:.80}")
-    return value
+    if value is not None and len(value) > TEXT_LIMIT:
+        length = f"{len(value):,} characters, the limit is {TEXT_LIMIT:,}"
+        raise InvalidValue(f"{name} has {length}")
+    return None if value is None else plain(value)
 
 
 _MOMENT = 2**48 - 1
@@ -322,13 +331,13 @@ def _metadata_text(metadata: dict[str, Any] | None) -> str | None:
 
 
 def _json(metadata: dict[str, Any]) -> str:
-    try:
-        text = encode(metadata)
-        kept = decode(text) == metadata
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(f"metadata is no JSON: {error}") from error
-    if not kept:
-        raise InvalidValue("metadata is no JSON: it has keys that are no texts, or tuples")
+    problem = problem_of(metadata)
+    if problem:
+        raise InvalidValue(f"metadata cannot be stored: {problem}")
+    text = encode(metadata)
+    if len(text) > METADATA_LIMIT:
+        length = f"{len(text):,} characters as JSON, the limit is {METADATA_LIMIT:,}"
+        raise InvalidValue(f"metadata has {length}")
     return text
 
 

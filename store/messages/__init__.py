@@ -22,6 +22,7 @@ from .json_text import (
     decode,
     encode,
     is_integer,
+    problem_of,
     utf8_size,
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
@@ -53,5 +54,6 @@ __all__ = [
     "moment_of",
     "opaque_fields",
     "prepare",
+    "problem_of",
     "utf8_size",
 ]

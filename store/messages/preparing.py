@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ..clock import told
 from ..errors import InvalidMessage
-from ..text import is_text
+from ..text import is_text, plain
 from .columns import Columns, Message, StoredCall, assemble, bytes_of, function_of
 from .json_text import SIZE_LIMIT, encode, problem_of
 
@@ -106,7 +106,7 @@ def _rest_text(given: Message, rest: Message, held: Message) -> str | None:
 
 def _split_text(rest: Message, key: str) -> str | None:
     """Take a text that a column can hold out of the rest."""
-    return rest.pop(key) if key in rest and is_text(rest[key]) else None
+    return plain(rest.pop(key)) if key in rest and is_text(rest[key]) else None
 
 
 def moment_of(message: Message) -> int | None:
@@ -136,7 +136,7 @@ def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     if value is None:
         return "null", None
     if is_text(value):
-        return "text", str.__str__(value)  # not what a subclass says
+        return "text", plain(value)
     return "json", encode(value)
 
 
@@ -145,7 +145,7 @@ def _split_id(rest: Message) -> str | None:
     given = rest.get("id")
     if type(given) is int:
         return str(given)
-    return rest.pop("id") if given and is_text(given) and len(given) <= ID_LIMIT else None
+    return plain(rest.pop("id")) if given and is_text(given) and len(given) <= ID_LIMIT else None
 
 
 _CALL_KEYS = ["id", "type", "function"]
@@ -175,7 +175,7 @@ def _usual_call(call: Any) -> StoredCall | None:
         return None
     call_id, name, arguments = call["id"], function["name"], function["arguments"]
     if is_text(call_id) and is_text(name) and is_text(arguments):
-        return StoredCall(call_id, name, "text", arguments, None)
+        return StoredCall(plain(call_id), plain(name), "text", plain(arguments), None)
     return None
 
 

@@ -13,7 +13,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..messages import Message, content_text, utf8_size
-from ..text import Fields, is_text, json_object
+from ..text import Fields, is_text, json_object, plain
 from .kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, TOOL_KINDS
 from .line_ranges import integer
 
@@ -90,7 +90,7 @@ def answered_call_id(message: Message) -> str | None:
     It is ``tool_call_id``, else the only element of ``tool_call_ids``, as SWE-agent writes it.
     """
     call_id = message.get("tool_call_id") or _only_item(message.get("tool_call_ids"))
-    return call_id if call_id and is_text(call_id) else None
+    return plain(call_id) if call_id and is_text(call_id) else None
 
 
 def _only_item(value: object) -> Any:

@@ -113,6 +113,8 @@ def size(path: str | PathLike[str]) -> int:
 
 def _open(path: FilePath, progress: Progress | None) -> Source:
     try:
+        if Path(path).is_fifo():
+            raise OSError("it is a pipe, which may never end and cannot be read twice")
         return Source(path, progress)
     except OSError as problem:
         raise _unreadable(path, problem) from problem

@@ -383,6 +383,15 @@ def test_sql_answers_as_table_and_json(talk: Run) -> None:
     assert json.loads(talk("sql", "SELECT 1 AS a, 2 AS a", "--json").out) == [{"a": 1, "a_2": 2}]
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+def test_names_of_columns_reach_no_terminal_as_they_are(talk: Run, form: tuple[str, ...]) -> None:
+    """A query may be a model's: no escape sequence in it, no markup."""
+    ran = talk("sql", "SELECT 1 AS '[red]a\x1b]0;title\x07\x9b2J'", *form)
+    assert ran.status == 0
+    assert "[red]a" in ran.out
+    assert not {"\x1b", "\x07", "\x9b"} & {*ran.out}
+
+
 def test_export_comes_back_equal(talk: Run) -> None:
     """Its owner alone can read an export; it imports back equal and replaces nothing unasked."""
     assert talk("export", "talk", "-o", "out.jsonl").out == "56 messages written to out.jsonl\n"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from store import Store
+from store.context import mentions, remind
 from store.context.law import LIMIT, Law
 from store.context.law import code_law as law_of
+from store.errors import InvalidValue
 
 
 def code_law(root: str | Path | None) -> str:
@@ -25,6 +29,21 @@ def test_none() -> None:
     """Without a root, or a folder, or a file, there are no rules."""
     assert code_law(None) == ""
     assert code_law("/no/such/folder") == ""
+
+
+@pytest.mark.parametrize("root", [5, b"/root", 0.5, ["/root"]], ids=repr)
+def test_a_root_is_a_path(store: Store, root: Any) -> None:
+    """Anything else is refused wherever one is asked for, with an error of ours."""
+    session = store.create_session().id
+    store.append(session, {"role": "user", "content": "a"})
+    for ask in (
+        lambda: store.context(session, root=root),
+        lambda: code_law(root),
+        lambda: mentions("@a.py", root=root),
+        lambda: remind("@a.py", root=root),
+    ):
+        with pytest.raises(InvalidValue, match="root is the path"):
+            ask()
 
 
 def test_any_case_and_the_exact_name_first(tmp_path: Path) -> None:

@@ -289,6 +289,9 @@ class Word(str):
     def __str__(self) -> str:
         return "Word.A"
 
+    def __conform__(self, _: object) -> str:  # what `sqlite3` asks for
+        return "another"
+
 
 def test_a_text_of_another_class_is_the_text_that_it_holds(store: Store, session: str) -> None:
     """So it is stored, counted, and known again."""
@@ -296,6 +299,10 @@ def test_a_text_of_another_class_is_the_text_that_it_holds(store: Store, session
         session, [*said(Word("a"), id="m1"), {**called(Word("c1")), "content": Word("a b")}]
     )
     store.append(session, answered(Word("c1"), Word('{"stdout": "x"}')))
+    roles = [{"role": Word("user"), "content": "x", "id": Word("m2"), "name": Word("n")}]
+    assert store.append(session, roles)[0].message == store.message(session, "m2").message
+    named = store.create_session(Word("word"), title=Word("title"), project_root=Word("/root"))
+    assert named == store.session("word")
     assert store.append(session, said("a", id="m1"))[0].digest == store.messages(session)[0].digest
     assert store.verify() == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,22 @@ import pytest
 
 from store import Store
 from store.errors import InvalidValue, SessionExists, SessionNotFound
+from store.history.sessions import METADATA_LIMIT, TEXT_LIMIT
 from store.records import Session
 
 NOW = 1_800_000_000_000
+
+
+def within(value: Any, times: int, made: Callable[[Any], Any]) -> Any:
+    """Return a value put into another again and again."""
+    for _ in range(times):
+        value = made(value)
+    return value
+
+
+def longest(room: int) -> dict[str, str]:
+    """Return metadata of so many characters as JSON text."""
+    return {"a": "x" * (room - len('{"a":""}'))}
 
 
 @pytest.mark.parametrize(
@@ -41,10 +55,13 @@ def test_metadata_come_out_as_they_went_in(store: Store, metadata: dict[str, Any
             {"metadata": metadata}
             for metadata in ([], "", 0, {1: 2, "1": 3}, {"a": (1,)}, {"a": math.nan}, {"a": b""})
         ),
-        *({"title": title} for title in (5, "\0", "\ud800")),
-        *({"project_root": root} for root in (5, b"/root", "/\udc80")),
+        {"metadata": {"a": within(0, 200, lambda value: [value])}},
+        {"metadata": {"a": within([0], 60, lambda value: [value, value])}},
+        {"metadata": longest(METADATA_LIMIT + 1)},
+        *({"title": title} for title in (5, "\0", "\ud800", "x" * (TEXT_LIMIT + 1))),
+        *({"project_root": root} for root in (5, b"/root", "/\udc80", "/x" * TEXT_LIMIT)),
     ],
-    ids=ascii,
+    ids=lambda options: next(iter(options)),  # their text may have no end
 )
 def test_what_would_not_come_out_is_refused(store: Store, options: dict[str, Any]) -> None:
     """And makes no session."""
@@ -52,6 +69,21 @@ def test_what_would_not_come_out_is_refused(store: Store, options: dict[str, Any
         store.create_session("none", **options)
     with pytest.raises(SessionNotFound):
         store.session("none")
+
+
+def test_titles_and_metadata_have_room(store: Store) -> None:
+    """As much as the limits say, no more; what is there stays where more is refused."""
+    metadata, title = longest(METADATA_LIMIT), "文" * TEXT_LIMIT
+    session = store.create_session(title=title, metadata=metadata)
+    assert (session.title, session.metadata) == (title, metadata)
+    for refused in (
+        lambda: store.rename_session(session.id, title + "x"),
+        lambda: store.set_metadata(session.id, {"b": 1}, merge=True),
+        lambda: store.set_project_root(session.id, title + "x"),
+    ):
+        with pytest.raises(InvalidValue, match="the limit is"):
+            refused()
+    assert store.session(session.id) == session
 
 
 def test_lists_go_on_where_they_ended(url: str) -> None:

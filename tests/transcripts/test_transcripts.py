@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,9 @@ def test_a_file_that_cannot_be_read_is_a_store_error(tmp_path: Path) -> None:
             sniff(path)
     with pytest.raises(StoreError, match="cannot read"):
         size(tmp_path / "missing")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="a pipe"):
+        sniff(tmp_path / "pipe")
     with pytest.raises(StoreError, match="no kind of transcript 'irc'; the kinds are openai"):
         read(write(tmp_path / "f", HELLO), kind="irc")
 
