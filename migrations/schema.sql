@@ -355,7 +355,15 @@ LEFT JOIN session_segments g
 WHERE b.session_id IS NOT NULL AND g.branch IS NULL;
 
 CREATE VIEW tool_log AS
-SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind,
+SELECT g.session_id, r.seq, r.tool_name,
+       CASE
+           WHEN k.kind IS NOT NULL THEN k.kind
+           WHEN r.tool_name IS NULL AND m.content LIKE '📄%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND LTRIM(m.content, ' 0123456789') LIKE '→%'
+               AND LTRIM(m.content) NOT LIKE '→%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND r.looks_terminal = 1 THEN 'terminal'
+           ELSE 'other'
+       END AS kind,
        r.call_seq, r.call_position, c.call_id, c.arguments,
        strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,

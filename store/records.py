@@ -278,8 +278,8 @@ class Compaction(NamedTuple):
     ``first_kept``: the first one behind them, also where they were rejected for their size;
     ``cleared``: pairs of a position and the rule that replaces it. Tokens are estimates of the view
     before and after, without what repairs make up. ``summary`` is empty where only the facts of
-    what a hard limit hid stay. ``still_over``: the view that is left would still trigger by its
-    estimate, as what compacts says; it is not kept with the record. ``session_id`` is the session
+    what a hard limit hid stay. ``still_over``: the view that is left would still trigger, or is
+    over the window, by its estimate; it is not kept with the record. ``session_id`` is the session
     that was compacted: in the history of a fork it may be another one. ``pinned`` positions stay
     visible though they are in the range, ``stands_from`` is the first position that the summary
     stands for, with those of the summaries that it replaced.

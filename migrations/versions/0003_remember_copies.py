@@ -273,8 +273,17 @@ LEFT JOIN session_segments g
     AND m.seq BETWEEN g.first AND g.last
 WHERE b.session_id IS NOT NULL AND g.branch IS NULL"""
 
+# What answers a call that is not known is a read or a command by its looks; no rule goes by that.
 TOOL_LOG = """CREATE VIEW tool_log AS
-SELECT g.session_id, r.seq, r.tool_name, COALESCE(k.kind, 'other') AS kind,
+SELECT g.session_id, r.seq, r.tool_name,
+       CASE
+           WHEN k.kind IS NOT NULL THEN k.kind
+           WHEN r.tool_name IS NULL AND m.content LIKE '📄%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND LTRIM(m.content, ' 0123456789') LIKE '→%'
+               AND LTRIM(m.content) NOT LIKE '→%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND r.looks_terminal = 1 THEN 'terminal'
+           ELSE 'other'
+       END AS kind,
        r.call_seq, r.call_position, c.call_id, c.arguments,
        iso(COALESCE(m.created_at, m.stored_at)) AS at, iso(m.created_at) AS created_at,
        iso(m.stored_at) AS stored_at,

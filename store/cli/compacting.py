@@ -225,7 +225,7 @@ def said_of(done: Compaction) -> list[str]:
     if done.outcome in ("applied", "undone"):
         lines += [f"{name}: {text}" for name, text in _effects(done).items() if text]
     if done.still_over:
-        lines.append("the view that is left is still at the policy's trigger")
+        lines.append("the view that is left is still at the policy's trigger, or over the window")
     if done.error:
         lines.append(f"because: {done.error}")
     return lines

@@ -52,10 +52,11 @@ def check(
     policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
     cost = budget(connection, pointer, policy, given(now), added(user_input, fixed_tokens))
     used = _used(cost, _tokens("last_usage", last_usage))
+    fires = cost.trigger(used)
     found = _found(cost, used)
-    if found.reason == BELOW:
+    if fires is None:
         return found
-    return _with_what_to_do(cost, found)
+    return _with_what_to_do(cost, found._replace(reason=fires))
 
 
 def added(user_input: str, fixed_tokens: int) -> Added:
@@ -64,13 +65,15 @@ def added(user_input: str, fixed_tokens: int) -> Added:
 
 
 def _found(cost: Budget, used: int) -> Check:
-    """Return which trigger fires if the next request has so many tokens."""
+    """Return what there is to say where no trigger fires, of so many tokens in the next request."""
+    policy = cost.look.policy
+    over = overflows(policy, used)
     return Check(
-        overflow=overflows(cost.look.policy, used),
+        overflow=over,
         should_compact=False,
         tokens=cost.to_send,
         estimated_savings=0,
-        reason=cost.trigger(used) or BELOW,
+        reason=f"{used} of {policy.context_window} tokens; {BELOW}" if over else BELOW,
     )
 
 

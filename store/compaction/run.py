@@ -120,8 +120,8 @@ def compact_if_needed(
     A policy that trims is kept to its hard limit, whatever keeps a summary from being made. Returns
     the record of what was done last, None where nothing was needed. Where nothing could be done
     the answer says why, without an id: ``rejected`` while another compaction runs, and of a view
-    that is over the window ``nothing`` where nothing can be hidden, ``rejected`` while failures
-    hold attempts back. Arguments as for `check` and `compact`.
+    that is over the window ``nothing`` where nothing can be hidden or no trigger of the policy
+    fires, ``rejected`` while failures hold attempts back. Arguments as for `check` and `compact`.
     """
     coming = added(user_input, fixed_tokens)
     asked = Asked(session_id, policy, summarizer, reason, coming)

@@ -92,8 +92,10 @@ def stayed_above(record: Compaction, policy: Policy, added: int = 0) -> bool:
 
 
 def with_still_over(made: Compaction, policy: Policy, added: int = 0) -> Compaction:
-    """Return a compaction that says whether the view it left is still at the trigger."""
-    return made._replace(still_over=stayed_above(made, policy, added))
+    """Return a compaction that says whether the view it left is at the trigger, or too much."""
+    _, tokens = _left_by(made) or (0, 0)
+    over = overflows(policy, tokens + added)
+    return made._replace(still_over=over or stayed_above(made, policy, added))
 
 
 def _left_by(record: Compaction) -> tuple[int, int] | None:

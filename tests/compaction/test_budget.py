@@ -197,14 +197,31 @@ def test_an_absolute_number_of_tokens(store: Store) -> None:
 
 
 def test_no_trigger_never_compacts(store: Store) -> None:
-    """The default and raw policies have none."""
+    """The default and raw policies have none. Over the window that is said, and nothing is done."""
     session_id = begun(store, chat(100))
     for name in ("default", "raw"):
-        assert (
-            store.compact_if_needed(session_id, Policy.named(name), max_tokens=10, last_usage=10**9)
-            is None
-        )
+        policy = Policy.named(name)
+        assert store.compact_if_needed(session_id, policy) is None
+        answer = store.compact_if_needed(session_id, policy, max_tokens=10, last_usage=10**9)
+        assert answer is not None
+        assert (answer.outcome, answer.id, answer.still_over) == ("nothing", None, True)
+        assert answer.error == "1000000000 of 10 tokens; below every trigger of the policy"
     assert store.compactions(session_id) == []
+
+
+def test_a_view_that_is_left_over_the_window_says_so(store: Store) -> None:
+    """A3.13: too few messages for any trigger of the policy, and yet a request that is refused."""
+    sizes = {"user": 8000, "assistant": 3000}
+    said = [{"role": role, "content": "x" * size} for role, size in sizes.items()]
+    session_id = begun(store, [said[1], *said, said[0]])
+    policy = Policy.named("turns", context_window=1000, keep_turns=1, facts_chars=0)
+    done = store.compact_if_needed(session_id, policy, lambda _: "short")
+    assert done is not None
+    assert (done.outcome, done.messages_after, done.still_over) == ("applied", 2, True)
+    again = store.compact_if_needed(session_id, policy, lambda _: "short")
+    assert again is not None
+    assert (again.outcome, again.id, again.still_over) == ("nothing", None, True)
+    assert store.compact_if_needed(session_id, policy, max_tokens=9000) is None
 
 
 def test_what_came_after_the_last_request_counts(store: Store) -> None:

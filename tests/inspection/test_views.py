@@ -153,6 +153,27 @@ def test_forks_double_no_turns_and_no_compactions(store: Store) -> None:
             assert [row["inherited"] for row in found] == inherited, (view, each)
 
 
+def test_what_answers_no_known_call_is_of_the_kind_that_it_looks(store: Store) -> None:
+    """S1.34, A1.9: a heading or numbered lines are a read, streams a command; no rule goes by it."""
+    looks = {
+        "📄 src/a.ts (lines 1-2/9)\n1→import x": "file_read",
+        "    12→import os\n    13→x": "file_read",
+        json.dumps({"stdout": "x", "stderr": ""}): "terminal",
+        "→ Building\n→ Done": "other",
+        "12 tests passed → fine": "other",
+        "x": "other",
+    }
+    name = store.create_session().id
+    store.append(
+        name, [{"role": "tool", "tool_call_id": f"gone {look}", "content": look} for look in looks]
+    )
+    call = {"id": "c", "type": "function", "function": {"name": "cat", "arguments": "{}"}}
+    store.append(name, {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append(name, {"role": "tool", "tool_call_id": "c", "content": next(iter(looks))})
+    log = rows(store, "SELECT kind FROM tool_log WHERE session_id = :name ORDER BY seq", name=name)
+    assert [row["kind"] for row in log] == [*looks.values(), "other"]
+
+
 def test_times_fall_back_on_when_it_was_stored(store: Store) -> None:
     """An app that stamps nothing can ask by day all the same."""
     name = store.create_session().id
