@@ -73,7 +73,8 @@ class SessionExists(StoreError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"session {session_id!r} exists already; append to it, or choose another id"
+            f"session {session_id!r} exists already; append to it, choose another id,"
+            " or create it with exist_ok=True"
         )
         self.session_id = session_id
 

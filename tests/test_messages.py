@@ -314,6 +314,12 @@ def test_a_pydantic_object_is_taken_as_what_is_set_in_it() -> None:
     assert list(prepare(given).message) == list(expected)
 
 
+def test_a_whole_answer_is_no_message() -> None:
+    """It is told where in it the message is."""
+    answer = {"choices": [{"message": {"role": "assistant", "content": "Yes."}}]}
+    assert "append choices[0].message" in str(refused(answer))
+
+
 class Broken(BaseModel):
     """A message that holds what JSON has not."""
 

@@ -110,7 +110,7 @@ def context(
     format: FormatName = Format.openai,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
-    """Print a whole request: prompts, project rules, history, input, running turn.
+    """Print a whole request: prompts, rules, history, input, turn.
 
     Its layers go to standard error.
     """

@@ -189,7 +189,7 @@ def check(
     now: Now = None,
     json: Json = False,
 ) -> None:
-    """Say whether a session should be compacted before the next request, and why."""
+    """Say whether to compact before the next request, and why."""
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
@@ -208,7 +208,7 @@ def usage(
     now: Now = None,
     json: Json = False,
 ) -> None:
-    """Record what the request at a session's head cost, as the provider said; checks go by it."""
+    """Record what a session's last request cost; checks go by it."""
     with existing(ctx) as store:
         found = find(store, session).id
         tokens = {"input": given, "output": output, "cached": cached}

@@ -102,7 +102,10 @@ def tokens(
     fetched: Fetch = False,
     json: Json = False,
 ) -> None:
-    """Count a session's tokens, exactly where a vocabulary is at hand, and keep the counts."""
+    """Count a session's tokens, and keep the counts.
+
+    They are exact where a vocabulary is at hand.
+    """
     with existing(ctx) as store:
         found = find(store, session).id
         if fetched:

@@ -64,7 +64,7 @@ Keep = Annotated[
 
 
 def demo(keep: Keep = None) -> None:
-    """Show what the store does, on a built-in session of a coding agent."""
+    """Show what the store does, on a session of a coding agent."""
     if keep and keep.exists():
         raise StoreError(f"{str(keep)!r} exists already; keep the demo in a new file")
     with TemporaryDirectory(prefix="convostore-demo-") as folder:

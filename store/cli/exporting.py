@@ -59,7 +59,10 @@ def export(
     policy: PolicyName = "default",
     fields: Fields = None,
 ) -> None:
-    """Write a session's raw messages, one JSON object a line; `import` reads them back equal."""
+    """Write a session's raw messages, one JSON object a line.
+
+    `import` reads them back equal.
+    """
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id

@@ -68,7 +68,10 @@ def fork(
     title: NewTitle = None,
     json: Json = False,
 ) -> None:
-    """Create a session that continues another one from a position; copies no message."""
+    """Continue a session from a position, in a new session.
+
+    It copies no message.
+    """
     with existing(ctx) as store:
         source = find(store, session)
         made = store.fork(source.id, at=at, session_id=id, title=title)
@@ -82,7 +85,10 @@ def rewind(
     to: NewHead,
     json: Json = False,
 ) -> None:
-    """Move a session's head back to a position; deletes nothing, `undo` takes it back."""
+    """Move a session's head back to a position.
+
+    It deletes nothing; `undo` takes it back.
+    """
     with existing(ctx) as store:
         before = find(store, session)
         after = store.rewind(before.id, to=to)
@@ -97,7 +103,10 @@ def undo(
     compaction: CompactionId = None,
     json: Json = False,
 ) -> None:
-    """Take back a session's last rewind (again: the one before it), or a compaction."""
+    """Take back a session's last rewind, or a compaction.
+
+    Once more, and it takes back the rewind before that.
+    """
     with existing(ctx) as store:
         before = find(store, session)
         done: Session | Compaction
@@ -116,9 +125,9 @@ def project(
     folder: Folder,
     json: Json = False,
 ) -> None:
-    """Say where a session's project is; which files its results are about is told anew.
+    """Set the folder of a session's project.
 
-    That goes for all sessions that share its tree.
+    Which files its results are about is told anew, for all sessions that share its tree.
     """
     with existing(ctx) as store:
         after = store.set_project_root(find(store, session).id, folder or None)
@@ -150,7 +159,7 @@ def delete(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Erase a session for good: its messages and everything made from them; asks first."""
+    """Erase a session for good, with all made from it; asks first."""
     with existing(ctx) as store:
         found = store.session(session)
         if not yes:

@@ -125,7 +125,7 @@ def view(
     explain: Explain = False,
     json: Json = False,
 ) -> None:
-    """Show what would be sent to the model, and what the rules replaced.
+    """Show what would be sent to the model, and what is replaced.
 
     --json prints just the API's messages.
     """
@@ -152,7 +152,7 @@ def replaced(
     fields: Fields = None,
     json: Json = False,
 ) -> None:
-    """List the tool results that a view replaces or shortens, and why."""
+    """List what a view replaces or shortens, and why."""
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = store.replaced(find(store, session).id, rules, at=at, now=moment)

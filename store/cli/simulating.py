@@ -89,7 +89,10 @@ def simulate(
     svg: Svg = None,
     json: Json = False,
 ) -> None:
-    """Replay a session as if live, once by each policy, and compare the providers' bills."""
+    """Replay a session by each policy, and compare the bills.
+
+    It is replayed as if live; bills are those of several providers.
+    """
     rules = {text: _variant(text) for text in policy or USUAL}
     providers = {GIVEN: _prices(prices)} if prices else PROVIDERS
     if svg:

@@ -59,7 +59,7 @@ def sql(
     timeout: Timeout = 10.0,
     json: Json = False,
 ) -> None:
-    """Run a read-only SELECT, or list the views for people and their columns.
+    """Run a read-only SELECT, or list the views for people.
 
     It sees the tables, too.
     """
@@ -98,7 +98,10 @@ def _list_views(ctx: typer.Context, *, json: bool) -> None:
 
 
 def verify(ctx: typer.Context, json: Json = False) -> None:
-    """Check every promise that the store's data can show broken; exit status 1 if any is."""
+    """Check every promise that the data can show broken.
+
+    Exit status 1 if any is.
+    """
     place(ctx).require()
     found = check(place(ctx).target)
     wrong = [each for each in found if each.check != OLDER]

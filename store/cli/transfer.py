@@ -29,8 +29,8 @@ from .render import Column, Row
 
 STANDARD_INPUT = Path("-")
 
-NOTES_SHOWN = 5
-"""Notes printed for each file, at most."""
+NOTES_SHOWN = 3
+"""Notes printed for each file, and names of files skipped, at most."""
 
 COLUMNS = (
     Column("file", clip="start"),
@@ -135,7 +135,10 @@ def import_(
     notes: Notes = False,
     json: Json = False,
 ) -> None:
-    """Import transcripts of other programs; what is stored already is not stored again."""
+    """Import transcripts of other programs, or what is new in them.
+
+    What is stored already is not stored again.
+    """
     if paths == [STANDARD_INPUT]:
         with _standard_input() as file:
             return import_(ctx, [file], kind, id, replace, root, notes, json)
@@ -284,11 +287,13 @@ def _complaint(failure: Failure) -> str:
 def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
     if not skipped:
         return
-    shown = skipped if every else skipped[:NOTES_SHOWN]
-    names = ", ".join(str(each.path) for each in shown)
-    more = ", …; --notes names all" if len(shown) < len(skipped) else ""
-    count = render.counted(len(skipped), "file")
-    render.say(f"skipped {count} of no known kind: {names}{more}")
+    head = f"skipped {render.counted(len(skipped), 'file')} of no known kind:"
+    if every:
+        render.say(head, *(str(each.path) for each in skipped))
+        return
+    names = ", ".join(each.path.name for each in skipped[:NOTES_SHOWN])
+    more = ", …; --notes names all" if len(skipped) > NOTES_SHOWN else ""
+    render.say(f"{head} {names}{more}")
 
 
 def _rows(reports: list[ImportReport]) -> list[Row]:

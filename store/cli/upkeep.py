@@ -49,7 +49,7 @@ def backup(
     force: Again = False,
     json: Json = False,
 ) -> None:
-    """Copy a store to a new file while it is in use, and check the copy."""
+    """Copy a store while it is in use, and check the copy."""
     place(ctx).require()
     with closing(Database(place(ctx).target)) as database:
         made = inspection.backup(database, path, replace=force)
@@ -83,7 +83,10 @@ def purge(
     longest: Longest = LONGEST_PURGE,
     json: Json = False,
 ) -> None:
-    """Leave no byte in the file of what was erased: write it anew, once for all erasures."""
+    """Write the file anew, without a byte of what was erased.
+
+    Once is enough for all erasures.
+    """
     with existing(ctx) as store:
         done = store.purge(backups=backups, idle=idle, longest=longest)
     said = "the file holds nothing any more of what was erased" if done else "nothing was purged"
@@ -95,7 +98,10 @@ def purge(
 
 
 def doctor(ctx: typer.Context, json: Json = False) -> None:
-    """Look for what may threaten the store; exit status 1 for advice, 2 if it is unusable."""
+    """Look for what may threaten the store.
+
+    Exit status 1 for advice, 2 if it is unusable.
+    """
     found = inspection.doctor(place(ctx).target)
     if json:
         render.print_json_list(each._asdict() for each in found)
@@ -106,7 +112,10 @@ def doctor(ctx: typer.Context, json: Json = False) -> None:
 
 
 def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None:
-    """Bring a store to the newest schema; most other commands do the same, and say so."""
+    """Bring a store to the newest schema.
+
+    Most other commands do the same, and say so.
+    """
     place(ctx).require()
     with closing(Database(place(ctx).target)) as database:
         done = upgrade(database, copy_to=copy)

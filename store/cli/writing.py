@@ -80,7 +80,10 @@ def create(
     project_root: Root = None,
     json: Json = False,
 ) -> None:
-    """Create a session without messages; makes the store where there is none."""
+    """Create a session without messages.
+
+    It makes the store where there is none.
+    """
     with opened(ctx) as store:
         made = store.create_session(id, title=title, project_root=project_root)
     render.answer(made._asdict(), f"{made.id} is there, without messages", json=json)
@@ -94,7 +97,10 @@ def append(
     create: Create = False,
     json: Json = False,
 ) -> None:
-    """Append a message, or the messages that standard input holds: all or none."""
+    """Append a message, or all those that standard input holds.
+
+    All are stored, or none.
+    """
     given = _read() if text == "-" else [_message(role, text)]
     with opened(ctx) if create else existing(ctx) as store:
         found = session if create else find(store, session).id
@@ -118,7 +124,10 @@ def tag(
     tags: Tags = None,
     json: Json = False,
 ) -> None:
-    """Set some of a session's metadata, or print them; it stays in its place in lists."""
+    """Set some of a session's metadata, or print them.
+
+    The session stays in its place in lists.
+    """
     changes = dict(map(_tag, tags or ()))
     with existing(ctx) as store:
         found = find(store, session)

@@ -83,7 +83,8 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
     """
     role = _split_text(rest, "role")
     if not role:
-        raise InvalidMessage(index, "role", "a role is a non-empty text")
+        answer = "; of an answer append choices[0].message" if "choices" in rest else ""
+        raise InvalidMessage(index, "role", f"a role is a non-empty text{answer}")
     usual_calls = _split_usual_calls(rest)
     name = _split_text(rest, "name")
     status = _split_text(rest, "messageStatus")

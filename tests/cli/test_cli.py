@@ -482,6 +482,16 @@ def test_help_names_every_command_and_option(run: Run) -> None:
         assert run(command, "--help").status == 0
 
 
+def test_each_command_has_one_line_in_the_help(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal of 80 columns, too; the rest is in the command's own help."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    _, *panels = run().out.split("╭─ ")[1:]
+    lines = [line for panel in panels for line in panel.splitlines()[1:-1]]
+    assert len(lines) > 30
+    assert not [line for line in lines if line[2] == " "]
+
+
 def test_interrupting_is_status_130(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a command quietly."""
 
