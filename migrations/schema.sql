@@ -53,7 +53,7 @@ CREATE TABLE head_moves (
 	to_branch INTEGER NOT NULL,
 	to_position INTEGER NOT NULL,
 	earlier_rewind INTEGER,
-	moved_at INTEGER NOT NULL, sealed BLOB,
+	moved_at INTEGER NOT NULL, source_move INTEGER, source_record INTEGER, sealed BLOB,
 	CONSTRAINT pk_head_moves PRIMARY KEY (tree_id, session_id, move)
 )
  STRICT;

@@ -46,6 +46,7 @@ from .errors import (
 from .face import AsyncStore, Steps, Store
 from .policy import Policy
 from .records import (
+    Branch,
     Check,
     Compaction,
     Copy,
@@ -58,6 +59,7 @@ from .records import (
     Removal,
     Restored,
     Session,
+    Sibling,
     StoredMessage,
     TokenTotal,
     Turn,
@@ -73,6 +75,7 @@ logging.getLogger(__package__).addHandler(
 
 __all__ = [
     "AsyncStore",
+    "Branch",
     "Check",
     "Compaction",
     "CompactionError",
@@ -102,6 +105,7 @@ __all__ = [
     "Session",
     "SessionExists",
     "SessionNotFound",
+    "Sibling",
     "Steps",
     "Store",
     "StoreBusy",

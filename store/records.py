@@ -68,8 +68,38 @@ class Turn(NamedTuple):
     started_at: int
 
 
+class Branch(NamedTuple):
+    """A branch that a session can go back to, or the present one (``current``).
+
+    It continues the branch ``parent`` (None: nothing) from the position ``forked_at``, and its line
+    ends at ``head``. ``left_at`` is when it was last left (ms), None for the present one.
+    """
+
+    branch: int
+    parent: int | None
+    forked_at: int
+    head: int
+    left_at: int | None
+    current: bool
+
+
+class Sibling(NamedTuple):
+    """A message that follows the same message as others do, and a branch that leads through it.
+
+    Of several it is the one that was left last; the session's own where it is ``current``.
+    """
+
+    branch: int
+    seq: int
+    message: Message
+    current: bool
+
+
 class HeadMove(NamedTuple):
-    """One entry of a session's head-move log; ``kind`` is ``fork``, ``rewind`` or ``undo``."""
+    """One entry of a session's head-move log.
+
+    ``kind`` is ``fork``, ``rewind``, ``switch`` or ``undo``.
+    """
 
     move: int
     kind: str

@@ -58,6 +58,8 @@ def upgrade() -> None:
         postgresql_where=is_open,
     )
     op.add_column("sessions", sa.Column("revision", sa.Text(), nullable=False, server_default="0"))
+    for name in ("source_move", "source_record"):
+        op.add_column("head_moves", sa.Column(name, BIG))
     has_id = sa.text("message_id IS NOT NULL")
     op.drop_index("ix_messages_tree_id_message_id", "messages")
     op.create_index(

@@ -1,4 +1,7 @@
-"""Commands that move heads, and the one that erases: fork, rewind, undo, moves, project, delete."""
+"""Commands that move heads, and the one that erases.
+
+They are branches, moves, fork, rewind, switch, undo, project, delete.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from ..records import Compaction, Erasure, HeadMove, Session
+from ..messages import content_text
+from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from . import render
 from .options import At, Json, SessionId, complete_session, existing, find
 from .render import Column, Row
@@ -20,7 +24,20 @@ MOVE_COLUMNS = (
     Column("to", number=True),
     Column("when"),
 )
-
+BRANCH_COLUMNS = (
+    Column(""),
+    Column("branch", number=True),
+    Column("from", number=True),
+    Column("at", number=True),
+    Column("head", number=True),
+    Column("left"),
+)
+SIBLING_COLUMNS = (
+    Column(""),
+    Column("branch", number=True),
+    Column("role"),
+    Column("says"),
+)
 
 NewId = Annotated[
     str | None,
@@ -34,6 +51,31 @@ NewTitle = Annotated[
 ]
 NewHead = Annotated[
     int, typer.Option("--to", metavar="N", help="The new head; 0: before the first message.")
+]
+FromBranch = Annotated[
+    int | None,
+    typer.Option(
+        "--branch",
+        metavar="N",
+        help="A branch that was left; `branches` lists them.",
+        show_default="the present one",
+    ),
+]
+ToBranch = Annotated[
+    int, typer.Argument(metavar="BRANCH", help="Its number; `branches` lists them.")
+]
+BackTo = Annotated[
+    int | None,
+    typer.Option("--to", metavar="N", help="The new head.", show_default="the end of the branch"),
+]
+AtPosition = Annotated[
+    int | None,
+    typer.Option(
+        "--at",
+        metavar="N",
+        help="List the messages that stand at position N on them, after the same beginning.",
+        show_default=False,
+    ),
 ]
 CompactionId = Annotated[
     int | None,
@@ -64,6 +106,7 @@ def fork(
     ctx: typer.Context,
     session: SessionId,
     at: At = None,
+    branch: FromBranch = None,
     id: NewId = None,  # noqa: A002 - the option's name
     title: NewTitle = None,
     json: Json = False,
@@ -74,7 +117,7 @@ def fork(
     """
     with existing(ctx) as store:
         source = find(store, session)
-        made = store.fork(source.id, at=at, session_id=id, title=title)
+        made = store.fork(source.id, at=at, branch=branch, session_id=id, title=title)
     said = f"{made.id} continues {made.forked_from} from position {made.forked_at}"
     render.answer(made._asdict(), said, json=json)
 
@@ -97,15 +140,33 @@ def rewind(
     render.answer(after._asdict(), said, json=json)
 
 
+def switch(
+    ctx: typer.Context,
+    session: SessionId,
+    branch: ToBranch,
+    to: BackTo = None,
+    json: Json = False,
+) -> None:
+    """Move a session's head to a branch that it has left.
+
+    `undo` takes it back.
+    """
+    with existing(ctx) as store:
+        before = find(store, session)
+        after = store.switch(before.id, branch, to)
+    ways = f"branch {before.branch} → {after.branch}, head {before.head} → {after.head}"
+    render.answer(after._asdict(), f"{after.id}: {ways}", json=json)
+
+
 def undo(
     ctx: typer.Context,
     session: SessionId,
     compaction: CompactionId = None,
     json: Json = False,
 ) -> None:
-    """Take back a session's last rewind, or a compaction.
+    """Take back a session's last rewind or switch, or a compaction.
 
-    Once more, and it takes back the rewind before that.
+    Once more, and it takes back the one before that.
     """
     with existing(ctx) as store:
         before = find(store, session)
@@ -135,8 +196,44 @@ def project(
     render.answer(after._asdict(), said, json=json)
 
 
+def branches(
+    ctx: typer.Context,
+    session: SessionId,
+    at: AtPosition = None,
+    json: Json = False,
+) -> None:
+    """List the branches of a session, or what they say at a position.
+
+    `switch` goes to one of them.
+    """
+    with existing(ctx) as store:
+        found = find(store, session).id
+        listed: list[Branch] | list[Sibling]
+        listed = store.branches(found) if at is None else store.siblings(found, at)
+    columns = BRANCH_COLUMNS if at is None else SIBLING_COLUMNS
+    if json:
+        render.print_json_list(each._asdict() for each in listed)
+    elif not listed:
+        render.say(f"no branch has a message at position {at}")
+    else:
+        render.table(columns, map(_branch_row, listed))
+
+
+def _branch_row(branch: Branch | Sibling) -> Row:
+    """Return a branch as a row, or what one says; the present one is marked."""
+    mark = "*" if branch.current else ""
+    if isinstance(branch, Sibling):
+        role, says = branch.message.get("role"), content_text(branch.message.get("content"))
+        return mark, branch.branch, role, render.one_line(says)
+    left = render.moment(branch.left_at)
+    return mark, branch.branch, branch.parent, branch.forked_at, branch.head, left
+
+
 def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
-    """List every fork, rewind and undo of a session, oldest first."""
+    """List the moves of a session's head, oldest first.
+
+    They are forks, rewinds, switches and undoings.
+    """
     with existing(ctx) as store:
         found = store.head_moves(find(store, session).id)
     if json:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, literal_column, select, update
+from sqlalchemy import Connection, bindparam, literal_column, select, union_all, update
 
 from ..database import (
     SEALED,
@@ -15,6 +15,7 @@ from ..database import (
     Statement,
     branches,
     compaction_records,
+    head_moves,
     seal,
     sealed_names,
     summaries,
@@ -84,14 +85,15 @@ END_RECORD = Statement(
     )
     .values(_changed)
 )
-BRANCHED_SINCE = Statement(
-    select(branches.c.branch)
-    .where(
-        branches.c.tree_id == bindparam("tree_id"),
-        branches.c.records_seen >= bindparam("number"),
-    )
-    .limit(literal_column("1"))
+_branched = select(branches.c.branch).where(
+    branches.c.tree_id == bindparam("tree_id"),
+    branches.c.records_seen >= bindparam("number"),
 )
+_forked = select(head_moves.c.to_branch).where(
+    head_moves.c.tree_id == bindparam("tree_id"),
+    head_moves.c.source_record >= bindparam("number"),
+)
+BRANCHED_SINCE = Statement(union_all(_branched, _forked).limit(literal_column("1")))
 INSERT_SUMMARY = Insertion(summaries)
 NEWEST_SUMMARY = Statement(
     select(_s.c.summary)

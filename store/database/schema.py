@@ -293,6 +293,8 @@ head_moves = _table(
     Column("to_position", BIG, nullable=False),
     Column("earlier_rewind", BIG),
     Column("moved_at", BIG, nullable=False),
+    Column("source_move", BIG),
+    Column("source_record", BIG, info=CHANGES),
     _sealed(),
 )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import erasure, heads, lookup, roots, tails, usages
+from ..history import erasure, heads, left, lookup, roots, tails, usages
 from ..history import raw as history
 from ..history import sessions as known_sessions
+from ..history import siblings as alike
 from ..inspection import integrity as verifying
 from ..view import build as views
 from ..view import hiding as line_records
@@ -29,6 +30,9 @@ class Operations:
     turns = reads(lookup.turns)
     fork = writes(heads.fork)
     rewind = writes(heads.rewind)
+    switch = writes(heads.switch)
+    branches = reads(left.branches_of)
+    siblings = reads(alike.siblings)
     replace = writes(tails.replace)
     pop = writes(tails.pop)
     undo_rewind = writes(heads.undo_rewind)

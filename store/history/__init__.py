@@ -10,11 +10,13 @@ from . import (
     append,
     erasure,
     heads,
+    left,
     lines,
     lookup,
     raw,
     roots,
     sessions,
+    siblings,
     slices,
     tails,
     token_counts,
@@ -38,10 +40,10 @@ from .facts import (
     tokens_at,
     turn_start,
 )
-from .lines import NEVER, Line, line_cte, segments_cte
+from .lines import Line, line_cte, segments_cte
 from .links import ANSWERS
 from .order import lock_in_order
-from .places import PLACE, Pointer, Segment
+from .places import NEVER, PLACE, Pointer, Segment
 from .raw import read, stored_calls
 from .sessions import newest_record
 from .turns import message_at, turn_of
@@ -68,6 +70,7 @@ __all__ = [
     "heads",
     "last_answer",
     "last_usage",
+    "left",
     "line_cte",
     "lines",
     "lock_in_order",
@@ -82,6 +85,7 @@ __all__ = [
     "roots",
     "segments_cte",
     "sessions",
+    "siblings",
     "slices",
     "stored_calls",
     "stored_kinds",

@@ -111,6 +111,11 @@ LOWER_SEEN = Statement(
     _branches_of_tree.where(branches.c.records_seen > _newest).values(records_seen=_newest)
 )
 """No branch knows a record that there is not: the next ones get those numbers again."""
+_moves_of_tree = update(head_moves).where(head_moves.c.tree_id == bindparam("tree"))
+LOWER_SOURCE = Statement(
+    _moves_of_tree.where(head_moves.c.source_record > _newest).values(source_record=_newest)
+)
+"""Nor does what a fork may see of its source."""
 _to_purge = update(erasure_log).where(
     erasure_log.c.purged_at.is_(null()),
     erasure_log.c.finished_at.is_not(null()),
@@ -228,7 +233,8 @@ def _delete_records(connection: Connection, opened: Opened) -> None:
     for fate in opened.fates:
         DELETE_RECORDS.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.told_to)
     newest = newest_record(connection, tree_id)
-    LOWER_SEEN.run(connection, tree=tree_id, newest=newest)
+    for statement in (LOWER_SEEN, LOWER_SOURCE):
+        statement.run(connection, tree=tree_id, newest=newest)
 
 
 def erasures(connection: Connection) -> list[Erasure]:

@@ -1,6 +1,10 @@
-"""Where a session points: fork, rewind, undo, and the log of every move.
+"""Where a session points: fork, rewind, switch, undo, and the log of every move.
 
 All take the same time however long the line is: no message is touched.
+
+A head stands at the end of a branch of its session's own, always: else the next message would be
+written over another. So whoever goes to where such a branch ends stands on it, and whoever goes
+anywhere else on a new one, which continues the line from there.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from ..clock import Now, given
 from ..database import BIG, Insertion, Statement, branches, compaction_records, head_moves, sessions
 from ..errors import NothingToUndo
 from ..records import HeadMove, Session
-from . import lines
+from . import left, lines
 from .places import Pointer
 from .sessions import (
     Stem,
@@ -88,27 +92,31 @@ def fork(
     at: int | None = None,
     session_id: str | None = None,
     *,
+    branch: int | None = None,
     title: str | None = None,
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Create a session that continues another one from position ``at`` (its head).
 
-    Copies no message. ``expected`` is the revision that the source is to have (None: any). Raises
-    SessionNotFound, SessionExists, Conflict, PositionOutOfRange.
+    Copies no message. ``branch`` is one that the source can go back to (None: the present one).
+    ``expected`` is the revision that the source is to have (None: any). Raises SessionNotFound,
+    SessionExists, Conflict, InvalidValue for a branch, PositionOutOfRange.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, source, expected)
-    position = lines.position(pointer, at)
+    line = pointer if branch is None else left.end_of(connection, pointer, branch)
+    position = lines.position(line, at)
     values = _stored(connection, pointer)
-    stem = _next_branch(connection, pointer, position)
+    newest = newest_record(connection, pointer.tree_id)
+    stem = _next_branch(connection, line, position, newest)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
     if title is not None:
         values["title"] = checked_text("title", title)
     created = insert_session(connection, values, stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    _log_move(connection, "fork", pointer, target, moment)
+    _log_fork(connection, line, target, newest, moment)
     return created
 
 
@@ -152,14 +160,29 @@ def rewind(
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     position = lines.position(pointer, -1 if to is None else to)
-    if position == pointer.head:
-        return session(connection, session_id)
-    stem = _next_branch(connection, pointer, position)
-    insert_branch(connection, pointer.tree_id, stem, session_id, moment)
-    target = pointer._replace(branch=stem.branch, head=position)
-    move = _log_move(connection, "rewind", pointer, target, moment)
-    _point(connection, target._replace(last_rewind=move), moment)
-    return session(connection, session_id)
+    return _go(connection, "rewind", pointer, pointer, position, moment)
+
+
+def switch(
+    connection: Connection,
+    session_id: str,
+    branch: int,
+    to: int | None = None,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> Session:
+    """Move a session's head to another branch: to its end, or back from there to position ``to``.
+
+    `branches` lists those that there are. It is undone like a rewind. ``expected`` is the revision
+    that the session is to have (None: any). Raises SessionNotFound, Conflict, InvalidValue for a
+    branch, PositionOutOfRange.
+    """
+    moment = given(now)
+    pointer = lines.lock_tree(connection, session_id, expected)
+    line = left.end_of(connection, pointer, branch)
+    position = lines.position(line, to)
+    return _go(connection, "switch", pointer, line, position, moment)
 
 
 def undo_rewind(
@@ -169,42 +192,69 @@ def undo_rewind(
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
-    """Move a session's head back to where its last rewind took it from.
+    """Move a session's head back to where its last rewind or switch took it from.
 
-    Undoing again goes one rewind further. What was appended since stays stored, on the branch that
+    Undoing again goes one further. What was appended since stays stored, on the branch that
     the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
     SessionNotFound, Conflict, NothingToUndo.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     if pointer.last_rewind is None:
-        raise NothingToUndo(f"session {session_id!r} has no rewind to undo")
-    undone = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
-    branch, position, earlier = undone
-    target = pointer._replace(branch=branch, head=position, last_rewind=earlier)
+        raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
+    branch, position, earlier = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
+    line = left.end_of(connection, pointer, branch)
+    target = _arrived(connection, line, position, moment)
     _log_move(connection, "undo", pointer, target, moment)
-    _point(connection, target, moment)
+    _point(connection, target._replace(last_rewind=earlier), moment)
     return session(connection, session_id)
 
 
 def moves(connection: Connection, session_id: str) -> list[HeadMove]:
-    """Return a session's head-move log: every fork into it, rewind and undo, oldest first.
+    """Return a session's head-move log, oldest first.
 
-    Raises SessionNotFound.
+    The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
     """
     pointer = lines.find(connection, session_id)
     return MOVES.rows(connection, **pointer.session)
 
 
-def _next_branch(connection: Connection, pointer: Pointer, position: int) -> Stem:
+def _go(
+    connection: Connection,
+    kind: str,
+    pointer: Pointer,
+    line: Pointer,
+    position: int,
+    moment: int,
+) -> Session:
+    """Move a session's head to a position of a line, by a move that can be undone."""
+    target = _arrived(connection, line, position, moment)
+    if target.line != pointer.line:
+        move = _log_move(connection, kind, pointer, target, moment)
+        _point(connection, target._replace(last_rewind=move), moment)
+    return session(connection, pointer.session_id)
+
+
+def _arrived(connection: Connection, line: Pointer, position: int, moment: int) -> Pointer:
+    """Return where a session stands that has gone to a position of a line."""
+    if line.is_own and position == line.head:
+        return line
+    newest = newest_record(connection, line.tree_id)
+    stem = _next_branch(connection, line, position, newest)
+    insert_branch(connection, line.tree_id, stem, line.session_id, moment)
+    return line._replace(branch=stem.branch, head=position)
+
+
+def _next_branch(connection: Connection, pointer: Pointer, position: int, newest: int) -> Stem:
     """Return a new branch, which hangs on the ancestor that really holds the position.
 
     A branch that begins at the position and was compacted there is hung on too, though it holds no
     message: its records are of the line, but for one that still runs, which may end elsewhere. What
-    the line may not know of an ancestor's later records, the new branch may not either.
+    the line may not know of an ancestor's later records, the new branch may not either. ``newest``
+    is the tree's newest record.
     """
     number = NEXT_BRANCH.value(connection, tree_id=pointer.tree_id)
-    branch, seen = pointer.branch, newest_record(connection, pointer.tree_id)
+    branch, seen = pointer.branch, min(newest, pointer.newest)
     while True:
         stem = STEM.one(
             connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen
@@ -220,21 +270,36 @@ def _next_branch(connection: Connection, pointer: Pointer, position: int) -> Ste
 def _log_move(
     connection: Connection, kind: str, source: Pointer, target: Pointer, moment: int
 ) -> int:
-    """Record a move of the target session's head; return its number."""
-    number: int = NEXT_MOVE.value(connection, **target.session)
-    INSERT_MOVE.run(
-        connection,
-        **target.session,
-        move=number,
-        kind=kind,
-        from_branch=source.branch,
-        from_position=source.head,
-        to_branch=target.branch,
-        to_position=target.head,
-        earlier_rewind=source.last_rewind if kind == "rewind" else None,
-        moved_at=moment,
-    )
+    """Record a move of a session's head; return its number."""
+    number: int = NEXT_MOVE.value(connection, **source.session)
+    earlier = None if kind == "undo" else source.last_rewind
+    move = {"move": number, "kind": kind, "earlier_rewind": earlier, "moved_at": moment}
+    INSERT_MOVE.run(connection, **_ways(source, target), **move, **_NO_SOURCE)
     return number
+
+
+_NO_SOURCE = {"source_move": None, "source_record": None}
+
+
+def _log_fork(
+    connection: Connection, source: Pointer, target: Pointer, newest: int, moment: int
+) -> None:
+    """Record a fork, with how far it sees what its source did: its moves, and the records."""
+    made = NEXT_MOVE.value(connection, **source.session) - 1
+    move = {"move": 1, "kind": "fork", "earlier_rewind": None, "moved_at": moment}
+    seen = {"source_move": made, "source_record": newest}
+    INSERT_MOVE.run(connection, **_ways(source, target), **move, **seen)
+
+
+def _ways(source: Pointer, target: Pointer) -> dict[str, Any]:
+    """Return where a head is moved from and to, as columns."""
+    return {
+        **target.session,
+        "from_branch": source.branch,
+        "from_position": source.head,
+        "to_branch": target.branch,
+        "to_position": target.head,
+    }
 
 
 def _point(connection: Connection, target: Pointer, moment: int) -> None:

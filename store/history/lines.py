@@ -33,7 +33,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    func,
     literal_column,
     select,
     update,
@@ -47,24 +46,23 @@ from ..database import (
     branches,
     locks,
     message_facts,
-    messages,
     session_ids,
     sessions,
 )
 from ..errors import Conflict, InvalidValue, PositionOutOfRange, SessionNotFound
 from ..text import is_text
-from .places import Pointer, Segment
+from .places import NEVER, Pointer, Segment
 
 
 def at(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for one place: ``tree_id``, ``branch`` and ``seq``."""
-    return and_(_of_branch(table), table.c.seq == bindparam("seq"))
+    return and_(of_branch(table), table.c.seq == bindparam("seq"))
 
 
 def run_of(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for a run of a branch: ``tree_id``, ``branch``, ``first`` to ``last``."""
     positions = table.c.seq.between(bindparam("first"), bindparam("last"))
-    return and_(_of_branch(table), positions)
+    return and_(of_branch(table), positions)
 
 
 def inside(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
@@ -78,7 +76,8 @@ def on_branch(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
     return and_(_of_tree(table), table.c.branch == walk.c.branch)
 
 
-def _of_branch(table: FromClause) -> ColumnElement[bool]:
+def of_branch(table: FromClause) -> ColumnElement[bool]:
+    """Build the condition for a branch: ``tree_id`` and ``branch``."""
     return and_(_of_tree(table), table.c.branch == bindparam("branch"))
 
 
@@ -129,6 +128,7 @@ POINTER = Statement(
         message_facts.c.turn,
         message_facts.c.tokens_through,
         sessions.c.revision,
+        literal_column(str(NEVER)).label("newest"),
     )
     .select_from(session_ids)
     .join(sessions, NAMED)
@@ -145,12 +145,6 @@ SESSION_LOCK = Statement(
     .with_for_update(of=sessions)
 )
 
-_last_held = select(func.max(messages.c.seq)).where(_of_branch(messages))
-LEFT_BRANCH = Statement(
-    select(branches.c.parent_position, _last_held.scalar_subquery())
-    .where(_of_branch(branches))
-    .where(branches.c.session_id == bindparam("session_id"))
-)
 TREE_LOCK = Statement(
     select(branches.c.branch)
     .where(branches.c.tree_id == bindparam("tree_id"))
@@ -187,7 +181,7 @@ _parents = branches.alias("parents")
 
 def _from_head(name: str, *columns: ColumnElement[Any]) -> CTE:
     """Build the first step of a walk: what is asked of the head's branch."""
-    at_head = select(*columns).where(_of_branch(branches))
+    at_head = select(*columns).where(of_branch(branches))
     return at_head.cte(name, recursive=True)
 
 
@@ -235,44 +229,13 @@ class Line(NamedTuple):
         return {"tree_id": self.pointer.tree_id, "branch": run.branch, "seq": position}
 
 
-def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
-    """Return where a session stands, or stood at the end of a branch of its own that it left.
-
-    Raises SessionNotFound, and InvalidValue for a branch that is not the session's.
-    """
-    pointer = stands(connection, session_id)
-    if branch is None or branch == pointer.branch:
-        return pointer
-    return _at_the_end_of(connection, pointer, branch)
-
-
-def stands(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands now."""
+def find(connection: Connection, session_id: str) -> Pointer:
+    """Return where a session stands. Raises SessionNotFound."""
     if is_text(session_id):
         pointer = POINTER.row(connection, session_id=session_id)
         if pointer:
             return pointer
     raise SessionNotFound(session_id)
-
-
-def _at_the_end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
-    """Return where a session stood when it left a branch of its own."""
-    left = LEFT_BRANCH.row(connection, **pointer.session, branch=branch)
-    if left is None:
-        raise _not_its_own(branch, pointer.session_id)
-    parent_position, last = left
-    return pointer._replace(
-        branch=branch,
-        head=parent_position if last is None else last,
-        parent_position=parent_position,
-        head_turn=None,
-        head_tokens=None,
-    )
-
-
-def _not_its_own(branch: int, session_id: str) -> InvalidValue:
-    told = f"branch {branch!r} is not one of session {session_id!r}"
-    return InvalidValue(f"{told}; its head moves name them")
 
 
 def lock(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
@@ -281,7 +244,7 @@ def lock(connection: Connection, session_id: str, expected: str | None = None) -
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
     if connection.dialect.name == "sqlite":
-        pointer = stands(connection, session_id)
+        pointer = find(connection, session_id)
     else:
         pointer = _locked_on_server(connection, session_id)
     check_revision(pointer, expected)
@@ -306,7 +269,7 @@ def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
     locks(connection).append(session_id)
     while True:
         locked = _lock_row(connection, session_id)
-        pointer = stands(connection, session_id)
+        pointer = find(connection, session_id)
         if locked == pointer.tree_id:
             return pointer
 
@@ -332,7 +295,7 @@ def lock_tree(connection: Connection, session_id: str, expected: str | None = No
 def _lock_branches(connection: Connection, session_id: str) -> None:
     """Lock a session's tree on a server; once it is locked, the session stays in it."""
     locked = None
-    while locked != (tree_id := stands(connection, session_id).tree_id):
+    while locked != (tree_id := find(connection, session_id).tree_id):
         TREE_LOCK.row(connection, tree_id=tree_id)
         locked = tree_id
 
@@ -370,10 +333,6 @@ def position(pointer: Pointer, given: int | None) -> int:
     if not pointer.holds(given):
         raise PositionOutOfRange(pointer.session_id, given, pointer.head)
     return given
-
-
-NEVER = 2**62
-"""A position beyond all lines."""
 
 
 _WALKED = ("branch", "parent_branch", "parent_position", "records_seen")

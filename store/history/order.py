@@ -8,7 +8,7 @@ from contextlib import suppress
 from sqlalchemy import Connection
 
 from ..errors import SessionNotFound
-from .lines import lock_tree, stands
+from .lines import find, lock_tree
 
 
 def lock_in_order(connection: Connection, session_ids: Iterable[str]) -> None:
@@ -16,7 +16,7 @@ def lock_in_order(connection: Connection, session_ids: Iterable[str]) -> None:
     trees = {}
     for session_id in session_ids:
         with suppress(SessionNotFound):
-            trees[session_id] = stands(connection, session_id).tree_id
+            trees[session_id] = find(connection, session_id).tree_id
     for session_id in sorted(trees, key=lambda each: (trees[each], each)):
         with suppress(SessionNotFound):
             lock_tree(connection, session_id)

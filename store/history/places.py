@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import Any, NamedTuple
 
+NEVER = 2**62
+"""A number beyond all positions, moves and records."""
+
 
 def new_revision() -> str:
     """Return a text that no session ever had for a revision.
@@ -18,7 +21,8 @@ class Pointer(NamedTuple):
     """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
 
     ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None
-    where an ancestor holds the head.
+    where an ancestor holds the head. ``newest`` is the newest compaction record that may count on
+    the head branch: any, but on a branch that another session may go on with.
     """
 
     tree_id: int
@@ -32,6 +36,12 @@ class Pointer(NamedTuple):
     head_turn: int | None
     head_tokens: int | None
     revision: str
+    newest: int = NEVER
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its branch is the session's own, so that the head can stand there."""
+        return self.newest == NEVER
 
     @property
     def line(self) -> dict[str, int]:
@@ -47,6 +57,17 @@ class Pointer(NamedTuple):
     def session(self) -> dict[str, Any]:
         """The names under which statements are given a session."""
         return {"tree_id": self.tree_id, "session_id": self.session_id}
+
+    def at_end_of(self, branch: int, parent_position: int, head: int, newest: int) -> Pointer:
+        """Return where the session would stand at the end of another branch."""
+        return self._replace(
+            branch=branch,
+            head=head,
+            parent_position=parent_position,
+            head_turn=None,
+            head_tokens=None,
+            newest=newest,
+        )
 
     def changed(self) -> dict[str, Any]:
         """Return the names under which statements are given the row of a session to change.

@@ -11,7 +11,7 @@ from ..database import Statement, Transactions, messages, paused, tool_calls
 from ..errors import InvalidValue
 from ..messages import Columns, StoredCall, assemble, join_call
 from ..records import StoredMessage
-from . import lines
+from . import left, lines
 from .lines import Line, run_of
 
 MESSAGES = Statement(
@@ -43,11 +43,11 @@ def read(
     """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
     The line is read as of the position ``at``. A negative ``start`` counts from the end: -20 gives
-    the newest 20, or all where there are fewer. ``branch`` names a line that the session left by a
-    rewind. Raises SessionNotFound, InvalidValue, and PositionOutOfRange where ``at`` is not on the
+    the newest 20, or all where there are fewer. ``branch`` names a line that the session can go
+    back to. Raises SessionNotFound, InvalidValue, and PositionOutOfRange where ``at`` is not on the
     line; a range beyond it is just empty.
     """
-    pointer = lines.find(connection, session_id, branch)
+    pointer = left.find(connection, session_id, branch)
     first, last = lines.span(start, stop, lines.position(pointer, at))
     with paused(last - first):
         return messages_between(Line(connection, pointer), first, last)
@@ -57,11 +57,12 @@ def messages_between(line: Line, first: int, last: int) -> list[StoredMessage]:
     """Return the messages of a line from one position to another, both included."""
     found: list[StoredMessage] = []
     for run in line.ranges(first, last):
-        found += _read_run(line.connection, run)
+        found += read_run(line.connection, run)
     return found
 
 
-def _read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage]:
+def read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage]:
+    """Return the messages of a run, by the names that `Segment.within` gives."""
     calls = stored_calls(connection, run)
     return [
         StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest)

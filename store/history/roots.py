@@ -25,9 +25,9 @@ from ..records import Session
 from ..tools import call_paths
 from . import lines
 from .facts import INSERT_PATHS
-from .lines import NEVER, Line
+from .lines import Line
 from .links import as_given
-from .places import new_revision
+from .places import NEVER, new_revision
 from .sessions import folder_text, session
 
 _tree: BindParameter[int] = bindparam("tree_id")

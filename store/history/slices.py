@@ -54,7 +54,7 @@ from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
-from .lines import NEVER
+from .places import NEVER
 
 SLICE = 0.005
 """How many seconds of erasing go into a slice; its commit takes about as long."""

@@ -9,8 +9,8 @@ from ..database import Insertion, Statement, usages
 from ..errors import InvalidValue
 from ..records import Usage
 from . import lines
-from .lines import NEVER, Line, line_cte
-from .places import Pointer
+from .lines import Line, line_cte
+from .places import NEVER, Pointer
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""

@@ -27,26 +27,28 @@ SELECT s.id, s.head, s.head_branch, m.to_position, m.to_branch FROM sessions s
 JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id
     AND m.move = (SELECT MAX(move) FROM head_moves WHERE tree_id = s.tree_id AND session_id = s.id)
 WHERE m.to_branch <> s.head_branch OR m.to_position > s.head
-    OR (m.kind = 'rewind' AND COALESCE(s.last_rewind, 0) <> m.move)
--- session {0!r}: its last rewind is move {1}, which is none of its rewinds
+    OR (m.kind IN ('rewind', 'switch') AND COALESCE(s.last_rewind, 0) <> m.move)
+-- session {0!r}: its last rewind is move {1}, which is none of its rewinds and switches
 SELECT s.id, s.last_rewind FROM sessions s
-LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = s.last_rewind AND kind = 'rewind'
+LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = s.last_rewind
+    AND kind IN ('rewind', 'switch')
 WHERE s.last_rewind IS NOT NULL AND m.move IS NULL
 -- session {0!r}, move {1}: does not follow from the move before it
 SELECT session_id, move FROM (
     SELECT m.*, LAG(move) OVER w AS earlier, LAG(to_branch) OVER w AS branch, LAG(to_position) OVER w AS position,
-        CASE LAG(kind) OVER w WHEN 'rewind' THEN move - 1 WHEN 'undo' THEN earlier_rewind END AS undoable
+        CASE LAG(kind) OVER w WHEN 'fork' THEN NULL WHEN 'undo' THEN earlier_rewind ELSE move - 1 END AS undoable
     FROM head_moves m WINDOW w AS (PARTITION BY tree_id, session_id ORDER BY move)
 ) AS followed WHERE move <> COALESCE(earlier, 0) + 1 OR from_branch <> branch OR from_position < position
-    OR (kind = 'rewind' AND COALESCE(earlier_rewind, 0) <> COALESCE(undoable, 0))
+    OR (kind IN ('rewind', 'switch') AND COALESCE(earlier_rewind, 0) <> COALESCE(undoable, 0))
 -- session {0!r}, move {1}: no {2} goes from {3} to {4}
 SELECT m.session_id, m.move, m.kind, m.from_position, m.to_position FROM head_moves m
-WHERE m.kind NOT IN ('fork', 'rewind', 'undo') OR (m.kind = 'fork' AND m.move <> 1)
+WHERE m.kind NOT IN ('fork', 'rewind', 'switch', 'undo') OR (m.kind = 'fork' AND m.move <> 1)
     OR (m.kind = 'rewind' AND m.to_position >= m.from_position)
     OR (m.kind = 'undo' AND NOT EXISTS (
         SELECT 1 FROM head_moves r
-        WHERE r.tree_id = m.tree_id AND r.session_id = m.session_id AND r.kind = 'rewind' AND r.move < m.move
-            AND r.from_branch = m.to_branch AND r.from_position = m.to_position))
+        WHERE r.tree_id = m.tree_id AND r.session_id = m.session_id AND r.kind IN ('rewind', 'switch')
+            AND r.move < m.move AND r.from_position = m.to_position
+            AND (r.from_branch = m.to_branch OR r.to_branch < m.to_branch)))
 -- session {0!r}, move {1}: there is no such session
 SELECT m.session_id, m.move FROM head_moves m
 LEFT JOIN sessions s ON s.tree_id = m.tree_id AND s.id = m.session_id WHERE s.id IS NULL

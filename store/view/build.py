@@ -17,7 +17,7 @@ from sqlalchemy import Connection, case, null, select
 from ..clock import Now, given
 from ..database import Statement, json_sql, messages, paused, tool_results
 from ..formats import Placed, format_named
-from ..history import Segment, lines, stored_calls
+from ..history import Segment, left, lines, stored_calls
 from ..messages import Message, assemble, opaque_fields
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry, View, ViewStats
@@ -78,14 +78,13 @@ def view(
     """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
 
     Without ``at`` it is the whole line, without ``now`` the moment is the present; coding agents
-    had better give ``Policy.named("agent")``. The same
-    line, policy and moment give the same messages for ever, as far as no compaction is recorded
-    later at that very position; ``branch`` names a line that
-    the session left by a rewind, so that its requests can be replayed too. Raises SessionNotFound,
-    PositionOutOfRange, and InvalidValue for an unknown format.
+    had better give ``Policy.named("agent")``. The same line, policy and moment give the same
+    messages for ever, as far as no compaction is recorded later at that very position; ``branch``
+    names a line that the session can go back to, so that its requests can be replayed too. Raises
+    SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown format.
     """
     format_named(format)
-    pointer = lines.find(connection, session_id, branch)
+    pointer = left.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
     return composed(look).written(format)

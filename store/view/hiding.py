@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BindParameter, Connection, bindparam, literal_column, select
 
 from ..database import Row, Statement, compaction_records, positions, summaries
-from ..history import NEVER, Pointer, line_cte, lines
+from ..history import Pointer, line_cte, lines
 from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Hidden
@@ -151,7 +151,7 @@ def records(connection: Connection, pointer: Pointer, last: int) -> list[Compact
     """
     if ANY_RECORD.row(connection, tree_id=pointer.tree_id) is None:
         return []
-    rows = RECORDS.rows(connection, **pointer.line, last=last, newest=NEVER)
+    rows = RECORDS.rows(connection, **pointer.line, last=last, newest=pointer.newest)
     return [_record(row) for row in rows]
 
 

@@ -58,10 +58,12 @@ READING = [
     ["view", "x"],
     ["stats"],
     ["tokens", "x"],
+    ["branches", "x"],
     ["moves", "x"],
     ["sql", "SELECT 1"],
     ["fork", "x"],
     ["rewind", "x", "--to", "1"],
+    ["switch", "x", "1"],
     ["undo", "x"],
     ["delete", "x", "--yes"],
     ["export", "x"],
@@ -102,9 +104,13 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["view", "talk", "--set", "terminal_keep"], "FIELD=VALUE"),
         (["view", "talk", "--set", "nosuch=1"], "nosuch"),
         (["view", "talk", "--set", "terminal_keep=many"], "terminal_keep"),
-        (["undo", "talk"], "no rewind to undo"),
+        (["undo", "talk"], "no rewind or switch to undo"),
         (["rewind", "talk", "--to", "99"], "99 is not one of them"),
         (["fork", "talk", "--id", "talk"], "exists already"),
+        (["fork", "talk", "--branch", "9"], "no branch 9 to go back to"),
+        (["switch", "talk", "9"], "no branch 9 to go back to"),
+        (["switch", "talk", "1", "--to", "99"], "99 is not one of them"),
+        (["branches", "talk", "--at", "99"], "99 is not one of them"),
         (["tokens", "talk", "--encoding", "x"], "no encoding 'x'"),
         (["sql", "DELETE FROM messages"], "refused"),
         (["sql", "SELEC 1"], "cannot be run"),
@@ -287,6 +293,28 @@ def test_heads_are_moved_and_the_moves_listed(talk: Run) -> None:
     ]
     assert len(talk("moves", "side").out.splitlines()) == 5
     assert talk("moves", "talk").out == "no moves\n"
+
+
+def test_branches_are_listed_and_switched_to(talk: Run) -> None:
+    """By number, whole or back to a position; what stands at a position on each is shown."""
+    talk("fork", "talk", "--at", 4, "--id", "side")
+    assert talk("branches", "side", "--at", 5).out == "no branch has a message at position 5\n"
+    talk("rewind", "side", "--to", 3)
+    talk("append", "side", "another\x1b[1m question")
+    before, now = json.loads(talk("branches", "side", "--json").out)
+    assert (before["head"], before["current"], now["parent"], now["forked_at"]) == (4, False, 1, 3)
+    told = talk("branches", "side").out.splitlines()
+    assert told[0].split() == ["branch", "from", "at", "head", "left"]
+    assert told[3].split()[:5] == ["*", "3", "1", "3", "4"]
+    assert "another\\x1b[1m question" in talk("branches", "side", "--at", 4).out
+    assert [
+        each["current"] for each in json.loads(talk("branches", "side", "--at", 4, "--json").out)
+    ]
+    assert talk("switch", "side", 2).out == "side: branch 3 → 2, head 4 → 4\n"
+    assert json.loads(talk("switch", "side", 3, "--to", 2, "--json").out)["head"] == 2
+    assert talk("undo", "side").out == "side: head 2 → 4\n"
+    made = json.loads(talk("fork", "side", "--branch", 3, "--id", "third", "--json").out)
+    assert (made["head"], made["forked_from"]) == (4, "side")
 
 
 def test_delete_asks(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,7 +222,7 @@ def test_undo_takes_back_a_compaction(run: Run) -> None:
     """
     before = answer(run("view", "talk", "--json", *AT))
     run("compact", "talk", *AT)
-    failed(run("undo", "talk"), "no rewind to undo")
+    failed(run("undo", "talk"), "no rewind or switch to undo")
     failed(run("undo", "talk", "--compaction", 7), "7 is not in force")
     assert (
         run("undo", "talk", "--compaction", 1).out

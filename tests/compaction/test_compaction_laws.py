@@ -1,13 +1,13 @@
 """What holds whatever happens.
 
-Random conversations, compactions, failures, clearings, forks, rewinds and undos.
+Random conversations, compactions, failures, clearings, forks, rewinds, switches and undos.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from conversations import NOW, Agent
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refusals
 
-from store import Compaction, Policy, Store, View
+from store import Compaction, Policy, Session, Store, View
 from store.errors import NothingToUndo
 from store.summaries import SummaryRequest
 from store.tokens import estimate
@@ -27,24 +27,64 @@ PROBE = Policy(
 """The policy of the views that are compared: it shows summaries and clearings alike."""
 
 
-class Line:
-    """What is known of a session: its messages, and the last view taken at each of its heads."""
+class Past(NamedTuple):
+    """What is known of a line.
 
-    def __init__(
-        self, session_id: str, messages: list[Message], views: dict[int, View], starts: set[int]
-    ) -> None:
-        self.session_id, self.messages, self.views, self.starts = (
-            session_id,
-            messages,
-            views,
-            starts,
-        )
-        self.left: list[tuple[list[Message], dict[int, View], set[int]]] = []
+    Its messages, the last view taken at each of its heads, where branches begin on it.
+    """
 
-    def until(self, at: int) -> tuple[list[Message], dict[int, View], set[int]]:
+    messages: list[Message]
+    views: dict[int, View]
+    starts: set[int]
+
+    def until(self, at: int) -> Past:
         """What is known of the line up to a position."""
         views = {place: view for place, view in self.views.items() if place <= at}
-        return self.messages[:at], views, {start for start in self.starts if start <= at} | {at}
+        return Past(
+            self.messages[:at], views, {start for start in self.starts if start <= at} | {at}
+        )
+
+
+class Line:
+    """What is known of a session: its line, and those that it can go back to, by branch.
+
+    What was left comes back as it was, with what is recorded there later; of a source's branches
+    with nothing that is recorded later.
+    """
+
+    def __init__(self, session: Session, past: Past, others: dict[int, Past]) -> None:
+        self.session_id, self.branch, self.past, self.others = (
+            session.id,
+            session.branch,
+            past,
+            others,
+        )
+        self.own, self.left = {session.branch}, list[tuple[int, int]]()
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the line."""
+        return self.past.messages
+
+    @property
+    def here(self) -> tuple[int, int]:
+        """The branch and the head."""
+        return self.branch, len(self.messages)
+
+    def goes(self, session: Session, past: Past) -> None:
+        """Stand on another branch."""
+        self.others[self.branch] = self.past
+        self.others.pop(session.branch, None)
+        self.branch, self.past = session.branch, past
+        self.own.add(self.branch)
+
+    def seen_by_fork(self) -> dict[int, Past]:
+        """What a fork may go back to."""
+        return {
+            branch: past.until(len(past.messages))
+            for branch, past in self.others.items()
+            if branch not in self.own or len(past.messages) > max(past.starts, default=0)
+        }
 
 
 class World:
@@ -52,7 +92,7 @@ class World:
 
     def __init__(self, store: Store) -> None:
         self.store, self.clock = store, NOW
-        self.lines = [Line(store.create_session().id, [], {}, set())]
+        self.lines = [Line(store.create_session(), Past([], {}, set()), {})]
 
     def happen(self, number: int) -> None:
         """Let one thing happen to one session, and look at it afterwards."""
@@ -60,9 +100,8 @@ class World:
         self.clock += chance.choice([1, 1000, 600_000])
         line = chance.choice(self.lines)
         events = [self.append, self.append, self.append, self.compact, self.compact, self.clear]
-        chance.choice(
-            [*events, self.fork, self.rewind, self.undo_rewind, self.undo_compaction, self.use]
-        )(line, chance)
+        moves = [self.fork, self.rewind, self.switch, self.switch, self.undo_rewind]
+        chance.choice([*events, *moves, self.undo_compaction, self.use])(line, chance)
         self.look(line)
 
     def append(self, line: Line, chance: Random) -> None:
@@ -73,7 +112,7 @@ class World:
             {"role": "user", "content": "and then? " * chance.choice([1, 40])}
         ] * chance.randrange(2)
         self.store.append(line.session_id, messages)
-        line.messages = [*line.messages, *messages]
+        line.past = line.past._replace(messages=[*line.messages, *messages])
 
     def compact(self, line: Line, chance: Random) -> None:
         """By any policy and any summarizer; meanwhile something else may happen."""
@@ -99,7 +138,14 @@ class World:
             ] == request.messages
             if chance.random() < 0.4:
                 chance.choice(
-                    [self.append, self.append, self.fork, self.rewind, self.undo_compaction]
+                    [
+                        self.append,
+                        self.append,
+                        self.fork,
+                        self.rewind,
+                        self.switch,
+                        self.undo_compaction,
+                    ]
                 )(line, chance)
             if chance.random() < 0.3:
                 raise RuntimeError("no model")
@@ -132,27 +178,46 @@ class World:
 
     def fork(self, line: Line, chance: Random) -> None:
         """Begin another session, which knows what its source knew there."""
-        at = self._place(line, chance)
+        branch = chance.choice([None, None, *line.others])
+        past = line.past if branch is None else line.others[branch]
+        at = self._place(past, chance)
         if at is not None:
-            fork = self.store.fork(line.session_id, at=at, now=self.clock)
-            self.lines.append(Line(fork.id, *line.until(at)))
+            fork = self.store.fork(line.session_id, at=at, branch=branch, now=self.clock)
+            others = line.seen_by_fork()
+            if at == len(past.messages):
+                others.pop(branch or 0, None)
+            self.lines.append(Line(fork, past.until(at), others))
 
     def rewind(self, line: Line, chance: Random) -> None:
         """Go back."""
-        at = self._place(line, chance)
+        at = self._place(line.past, chance)
         if at is not None and at < len(line.messages):
-            self.store.rewind(line.session_id, at, now=self.clock)
-            line.left.append((line.messages, line.views, line.starts))
-            line.messages, line.views, line.starts = line.until(at)
+            line.left.append(line.here)
+            line.goes(self.store.rewind(line.session_id, at, now=self.clock), line.past.until(at))
+
+    def switch(self, line: Line, chance: Random) -> None:
+        """Go to what was left, to its end or into the middle of it."""
+        branch = chance.choice([line.branch, *line.others])
+        past = line.past if branch == line.branch else line.others[branch]
+        at = self._place(past, chance)
+        if at is None or (branch, at) == line.here:
+            return
+        line.left.append(line.here)
+        session = self.store.switch(line.session_id, branch, at, now=self.clock)
+        line.goes(session, past if session.branch == branch else past.until(at))
+        if at == len(past.messages) and branch not in line.own:
+            del line.others[branch]
 
     def undo_rewind(self, line: Line, chance: Random) -> None:
-        """Be again where the last rewind began."""
+        """Be again where the last of these began."""
         if not line.left:
             with pytest.raises(NothingToUndo):
                 self.store.undo_rewind(line.session_id)
             return
-        self.store.undo_rewind(line.session_id, now=self.clock)
-        line.messages, line.views, line.starts = line.left.pop()
+        session = self.store.undo_rewind(line.session_id, now=self.clock)
+        branch, head = line.left.pop()
+        past = line.others[branch]
+        line.goes(session, past if session.branch == branch else past.until(head))
 
     def undo_compaction(self, line: Line, chance: Random) -> None:
         """Take the last one in force back."""
@@ -166,7 +231,7 @@ class World:
     def look(self, line: Line) -> None:
         """Take the view of now: it can be sent, and no message is lost."""
         view = self.store.view(line.session_id, PROBE, now=NOW)
-        line.views[len(line.messages)] = view
+        line.past.views[len(line.messages)] = view
         assert refusals(view.messages) == []
         raw = [stored.message for stored in self.store.messages(line.session_id)]
         assert raw == line.messages
@@ -180,26 +245,35 @@ class World:
         assert not users or users[-1] in shown
 
     def remember(self) -> None:
-        """Take every view of the past again."""
+        """Take every view of the past again, on all branches."""
         for line in self.lines:
             self.look(line)
-            for at, then in line.views.items():
-                now = self.store.view(line.session_id, PROBE, at=at, now=NOW)
-                assert now.messages == then.messages, at
-                assert [each[:4:2] for each in now.entries] == [each[:4:2] for each in then.entries]
+            listed = {each.branch: each.head for each in self.store.branches(line.session_id)}
+            known = line.others | {line.branch: line.past}
+            assert listed == {branch: len(past.messages) for branch, past in known.items()}
+            for branch, past in known.items():
+                for at, then in past.views.items():
+                    self.take_again(line.session_id, branch, at, then)
+            for at, then in line.past.views.items():
                 shown = {each.seq for each in then.entries} | set(then.stats.left_out)
                 assert (
                     set(self.store.hidden(line.session_id, at=at)) == set(range(1, at + 1)) - shown
                 )
 
-    def _place(self, line: Line, chance: Random) -> int | None:
+    def take_again(self, session_id: str, branch: int, at: int, then: View) -> None:
+        """Take a view as it was taken."""
+        now = self.store.view(session_id, PROBE, at=at, now=NOW, branch=branch)
+        assert now.messages == then.messages, at
+        assert [each[:4:2] for each in now.entries] == [each[:4:2] for each in then.entries]
+
+    def _place(self, past: Past, chance: Random) -> int | None:
         """A position, often one where a branch begins or the head is.
 
         There records are told apart by their order.
         """
-        places = [*range(1, len(line.messages) + 1), *line.starts, len(line.messages)]
+        places = [*range(1, len(past.messages) + 1), *past.starts, len(past.messages)]
         if chance.random() < 0.4:
-            places = [*line.starts, len(line.messages)]
+            places = [*past.starts, len(past.messages)]
         return chance.choice([at for at in places if at] or [None])
 
 

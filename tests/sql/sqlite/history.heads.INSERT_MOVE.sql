@@ -9,6 +9,8 @@ INSERT INTO head_moves (
   to_position,
   earlier_rewind,
   moved_at,
+  source_move,
+  source_record,
   sealed
 )
 VALUES (
@@ -22,5 +24,7 @@ VALUES (
   :to_position,
   :earlier_rewind,
   :moved_at,
+  :source_move,
+  :source_record,
   :sealed
 )

@@ -8,7 +8,8 @@ SELECT sessions.tree_id,
   sessions.fold_case,
   message_facts.turn,
   message_facts.tokens_through,
-  sessions.revision
+  sessions.revision,
+  4611686018427387904 AS newest
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id

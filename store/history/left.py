@@ -1,0 +1,89 @@
+"""The branches that a session can go back to: those that it left, those that its source had left.
+
+A session leaves a branch with each rewind, switch and undo, and its log of moves says where the
+branch ended then. Nothing else has to be kept: of a session's moves, those that leave a branch tell
+how far it goes, and the last one tells on which the session stands.
+
+A fork sees what its source had left when it was made. So its first move says how many moves its
+source had made by then, and which compaction record was the newest: what the source says, moves
+or compacts later, the fork does not see. What the source had seen of a source of its own is seen
+through it likewise; the chain ends at a session that is erased.
+
+A branch that is not the session's own is never moved to, since its owner may go on with it. The
+head then stands on a new one, which continues it from its end, and stands in its place from then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from ..database import Queries, Statement, branches, messages
+from ..errors import InvalidValue
+from ..records import Branch
+from . import lines
+from .places import NEVER, Pointer
+
+
+class End(NamedTuple):
+    """Where a branch begins and ends, and the newest record on it that counts."""
+
+    parent_position: int
+    head: int
+    records: int
+
+
+QUERIES = Queries(Path(__file__).with_name("left.sql"), texts=("session_id",))
+BRANCHES = QUERIES.statement("branches", Branch)
+INHERITED = QUERIES.statement("inherited", End)
+_last_held = select(func.max(messages.c.seq)).where(lines.of_branch(messages))
+OWN = Statement(
+    select(branches.c.parent_position, _last_held.scalar_subquery())
+    .where(lines.of_branch(branches))
+    .where(branches.c.session_id == bindparam("session_id"))
+)
+
+
+def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
+    """Return where a session stands, or the end of a branch that it can go back to.
+
+    Raises SessionNotFound, and InvalidValue for any other branch.
+    """
+    pointer = lines.find(connection, session_id)
+    return pointer if branch is None else end_of(connection, pointer, branch)
+
+
+def end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
+    """Return the end of a branch as a session sees it.
+
+    Raises InvalidValue for one that it cannot go back to.
+    """
+    if branch == pointer.branch:
+        return pointer
+    end = _end(connection, pointer, branch) if type(branch) is int else None
+    if end is None:
+        told = f"session {pointer.session_id!r} has no branch {branch!r:.80} to go back to"
+        raise InvalidValue(f"{told}; `branches` lists those that it has")
+    return pointer.at_end_of(branch, *end)
+
+
+def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:
+    place = {**pointer.session, "branch": branch}
+    own = OWN.row(connection, **place)
+    if own is None:
+        return INHERITED.row(connection, **place, never=NEVER)
+    parent_position, last = own
+    return End(parent_position, parent_position if last is None else last, NEVER)
+
+
+def branches_of(connection: Connection, session_id: str) -> list[Branch]:
+    """Return the branches that a session can go back to with `switch`, and its present one.
+
+    Oldest first. A fork has those too that its source had left when the fork was made, as they were
+    then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
+    """
+    pointer = lines.find(connection, session_id)
+    rows = BRANCHES.rows(connection, **pointer.session, never=NEVER)
+    return [each._replace(current=bool(each.current)) for each in rows]

@@ -1,0 +1,68 @@
+"""Messages that follow the same message: answers made anew, questions asked otherwise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..errors import PositionOutOfRange
+from ..records import Sibling
+from . import lines
+from .left import QUERIES
+from .lines import Line
+from .places import NEVER, Pointer, Segment
+from .raw import read_run
+
+
+class Follower(NamedTuple):
+    """A line that can be gone back to, by its branch.
+
+    ``holder`` is the branch that holds a position of it, ``shared`` the one that holds the position
+    before; None where there is none.
+    """
+
+    branch: int
+    holder: int | None
+    shared: int | None
+
+
+FOLLOWERS = QUERIES.statement("followers", Follower)
+
+
+def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
+    """Return the messages that follow the same message as the one at a position does, it included.
+
+    They are on the branches that `branches` lists, and come in the order in which those that hold
+    them were begun. `switch` to the branch of one brings it back with what was last said behind it.
+    ``seq`` may be the position behind the head: then none is current. Raises SessionNotFound,
+    PositionOutOfRange.
+    """
+    pointer = lines.find(connection, session_id)
+    _check_position(pointer, seq)
+    present, *left = FOLLOWERS.rows(connection, **pointer.session, seq=seq, never=NEVER)
+    alike = [present, *(each for each in left if each.shared == present.shared)]
+    line = Line(connection, pointer)
+    return [_sibling(line, seq, holder, each) for holder, each in _newest(alike)]
+
+
+def _check_position(pointer: Pointer, seq: int) -> None:
+    if type(seq) is not int or not 0 < seq <= pointer.head + 1:
+        raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
+
+
+def _newest(alike: list[Follower]) -> list[tuple[int, Follower]]:
+    """Return the first line through each message, by the branches that hold these, oldest first."""
+    through: dict[int, Follower] = {}
+    for each in alike:
+        if each.holder is not None:
+            through.setdefault(each.holder, each)
+    return sorted(through.items())
+
+
+def _sibling(line: Line, seq: int, holder: int, through: Follower) -> Sibling:
+    """Return the message at a position of a branch, and the line by which it is reached."""
+    connection, pointer = line
+    run = Segment(holder, seq, seq).within(pointer.tree_id)
+    (stored,) = read_run(connection, run)
+    return Sibling(through.branch, seq, stored.message, through.branch == pointer.branch)
