@@ -213,7 +213,7 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
     if call.name != UNKNOWN_TOOL:
         name = kind_name(call.name, arguments) or ""
     kind, policy = judge.kind(name), judge.policy
-    facts = result_facts(result)
+    facts = result_facts(result, 0)  # its size is not asked for
     command = is_command(name, kind, facts.looks_terminal, policy)
     if not command:
         facts = facts._replace(exit_code=None)

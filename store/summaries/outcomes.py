@@ -12,7 +12,7 @@ from .texts import ELLIPSIS, one_line, scrubbed
 
 LIMIT = 80
 """Code points that are told of what a command came to."""
-READ = 8000
+READ = 4000
 """Code points at the end of an output in which it is looked for."""
 OUTPUTS = (("stdout",), ("stderr",), ("data", "stdout"), ("data", "stderr"), ("output",))
 """Where a JSON result has the output of a command."""

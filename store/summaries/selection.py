@@ -44,7 +44,7 @@ class Heard:
 
     def add(self, speeches: Iterable[Speech]) -> None:
         """Hold texts, as much of them as could have room."""
-        for speech in speeches:
+        for speech in filter(_has_text, speeches):
             text = speech.text[: 2 * self._room]
             self._held.append(speech._replace(text=text))
             self._size += len(text)
@@ -81,6 +81,10 @@ class Heard:
         sizes = (len(self._held[place].text) for place in reversed(places))
         first = len(places) - how_many_fit(sizes, HELD * self._room)
         return places[first:]
+
+
+def _has_text(speech: Speech) -> bool:
+    return bool(speech.text)
 
 
 def least_room(said: Sequence[Speech]) -> int:

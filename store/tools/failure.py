@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from ..policy import Policy
@@ -105,8 +106,29 @@ _IN_SQL: Mapping[Comparison, str] = {
 
 def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
     """Tell whether a result failed; ``command``: it is the output of one, as `is_command` tells."""
-    counted = (sign for sign in SIGNS if _counts(sign, policy, command=command))
-    return any(_is_there(sign, facts) for sign in counted)
+    chosen = tuple([getattr(policy, field) for field in _CHOSEN_BY])
+    ended = _Ended(facts.error_prefix, facts.status, facts.has_stderr, facts.exit_code)
+    return _failed(ended, chosen, command)
+
+
+class _Ended(NamedTuple):
+    """How a result ended: an `Outcome` by itself, of which there are few different ones."""
+
+    error_prefix: int
+    status: str | None
+    has_stderr: int
+    exit_code: int | None
+
+
+_CHOSEN_BY = tuple(dict.fromkeys(sign.choice.field for sign in SIGNS if sign.choice))
+"""The fields of a policy that choose among the signs."""
+
+
+@lru_cache(maxsize=1024)
+def _failed(ended: _Ended, chosen: tuple[object, ...], command: bool) -> bool:
+    by_field = dict(zip(_CHOSEN_BY, chosen, strict=True))
+    counted = (sign for sign in SIGNS if _counts(sign, by_field, command=command))
+    return any(_is_there(sign, ended) for sign in counted)
 
 
 def is_command(
@@ -124,7 +146,7 @@ def is_command(
 def switches(policy: Policy) -> dict[str, int]:
     """Return the values, 0 or 1, of the names that `signs_sql` binds."""
     choices = [sign.choice for sign in SIGNS if sign.choice]
-    return {choice.switch: int(_chosen(choice, policy)) for choice in choices}
+    return {choice.switch: int(getattr(policy, choice.field) == choice.value) for choice in choices}
 
 
 def signs_sql(table: str, *, commands_only: bool) -> str:
@@ -139,20 +161,16 @@ def signs_sql(table: str, *, commands_only: bool) -> str:
     return f"({any_of_them})"
 
 
-def _counts(sign: Sign, policy: Policy, *, command: bool) -> bool:
-    chosen = sign.choice is None or _chosen(sign.choice, policy)
+def _counts(sign: Sign, by_field: Mapping[str, object], *, command: bool) -> bool:
+    chosen = sign.choice is None or by_field[sign.choice.field] == sign.choice.value
     return chosen and (command or not sign.commands_only)
 
 
-def _chosen(choice: Choice, policy: Policy) -> bool:
-    return bool(getattr(policy, choice.field) == choice.value)
-
-
-def _is_there(sign: Sign, facts: Outcome) -> bool:
+def _is_there(sign: Sign, facts: _Ended) -> bool:
     return all(_holds(test, facts) for test in sign.tests)
 
 
-def _holds(test: Test, facts: Outcome) -> bool:
+def _holds(test: Test, facts: _Ended) -> bool:
     found = getattr(facts, test.fact)
     return _IN_PYTHON[test.comparison](found, test.value)
 
