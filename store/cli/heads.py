@@ -88,7 +88,7 @@ CompactionId = Annotated[
 ]
 Folder = Annotated[
     str,
-    typer.Argument(metavar="DIR", help="The project's folder; an empty text: none."),
+    typer.Argument(metavar="FOLDER", help="The project's folder; an empty text: none."),
 ]
 WholeId = Annotated[
     str,

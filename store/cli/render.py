@@ -55,7 +55,7 @@ BAR = 24
 """Columns of the longest bar."""
 
 STYLES = {
-    "terminal": "yellow",
+    **dict.fromkeys(("terminal", "any_tool", "arguments"), "yellow"),
     "file_read": "cyan",
     "tool_output": "green",
     **dict.fromkeys(("summary", "picture"), "magenta"),

@@ -78,9 +78,9 @@ Replace = Annotated[
 Root = Annotated[
     str | None,
     typer.Option(
-        "--root",
-        metavar="DIR",
-        help="The project's folder, for new sessions.",
+        "--project-root",
+        metavar="FOLDER",
+        help="Where their tools read files, for new sessions.",
         show_default="what the file tells",
     ),
 ]

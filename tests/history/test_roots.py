@@ -100,7 +100,7 @@ def test_by_the_command(run: Run, tmp_path: Path) -> None:
     assert "project_root" not in Path("view.jsonl").read_text()
     assert run("import", "out.jsonl", "--id", "copy").status == 0
     Path("plain.jsonl").write_text("".join(json.dumps(each) + "\n" for each in messages))
-    assert run("import", "plain.jsonl", "--id", "given", "--root", "/p").status == 0
+    assert run("import", "plain.jsonl", "--id", "given", "--project-root", "/p").status == 0
     assert run("import", "plain.jsonl", "--id", "mended").status == 0
     with Store("convostore.db") as store:
         assert replaced(store, "mended") == []

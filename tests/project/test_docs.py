@@ -22,7 +22,7 @@ from store.cli import demo_session
 from store.context.freshness import Freshness
 from store.database import schema
 from store.tools.short_rules import RULE_OF_TOOL, SHORT_RULES
-from store.view import rules
+from store.view import pictures, rules
 
 PEOPLES_VIEWS = (
     "session_segments",
@@ -214,6 +214,9 @@ def test_every_rule() -> None:
         *rules.REASONS.values(),
     ]
     assert [each for each in wanted if each not in text] == []
+    _, said = text.split("## What an entry says")
+    names = (*rules.RULES, "arguments", pictures.RULE, "summary", "repair")
+    assert [name for name in names if f"\n| `{name}` | " not in said] == []
 
 
 def test_every_short_form() -> None:
