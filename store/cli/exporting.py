@@ -30,6 +30,7 @@ from .options import (
     place,
     policy_of,
     require_folder,
+    require_new,
 )
 
 Output = Annotated[
@@ -99,8 +100,7 @@ def _write_private(path: Path, lines: Iterable[str], *, replace: bool) -> int:
 
     Raises StoreError where it exists, or its folder does not.
     """
-    if path.exists() and not replace:
-        raise StoreError(f"{str(path)!r} exists already; --force replaces it")
+    require_new(path, replace=replace)
     require_folder(path)
     with _beside(path) as file:
         return sum(1 for line in lines if file.write(line))

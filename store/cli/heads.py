@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
-from ..errors import StoreError
+from ..errors import InvalidValue, SessionNotFound, StoreError
+from ..face import Store
 from ..messages import content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from . import render
-from .options import At, Json, SessionId, complete_session, existing, find
+from .options import At, Json, SessionId, beginning_with, complete_session, existing, find
 from .render import Column, Row
 
 MOVE_COLUMNS = (
@@ -258,13 +259,24 @@ def delete(
 ) -> None:
     """Erase a session for good, with all made from it; asks first."""
     with existing(ctx) as store:
-        found = store.session(session)
+        found = _not_guessed(store, session)
         if not yes:
             _confirm(found)
         erased = store.delete_session(found.id, purge=purge)
     render.answer(erased._asdict(), _told(erased), json=json)
     if purge and not erased.purged:
         render.complain("the file could not be purged now; `convostore purge` says why")
+
+
+def _not_guessed(store: Store, given: str) -> Session:
+    """Return the session of just this id: what is erased is not guessed."""
+    try:
+        return store.session(given)
+    except SessionNotFound:
+        like = next(beginning_with(store, given), None)
+        if like is None:
+            raise
+        raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
 
 
 def _told(erased: Erasure) -> str:

@@ -205,6 +205,12 @@ def require_folder(file: Path) -> None:
         raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
 
 
+def require_new(file: Path | None, *, replace: bool) -> None:
+    """Raise StoreError where a file is to be written that is there, unless it may be replaced."""
+    if file is not None and file.exists() and not replace:
+        raise StoreError(f"{str(file)!r} exists already; --force replaces it")
+
+
 def moment_of(text: str | None) -> int | None:
     """Return a moment in ms from ms or an ISO time with a zone. Raises InvalidValue."""
     if text is None:

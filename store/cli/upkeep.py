@@ -12,7 +12,7 @@ from .. import inspection
 from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
 from ..errors import StoreError
 from . import render
-from .options import Json, existing, place, tell
+from .options import Json, existing, place, require_new, tell
 from .render import Column
 
 STATES = {"fine": 0, "advice": 1, "unusable": 2}
@@ -51,6 +51,7 @@ def backup(
 ) -> None:
     """Copy a store while it is in use, and check the copy."""
     place(ctx).require()
+    require_new(path, replace=force)
     with closing(Database(place(ctx).target)) as database:
         made = inspection.backup(database, path, replace=force)
     tell(ctx)
@@ -66,6 +67,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Put a copy, once checked, in the place of the store."""
+    require_new(place(ctx).file, replace=force)
     place(ctx).make_room()
     done = inspection.restore(copy, place(ctx).target, replace=force)
     tell(ctx)

@@ -220,7 +220,8 @@ def test_a_session_is_found_by_its_beginning(talk: Run) -> None:
     talk("fork", "talk", "--id", "talk-2")
     failed(talk("view", "ta"), "2 sessions begin with 'ta'")
     assert talk("view", "talk").status == 0
-    failed(talk("delete", "talk-", "--yes"), "no session 'talk-'")
+    failed(talk("delete", "talk-", "--yes"), "only its whole id erases a session: talk-")
+    failed(talk("delete", "side", "--yes"), "no session 'side'")
 
 
 def test_show_prints_raw_messages(talk: Run) -> None:

@@ -229,6 +229,8 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["sessions", "-n", "-1"], "--limit is at least 0, not '-1'"),
         (["view"], "`convostore view --help` tells more"),
         (["simulate", "s", "--svg", "no/folder/x.svg"], "there is no folder 'no/folder'"),
+        (["backup", "convostore.db"], "--force replaces it"),
+        (["restore", "convostore.db"], "--force replaces it"),
         (["policy", "check", "no.toml"], "there is no file 'no.toml'"),
         (["view", "s", "--policy", "no.toml"], "there is no file 'no.toml'"),
         (["demo", "--keep", "no/folder/x"], "no/folder/x does not exist; create it first"),
