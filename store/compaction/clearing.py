@@ -15,7 +15,7 @@ from ..history import lines
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Reason
-from ..view import Look, savings, verdicts
+from ..view import Look, ruled, savings
 from .budget import Budget, budget
 from .caches import is_cold, lives_long
 from .records import insert_record, recorded
@@ -81,11 +81,11 @@ def _by(look: Look, **changes: object) -> Look:
 
 def _freed(look: Look) -> Freed:
     """Return what the rules would replace now and no clearing has yet, and what each would free."""
-    always = _by(look, clearing="always")
-    found = verdicts(always)
-    saved = savings(always, found)
-    fresh = [found[seq] for seq in sorted(saved) if seq not in look.visible.cleared]
-    return {(verdict.seq, verdict.rule): saved[verdict.seq] for verdict in fresh}
+    always, cleared = _by(look, clearing="always"), look.visible.cleared
+    found = ruled(always)
+    fresh = {seq: each for seq, each in found.items() if each.rule and seq not in cleared}
+    saved = savings(always, fresh)
+    return {(seq, fresh[seq].rule): saved[seq] for seq in sorted(saved)}
 
 
 def _record(cost: Budget, freed: Freed, reason: Reason) -> int:

@@ -11,7 +11,7 @@ from .build import Composed, composed
 from .conditions import any_sign, as_terminal, failure, of_kind, overrides
 from .cost import summary_tokens, view_tokens
 from .hiding import Standing, Visible, active, as_message, history, records, visible, visible_after
-from .judging import savings, verdicts
+from .judging import ruled, savings
 from .look import Look, look_at
 
 __all__ = [
@@ -32,10 +32,10 @@ __all__ = [
     "of_kind",
     "overrides",
     "records",
+    "ruled",
     "rules",
     "savings",
     "summary_tokens",
-    "verdicts",
     "view_tokens",
     "visible",
     "visible_after",

@@ -113,12 +113,18 @@ Values = dict[str, Any]
 
 def verdicts(look: Look) -> Verdicts:
     """Return what the rules say of each visible tool result of a look, by position."""
+    found = ruled(look)
+    if look.policy.clearing == "always" and not look.policy.any_tool:
+        return found
+    return found | _short_already(look, found)
+
+
+def ruled(look: Look) -> Verdicts:
+    """Return verdicts before it is known which results are too short to be replaced by a line."""
     found = _judged(look)
     if look.policy.clearing != "always":
         found = _as_recorded(found, look.visible.cleared)
-    elif not look.policy.any_tool:
-        return found
-    return found | _short_already(look, found)
+    return found
 
 
 def _judged(look: Look) -> Verdicts:
@@ -163,7 +169,7 @@ def saved(look: Look) -> int:
         return 0
     if _has_sums(look.policy):
         return _summed(look)
-    return sum(savings(look, verdicts(look)).values())
+    return sum(savings(look, ruled(look)).values())
 
 
 def _replaces_nothing(look: Look) -> bool:

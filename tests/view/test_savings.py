@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.history import lines
-from store.view import Look, look_at, savings, verdicts
-from store.view.judging import saved
+from store.view import Look, look_at, savings
+from store.view.judging import saved, verdicts
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))
