@@ -256,11 +256,28 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
     assert contents(url) == ([] if fails else ["begun"])
 
 
+def at_rest(store: Store) -> None:
+    """Fail where a connection is lost, or a server has one that is in a transaction."""
+    database, pool = store.database, store.database._engine.pool
+    idle = [lease for leases in database._idle.values() for lease in leases]
+    assert pool.checkedout() == len(idle) > 0  # type: ignore[attr-defined]
+    assert not any(lease.connection.in_transaction() for lease in idle)
+    if database.dialect == "postgresql":
+        with database.reading() as connection:
+            states = Counter(connection.exec_driver_sql(STATES).scalars())
+        assert {*states} <= {"idle", "active"}
+        assert states["active"] <= 1
+        assert states.total() <= len(idle) + pool.checkedin()  # type: ignore[attr-defined]
+
+
+STATES = "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
+
+
 @pytest.mark.parametrize("kind", [*LOOPS, "tasks of asyncio"])
 def test_many_tasks_cancelled_at_random(url: str, kind: str) -> None:
     """Of 200 appends, those are there as a whole that returned or say that they were finished.
 
-    None of the others is.
+    None of the others is. No connection is left in a transaction, and none is lost.
     """
     chance, happened = random.Random(kind), Counter[int]()
 
@@ -291,6 +308,7 @@ def test_many_tasks_cancelled_at_random(url: str, kind: str) -> None:
         async with AsyncStore(url, timeout=LONG) as store:
             await (as_tasks if kind not in LOOPS else within_scopes)(store)
             await store.append("s", said("after"))
+            await store._run(partial(store._call, at_rest))
 
     run(kind if kind in LOOPS else "asyncio", work)
     *found, last = contents(url)
