@@ -224,8 +224,10 @@ import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[1]) / "tests" / "database"))
 from test_durability import called, said
-from store import Store
+from store import Policy, Store
+from store.importing import import_file
 
+talk = Path(sys.argv[2]).with_suffix(".jsonl")
 acknowledge = open(sys.argv[3], "wb", buffering=0)
 with Store(sys.argv[2], durability=sys.argv[4]) as store:
     store.create_session("other")
@@ -241,6 +243,13 @@ with Store(sys.argv[2], durability=sys.argv[4]) as store:
         if number == 25:
             store.delete_session("other")
             store.create_session("other")
+        if number % 10 == 7:
+            store.rename_session("s", "renamed " * number)
+            assert store.compact("s", Policy(), lambda _: "so far").outcome == "applied"
+        if number == 15:
+            import_file(store, talk, session_id="imported")
+        if number == 20:
+            store.delete_session("imported", purge=True)
 """
 
 
@@ -264,6 +273,8 @@ WRITTEN = re.compile(r', "((?:\\x[0-9a-f]{2})*)", (\d+)(?:, (\d+))?$')
 def record(path: Path, durability: str) -> list[Write]:
     """Run appends in a child under strace; return what it wrote to the disk, in order."""
     log, told = path.with_suffix(".trace"), path.with_suffix(".told")
+    lines = [json.dumps(message) for number in range(20) for message in called(number)]
+    path.with_suffix(".jsonl").write_text("\n".join(lines))
     command = ["strace", "-f", "-xx", "-s", "100000", "-o", str(log)]
     command += ["-e", "trace=openat,close,pwrite64,write,fsync,fdatasync,ftruncate,unlink"]
     command += [sys.executable, "-c", RECORDED, str(ROOT), str(path), str(told), durability]
@@ -352,7 +363,10 @@ def apply(content: bytearray, write: Write) -> None:
 
 
 def after_cut(folder: Path, files: dict[str, bytes]) -> tuple[set[int], bool]:
-    """Return the numbers that a cut left in the session, and whether everything is sound."""
+    """Return the numbers that a cut left in the session, and whether everything is sound.
+
+    The next opening goes on with what was being erased.
+    """
     for each in folder.iterdir():
         each.unlink()
     for name in ("chat.db", "chat.db-wal"):
@@ -365,6 +379,8 @@ def after_cut(folder: Path, files: dict[str, bytes]) -> tuple[set[int], bool]:
         )
         line = [(seq, int(content.split()[0])) for seq, content in found]
         head = connection.execute("SELECT head FROM sessions WHERE id = 's'").fetchone()[0]
+    with Store(folder / "chat.db") as store:
+        sound = sound and store.verify() == []
     gapless = line == [(number + 1, number) for number in range(head)]
     return {number for _, number in line}, sound and gapless
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import resource
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -150,6 +151,32 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fo
     os.write(go, b"x")
     holder.result()
     assert [child.result() for child in children] == list(range(1, 9))
+
+
+@pytest.mark.no_cover
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no signals")
+def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
+    """By itself, not only because nobody refers to it any more."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    queue = WriterQueue(f"{path}-lock", 5)
+    front, interrupted, next_ = (Place(queue) for _ in range(3))
+    front.take()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.take()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    interrupted.close()
+    front.leave()
+    time.sleep(0.3)  # its thread gets the turn that nobody waits for any more
+    next_.take()
+    for place in (front, next_):
+        place.close()
 
 
 # --- Cancelled tasks ------------------------------------------------------------------------------
