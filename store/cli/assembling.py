@@ -12,6 +12,7 @@ import typer
 
 from ..context import Context, Tools
 from . import render
+from .fitting import Column
 from .options import (
     At,
     Fields,
@@ -24,7 +25,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Column, Row
+from .render import Row
 
 COLUMNS = (
     Column("layer"),

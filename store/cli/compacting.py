@@ -15,6 +15,7 @@ from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
 from ..summaries import NAMED, Summarizer, named
 from . import render
+from .fitting import Column
 from .options import (
     Fields,
     Json,
@@ -27,7 +28,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Column, Row
+from .render import Row
 
 EXTRACTIVE = "extractive"
 SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED.values())

@@ -21,7 +21,8 @@ from ..policy import Policy
 from ..records import Entry, View
 from . import assembling, compacting, demo_session, render
 from . import store as asking
-from .render import Column, Row
+from .fitting import Column
+from .render import Row
 
 WIDTH = 100
 SESSION = "demo"

@@ -15,8 +15,9 @@ from ..face import Store
 from ..messages import content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from . import render
+from .fitting import Column
 from .options import At, Json, SessionId, beginning_with, complete_session, existing, find
-from .render import Column, Row
+from .render import Row
 
 MOVE_COLUMNS = (
     Column("#", number=True),

@@ -21,8 +21,9 @@ from ..inspection import query
 from ..policy import Policy, load
 from ..ready import POLICIES
 from ..records import Session
+from .fitting import CUT
 from .place import Place, place_of
-from .render import CUT, complain
+from .render import complain
 
 PAGE = 500
 """Sessions read at once."""

@@ -12,8 +12,9 @@ from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
 from ..summaries import load as load_prompt
 from . import render
+from .fitting import Column
 from .options import Fields, Json, complete_policy, loaded, policy_of
-from .render import Column, Row
+from .render import Row
 
 FIELD_COLUMNS = (
     Column("field"),

@@ -2,11 +2,6 @@
 
 What is inside messages was written by others: no escape sequence in it may reach a terminal, no
 markup may reach `rich`.
-
-A table that is wider than the terminal (or than $COLUMNS, where the output is a pipe) is made to
-fit in four steps, each only if the one before was not enough: ids are cut to a beginning that is
-theirs alone, columns that can be spared are dropped, those of which a part will do are clipped,
-wide columns are folded.
 """
 
 from __future__ import annotations
@@ -17,36 +12,21 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich import box
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import CompactionError
-from ..text import ELLIPSIS, shortened
 from ..text import one_line as in_one_line
+from ..text import shortened
+from .fitting import Column, Drawn, Texts, fitted, without_start
 
 PLAIN_WIDTH = 1000
 """Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
-
-CUT = ELLIPSIS
-"""What stands where a text was cut."""
-
-SHORTEST_ID = 8
-"""Code points that a cut id keeps, at least."""
-
-NARROWEST = 24
-"""Columns in which a wide text can still be read, folded."""
-
-CLIPPED = 16
-"""Columns that are left of a clipped text, at least."""
-
-GAP = 3
-"""Columns between two columns of a table."""
 
 PREVIEW = 60
 """Code points of a message shown in one line of a table, at most."""
@@ -78,94 +58,17 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 Cell = str | int | Text | None
 Row = tuple[Cell, ...]
-Texts = list[Text]
+BAR_COLUMNS = (
+    Column("name", wide=True),
+    Column("amount", number=True),
+    Column("bar"),
+    Column("remark", wide=True),
+)
 Bar = tuple[str, int, str]
 """An amount to be drawn: its name, how much it is, and a remark."""
 
 NO_DATE = (ValueError, OverflowError, OSError)
 """What is raised for a moment that no calendar has."""
-
-
-class Column(NamedTuple):
-    """A column of a table.
-
-    Numbers are aligned to the right, ``wide`` texts fold where there is no room, an ``id`` is cut
-    there; of columns to ``spare`` an empty one goes first, then the one with the highest number, 0
-    never goes. ``clip`` names the end of texts, "start" or "end", that gives way where a line is to
-    hold a row; one column of a table has it, at most, and a column to spare goes as a whole.
-    """
-
-    name: str
-    number: bool = False
-    wide: bool = False
-    id: bool = False
-    spare: int = 0
-    clip: str = ""
-
-
-class Drawn(NamedTuple):
-    """A column and what stands in it, from top to bottom."""
-
-    column: Column
-    texts: Texts
-
-    def width(self, *, folded: bool) -> int:
-        """Return how wide it is, a wide one folded or not."""
-        longest = max((cell_len(text.plain) for text in self.texts), default=0)
-        if folded and self.column.wide:
-            longest = min(longest, NARROWEST)
-        if folded and self.column.clip and not self.column.spare:
-            longest = min(longest, CLIPPED)
-        return max(longest, cell_len(self.column.name))
-
-    def cut(self) -> Drawn:
-        """Return it with its ids cut."""
-        if not self.column.id:
-            return self
-        return self._replace(texts=_cut(self.texts))
-
-    def clipped(self, over: int) -> Drawn:
-        """Return it narrower by so many columns, if it can be clipped."""
-        if not self.column.clip or over <= 0:
-            return self
-        room = max(self.width(folded=False) - over, CLIPPED)
-        return self._replace(texts=[CLIPS[self.column.clip](each, room) for each in self.texts])
-
-
-def _without_start(text: Text, room: int) -> Text:
-    if cell_len(text.plain) <= room:
-        return text
-    end = set_cell_size(text.plain[::-1], room - 1)[::-1]
-    return Text(CUT + end)
-
-
-def _without_end(text: Text, room: int) -> Text:
-    short = text.copy()
-    short.truncate(room, overflow="ellipsis")
-    return short
-
-
-CLIPS = {"start": _without_start, "end": _without_end}
-"""What clips a text, by the end that gives way."""
-
-
-def _cut(ids: Texts) -> Texts:
-    """Return ids cut to one length at which no two of them begin alike."""
-    length = _telling_length({each.plain for each in ids})
-    return [_beginning(each, length) for each in ids]
-
-
-def _telling_length(ids: set[str]) -> int:
-    length = SHORTEST_ID
-    while len({each[:length] for each in ids}) < len(ids):
-        length += 1
-    return length
-
-
-def _beginning(text: Text, length: int) -> Text:
-    if len(text.plain) <= length + 1:
-        return text
-    return Text(text.plain[:length] + CUT)
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
@@ -234,7 +137,7 @@ def table(
     screen = console(width=width, error=error)
     texts = [[_cell(value) for value in row] for row in rows]
     whole = list(_filled(columns, texts))
-    screen.print(_drawn(_fitted(whole, screen.width)))
+    screen.print(_drawn(fitted(whole, screen.width)))
 
 
 def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
@@ -262,47 +165,18 @@ def _add_column(drawn: Table, column: Column) -> None:
     )
 
 
-def _fitted(columns: list[Drawn], width: int) -> list[Drawn]:
-    """Return a table's columns, cut and dropped as far as a width makes it necessary."""
-    if _width(columns, folded=False) <= width:
-        return columns
-    left = [each.cut() for each in columns]
-    to_spare = _to_spare(left)
-    while to_spare and _width(left, folded=True) > width:
-        left.remove(to_spare.pop())
-    over = _width(left, folded=False) - width
-    return [each.clipped(over) for each in left]
-
-
-def _to_spare(columns: list[Drawn]) -> list[Drawn]:
-    """Return the columns that can be dropped, the one that goes first as the last."""
-    spare = [each for each in columns if each.column.spare]
-    return sorted(spare, key=_ease)
-
-
-def _ease(each: Drawn) -> tuple[bool, int]:
-    """Return how easily a column can be spared."""
-    is_empty = not any(text.plain for text in each.texts)
-    return is_empty, each.column.spare
-
-
-def _width(columns: list[Drawn], *, folded: bool) -> int:
-    gaps = GAP * (len(columns) - 1)
-    return gaps + sum(each.width(folded=folded) for each in columns)
-
-
 def bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
     """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
     greatest = max((amount for _, amount, _ in rows), default=0) or 1
+    screen = console(width=width)
     drawn = Table.grid(padding=(0, 1))
-    drawn.add_column(overflow="fold")
-    drawn.add_column(justify="right", no_wrap=True)
-    drawn.add_column(no_wrap=True)
-    drawn.add_column(overflow="fold")
+    for column in BAR_COLUMNS:
+        _add_column(drawn, column)
     for name, amount, remark in rows:
+        shown = without_start(Text(safe(name)), screen.width // 3)
         bar, beside = _bar(name, amount / greatest), Text(safe(remark), "dim")
-        drawn.add_row(Text(safe(name)), f"{amount:,}", bar, beside)
-    console(width=width).print(drawn)
+        drawn.add_row(shown, f"{amount:,}", bar, beside)
+    screen.print(drawn)
 
 
 def _bar(name: str, share: float) -> Text:

@@ -13,6 +13,7 @@ from ..messages import Message, content_text
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
+from .fitting import Column
 from .options import (
     At,
     Fields,
@@ -26,7 +27,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Column, Row
+from .render import Row
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),

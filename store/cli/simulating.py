@@ -18,6 +18,7 @@ from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
 from . import chart, render
+from .fitting import Column
 from .options import (
     Json,
     MaxTokens,
@@ -28,7 +29,7 @@ from .options import (
     policy_of,
     require_folder,
 )
-from .render import Bar, Column, Row
+from .render import Bar, Row
 
 PRICES = PROVIDERS["anthropic"]
 GIVEN = "at the prices given"

@@ -20,12 +20,13 @@ from ..errors import InvalidValue, StoreError, UnknownTranscript
 from ..face import Store
 from ..importing import ImportReport, import_file, is_file_of, require_message
 from . import render
+from .fitting import Column
 from .options import (
     Json,
     opened,
     place,
 )
-from .render import Column, Row
+from .render import Row
 
 STANDARD_INPUT = Path("-")
 

@@ -173,6 +173,28 @@ def test_lists_have_a_line_for_each_row(
     assert f"{IDS[1][-8:]}.jsonl  " in rows[2]
 
 
+def test_a_bar_has_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long path its end is seen, which tells it from others."""
+    path = "src/" + "deep/" * 20 + "leaf.py"
+    function = {"name": "Read", "arguments": json.dumps({"file_path": path})}
+    with Store("convostore.db") as store:
+        call = {"id": "c", "type": "function", "function": function}
+        store.append(
+            "talk",
+            [
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c", "content": "1"},
+            ],
+            create=True,
+        )
+    assert path in run("stats", "talk").out
+    monkeypatch.setenv("COLUMNS", "80")
+    *_, last = run("stats", "talk").out.splitlines()
+    assert last.startswith("…")
+    assert "deep/leaf.py " in last
+    assert last.rstrip().endswith("1 read")
+
+
 def test_columns_of_numbers_leave_a_policy_its_name(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "render chart place options demo_session assembling compacting heads policies show simulating store writing "
+        "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
         "upkeep exporting transfer counting demo"
     ),
     "compaction": (

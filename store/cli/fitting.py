@@ -1,0 +1,145 @@
+"""How a table fits its terminal.
+
+A table that is wider than the terminal (or than $COLUMNS, where the output is a pipe) is made to
+fit in four steps, each only if the one before was not enough: ids are cut to a beginning that is
+theirs alone, columns that can be spared are dropped, those of which a part will do are clipped,
+wide columns are folded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from ..text import ELLIPSIS
+
+CUT = ELLIPSIS
+"""What stands where a text was cut."""
+
+SHORTEST_ID = 8
+"""Code points that a cut id keeps, at least."""
+
+NARROWEST = 24
+"""Columns in which a wide text can still be read, folded."""
+
+CLIPPED = 16
+"""Columns that are left of a clipped text, at least."""
+
+GAP = 3
+"""Columns between two columns of a table."""
+
+Texts = list[Text]
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Numbers are aligned to the right, ``wide`` texts fold where there is no room, an ``id`` is cut
+    there; of columns to ``spare`` an empty one goes first, then the one with the highest number, 0
+    never goes. ``clip`` names the end of texts, "start" or "end", that gives way where a line is to
+    hold a row; one column of a table has it, at most, and a column to spare goes as a whole.
+    """
+
+    name: str
+    number: bool = False
+    wide: bool = False
+    id: bool = False
+    spare: int = 0
+    clip: str = ""
+
+
+class Drawn(NamedTuple):
+    """A column and what stands in it, from top to bottom."""
+
+    column: Column
+    texts: Texts
+
+    def width(self, *, folded: bool) -> int:
+        """Return how wide it is, a wide one folded or not."""
+        longest = max((cell_len(text.plain) for text in self.texts), default=0)
+        if folded and self.column.wide:
+            longest = min(longest, NARROWEST)
+        if folded and self.column.clip and not self.column.spare:
+            longest = min(longest, CLIPPED)
+        return max(longest, cell_len(self.column.name))
+
+    def cut(self) -> Drawn:
+        """Return it with its ids cut."""
+        if not self.column.id:
+            return self
+        return self._replace(texts=_cut(self.texts))
+
+    def clipped(self, over: int) -> Drawn:
+        """Return it narrower by so many columns, if it can be clipped."""
+        if not self.column.clip or over <= 0:
+            return self
+        room = max(self.width(folded=False) - over, CLIPPED)
+        return self._replace(texts=[CLIPS[self.column.clip](each, room) for each in self.texts])
+
+
+def without_start(text: Text, room: int) -> Text:
+    """Return a text of at most so many columns, its end where all has no room."""
+    if cell_len(text.plain) <= room:
+        return text
+    end = set_cell_size(text.plain[::-1], room - 1)[::-1]
+    return Text(CUT + end)
+
+
+def _without_end(text: Text, room: int) -> Text:
+    short = text.copy()
+    short.truncate(room, overflow="ellipsis")
+    return short
+
+
+CLIPS = {"start": without_start, "end": _without_end}
+"""What clips a text, by the end that gives way."""
+
+
+def _cut(ids: Texts) -> Texts:
+    """Return ids cut to one length at which no two of them begin alike."""
+    length = _telling_length({each.plain for each in ids})
+    return [_beginning(each, length) for each in ids]
+
+
+def _telling_length(ids: set[str]) -> int:
+    length = SHORTEST_ID
+    while len({each[:length] for each in ids}) < len(ids):
+        length += 1
+    return length
+
+
+def _beginning(text: Text, length: int) -> Text:
+    if len(text.plain) <= length + 1:
+        return text
+    return Text(text.plain[:length] + CUT)
+
+
+def fitted(columns: list[Drawn], width: int) -> list[Drawn]:
+    """Return a table's columns, cut and dropped as far as a width makes it necessary."""
+    if _width(columns, folded=False) <= width:
+        return columns
+    left = [each.cut() for each in columns]
+    to_spare = _to_spare(left)
+    while to_spare and _width(left, folded=True) > width:
+        left.remove(to_spare.pop())
+    over = _width(left, folded=False) - width
+    return [each.clipped(over) for each in left]
+
+
+def _to_spare(columns: list[Drawn]) -> list[Drawn]:
+    """Return the columns that can be dropped, the one that goes first as the last."""
+    spare = [each for each in columns if each.column.spare]
+    return sorted(spare, key=_ease)
+
+
+def _ease(each: Drawn) -> tuple[bool, int]:
+    """Return how easily a column can be spared."""
+    is_empty = not any(text.plain for text in each.texts)
+    return is_empty, each.column.spare
+
+
+def _width(columns: list[Drawn], *, folded: bool) -> int:
+    gaps = GAP * (len(columns) - 1)
+    return gaps + sum(each.width(folded=folded) for each in columns)
