@@ -312,8 +312,9 @@ class Compaction(NamedTuple):
     over the window, by its estimate; it is not kept with the record. ``session_id`` is the session
     that was compacted: in the history of a fork it may be another one. ``pinned`` positions stay
     visible though they are in the range, ``stands_from`` is the first position that the summary
-    stands for, with those of the summaries that it replaced.
-    ``error_kind`` names what there was in the place of a summary, if it was an error.
+    stands for, with those of the summaries that it replaced. ``error_kind`` names what there was in
+    the place of a summary, if it was an error. ``key_actions`` are pairs of a tool and what it did,
+    ``file_changes`` of a path and what became of it, whoever wrote the summary.
     """
 
     id: int | None
@@ -340,6 +341,8 @@ class Compaction(NamedTuple):
     summary_number: int | None = None
     stands_from: int | None = None
     error_kind: str | None = None
+    key_actions: tuple[tuple[str, str], ...] = ()
+    file_changes: tuple[tuple[str, str], ...] = ()
 
     @property
     def problem(self) -> CompactionError | None:

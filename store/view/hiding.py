@@ -32,7 +32,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, literal_column, sel
 
 from ..database import Row, Statement, compaction_records, positions, summaries
 from ..history import Pointer, line_cte, lines
-from ..messages import Message
+from ..messages import Message, decode
 from ..policy import Policy
 from ..records import Compaction, Hidden
 
@@ -40,13 +40,15 @@ from ..records import Compaction, Hidden
 class Texts(NamedTuple):
     """What is written of a summary, and the facts that are sent with it.
 
-    ``notice`` is the end of a body that says why there is no summary.
+    ``notice`` is the end of a body that says why there is no summary; the lists are JSON.
     """
 
     title: str | None
     body: str
     facts: str | None
     notice: str | None
+    key_actions: str | None
+    file_changes: str | None
 
 
 class Standing(NamedTuple):
@@ -263,7 +265,18 @@ def _told(record: Compaction, texts: Texts | None) -> Compaction:
     """Return a record with its summary's texts, where it has any."""
     if texts is None:
         return record
-    return record._replace(summary=texts.body, title=texts.title)
+    return record._replace(
+        summary=texts.body,
+        title=texts.title,
+        key_actions=_pairs(texts.key_actions),
+        file_changes=_pairs(texts.file_changes),
+    )
+
+
+def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:
+    """Return what a column holds as a JSON array of objects with two texts each, as pairs."""
+    objects = decode(text) if text else []
+    return tuple((first, second) for first, second in map(dict.values, objects))
 
 
 def _record(row: Row) -> Compaction:

@@ -2,7 +2,9 @@ SELECT summaries.summary,
   summaries.title,
   summaries.body,
   summaries.facts,
-  summaries.notice
+  summaries.notice,
+  summaries.key_actions,
+  summaries.file_changes
 FROM summaries
 WHERE summaries.tree_id = :tree_id
   AND summaries.summary IN (
