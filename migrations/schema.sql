@@ -37,7 +37,7 @@ CREATE TABLE sessions (
 	fold_case INTEGER NOT NULL,
 	title TEXT,
 	project_root TEXT,
-	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, sealed BLOB,
+	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, owner TEXT, archived INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
 	CONSTRAINT pk_sessions PRIMARY KEY (tree_id, id),
 	CONSTRAINT fk_sessions_branches FOREIGN KEY(tree_id, head_branch) REFERENCES branches (tree_id, branch)
 )
@@ -249,8 +249,6 @@ CREATE TABLE copies (
 )
  STRICT;
 
-CREATE INDEX ix_sessions_updated_at_id ON sessions (updated_at, id);
-
 CREATE TRIGGER messages_no_update BEFORE UPDATE ON messages
 BEGIN SELECT RAISE(ABORT, 'raw rows of messages never change'); END;
 
@@ -296,6 +294,14 @@ CREATE INDEX ix_compaction_records_tree_id_branch_compaction ON compaction_recor
 CREATE UNIQUE INDEX uq_compaction_records_running ON compaction_records (tree_id, session_id) WHERE outcome = 'running';
 
 CREATE INDEX ix_erasures_open ON erasures (tree_id, erasure) WHERE finished_at IS NULL;
+
+CREATE INDEX ix_sessions_archived_updated_at_id ON sessions (archived, updated_at, id);
+
+CREATE INDEX ix_sessions_owner_archived_updated_at_id ON sessions (owner, archived, updated_at, id) WHERE owner IS NOT NULL;
+
+CREATE INDEX ix_sessions_archived_created_at_id ON sessions (archived, created_at, id);
+
+CREATE INDEX ix_sessions_owner_archived_created_at_id ON sessions (owner, archived, created_at, id) WHERE owner IS NOT NULL;
 
 CREATE INDEX ix_messages_message_id_tree_id ON messages (message_id, tree_id) WHERE message_id IS NOT NULL;
 

@@ -18,7 +18,7 @@ class Session(NamedTuple):
     left it. ``revision`` is an opaque text that is another one after each change of the session: an
     append, a move of its head, another title, other metadata. None comes again, not where a session
     of the same id is made anew either. What is made of a session (views, compactions, usages) does
-    not change it.
+    not change it. ``owner`` is whose it is, as whoever created it said.
     """
 
     id: str
@@ -32,6 +32,8 @@ class Session(NamedTuple):
     forked_at: int | None
     branch: int
     revision: str
+    owner: str | None
+    archived: bool
 
 
 class StoredMessage(NamedTuple):

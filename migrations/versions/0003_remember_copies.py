@@ -19,6 +19,7 @@ depends_on = None
 rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 SUMMARY_ERRORS = ("SummaryGenerationError", "SummaryTimedOut")
 NOTICES = (
@@ -58,6 +59,22 @@ def upgrade() -> None:
         postgresql_where=is_open,
     )
     op.add_column("sessions", sa.Column("revision", sa.Text(), nullable=False, server_default="0"))
+    op.add_column("sessions", sa.Column("owner", IDENTIFIER))
+    op.add_column(
+        "sessions", sa.Column("archived", sa.Integer(), nullable=False, server_default="0")
+    )
+    op.drop_index("ix_sessions_updated_at_id", "sessions")
+    is_owned = sa.text("owner IS NOT NULL")
+    for moment in ("updated_at", "created_at"):
+        listed = ["archived", moment, "id"]
+        op.create_index(f"ix_sessions_archived_{moment}_id", "sessions", listed)
+        op.create_index(
+            f"ix_sessions_owner_archived_{moment}_id",
+            "sessions",
+            ["owner", *listed],
+            sqlite_where=is_owned,
+            postgresql_where=is_owned,
+        )
     for name in ("source_move", "source_record"):
         op.add_column("head_moves", sa.Column(name, BIG))
     has_id = sa.text("message_id IS NOT NULL")

@@ -65,6 +65,8 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         writing.append,
         writing.rename,
         writing.tag,
+        writing.archive,
+        writing.unarchive,
         moving.fork,
         moving.rewind,
         moving.switch,

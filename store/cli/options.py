@@ -183,13 +183,19 @@ def _named(sessions: list[Session]) -> str:
 
 def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
     """Yield the sessions whose ids begin so."""
-    return (session for session in every_session(store) if session.id.startswith(beginning))
+    return every_session(store, prefix=beginning)
 
 
-def every_session(store: Store, limit: int | None = None) -> Iterator[Session]:
-    """Yield sessions, the last active first."""
+def every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
+    """Yield sessions, the last active first; behind them those that are archived."""
+    for archived in (False, True):
+        yield from listed(store, prefix=prefix, archived=archived)
+
+
+def listed(store: Store, limit: int | None = None, **chosen: Any) -> Iterator[Session]:
+    """Yield sessions as `Store.sessions` chooses them, page by page."""
     last = None
-    while page := store.sessions(limit=_page_size(limit), after=last):
+    while page := store.sessions(limit=_page_size(limit), after=last, **chosen):
         yield from page
         last = page[-1]
         if limit is not None:

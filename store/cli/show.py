@@ -21,9 +21,9 @@ from .options import (
     Now,
     PolicyName,
     SessionId,
-    every_session,
     existing,
     find,
+    listed,
     moment_of,
     policy_of,
 )
@@ -62,6 +62,12 @@ NAMED = ("name", "tool_call_id", "messageStatus")
 Limit = Annotated[
     int, typer.Option("--limit", "-n", min=0, help="How many to list, at most; 0: all.")
 ]
+OfOwner = Annotated[
+    str | None,
+    typer.Option("--owner", metavar="TEXT", help="Those of this owner.", show_default="all"),
+]
+Archived = Annotated[bool, typer.Option("--archived", help="Those that are archived instead.")]
+ByCreation = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
 From = Annotated[
     int, typer.Option("--from", metavar="N", help="Begin at position N; -N: with the newest N.")
 ]
@@ -78,14 +84,27 @@ Explain = Annotated[
 ]
 
 
-def sessions(ctx: typer.Context, limit: Limit = 50, json: Json = False) -> None:
+def sessions(
+    ctx: typer.Context,
+    limit: Limit = 50,
+    owner: OfOwner = None,
+    archived: Archived = False,
+    created: ByCreation = False,
+    json: Json = False,
+) -> None:
     """List the sessions, the last active first."""
+    order = "created" if created else "active"
+    more = limit + 1 if limit and not json else limit or None
     with existing(ctx) as store:
+        found = listed(store, more, owner=owner, archived=archived, order=order)
         if json:
-            listed = every_session(store, limit or None)
-            render.print_json_list(each._asdict() for each in listed)
-            return
-        found = list(every_session(store, limit + 1 if limit else None))
+            render.print_json_list(each._asdict() for each in found)
+        else:
+            _print_sessions(list(found), limit)
+
+
+def _print_sessions(found: list[Session], limit: int) -> None:
+    """Print sessions, one more than the limit where there are more."""
     if not found:
         render.say("no sessions; `convostore import` brings some in")
         return

@@ -1,4 +1,4 @@
-"""Commands that write by hand: create, append, rename, tag; and tree, what continues what."""
+"""Commands that write by hand: create, append, rename, tag, archive; tree, what continues what."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ Root = Annotated[
         help="Where the files are that its tools read.",
         show_default="none",
     ),
+]
+Owner = Annotated[
+    str | None,
+    typer.Option("--owner", metavar="TEXT", help="Whose it is.", show_default="nobody's"),
 ]
 Said = Annotated[
     str,
@@ -78,6 +82,7 @@ def create(
     id: OwnId = None,  # noqa: A002 - the option's name
     title: OwnTitle = None,
     project_root: Root = None,
+    owner: Owner = None,
     json: Json = False,
 ) -> None:
     """Create a session without messages.
@@ -85,7 +90,7 @@ def create(
     It makes the store where there is none.
     """
     with opened(ctx) as store:
-        made = store.create_session(id, title=title, project_root=project_root)
+        made = store.create_session(id, title=title, project_root=project_root, owner=owner)
     render.answer(made._asdict(), f"{made.id} is there, without messages", json=json)
 
 
@@ -135,6 +140,23 @@ def tag(
             found = store.set_metadata(found.id, changes, merge=True)
     said = render.json_text(found.metadata)
     render.answer(found.metadata, f"{found.id}: {said}", json=json)
+
+
+def archive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
+    """Take a session out of the list of those in use.
+
+    Nothing of it is changed; `sessions --archived` lists it.
+    """
+    with existing(ctx) as store:
+        found = store.archive(find(store, session).id)
+    render.answer(found._asdict(), f"{found.id} is archived", json=json)
+
+
+def unarchive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
+    """Put an archived session back among those in use."""
+    with existing(ctx) as store:
+        found = store.unarchive(find(store, session).id)
+    render.answer(found._asdict(), f"{found.id} is in use", json=json)
 
 
 def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> None:

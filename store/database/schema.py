@@ -110,10 +110,19 @@ sessions = _table(
     Column("project_root", Text, info=CHANGES),
     Column("metadata", Text, info=CHANGES),
     Column("revision", Text, nullable=False, server_default="0", info=CHANGES),
+    Column("owner", IDENTIFIER),
+    Column("archived", Integer, nullable=False, server_default="0", info=CHANGES),
     _sealed(),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
-    Index(None, "updated_at", "id"),
+    Index(None, "archived", "updated_at", "id"),
+    Index(None, "archived", "created_at", "id"),
 )
+for _moment in ("updated_at", "created_at"):
+    Index(
+        None,
+        *(sessions.c[name] for name in ("owner", "archived", _moment, "id")),
+        sqlite_where=sessions.c.owner.is_not(None),
+    )
 
 messages = _table(
     "messages",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import erasure, heads, left, lookup, roots, tails, usages
+from ..history import erasure, heads, left, listing, lookup, roots, tails, usages
 from ..history import raw as history
 from ..history import sessions as known_sessions
 from ..history import siblings as alike
@@ -19,7 +19,10 @@ class Operations:
 
     create_session = writes(known_sessions.create_session)
     session = reads(known_sessions.session)
-    sessions = reads(known_sessions.list_sessions)
+    sessions = reads(listing.list_sessions)
+    count_sessions = reads(listing.count_sessions)
+    archive = writes(known_sessions.archive)
+    unarchive = writes(known_sessions.unarchive)
     rename_session = writes(known_sessions.rename_session)
     set_metadata = writes(known_sessions.set_metadata)
     set_project_root = writes(roots.set_project_root)

@@ -94,29 +94,32 @@ def fork(
     *,
     branch: int | None = None,
     title: str | None = None,
+    owner: str | None = None,
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Create a session that continues another one from position ``at`` (its head).
 
     Copies no message. ``branch`` is one that the source can go back to (None: the present one).
-    ``expected`` is the revision that the source is to have (None: any). Raises SessionNotFound,
-    SessionExists, Conflict, InvalidValue for a branch, PositionOutOfRange.
+    Another ``owner`` than the source's (None: the same) gets the line alone, and sees no other
+    branch. ``expected`` is the revision that the source is to have (None: any). Raises
+    SessionNotFound, SessionExists, Conflict, InvalidValue for a branch, PositionOutOfRange.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer if branch is None else left.end_of(connection, pointer, branch)
     position = lines.position(line, at)
     values = _stored(connection, pointer)
+    their_owner = values["owner"]
     newest = newest_record(connection, pointer.tree_id)
     stem = _next_branch(connection, line, position, newest)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
-    if title is not None:
-        values["title"] = checked_text("title", title)
+    values |= _given(title=title, owner=owner)
     created = insert_session(connection, values, stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    _log_fork(connection, line, target, newest, moment)
+    seen = newest if created.owner == their_owner else None
+    _log_fork(connection, line, target, seen, moment)
     return created
 
 
@@ -141,7 +144,13 @@ def _where_a_fork_stands(
         "updated_at": moment,
         "forked_from": source,
         "forked_at": position,
+        "archived": 0,
     }
+
+
+def _given(**texts: str | None) -> dict[str, str | None]:
+    """Return the texts that are given for a fork, in place of its source's."""
+    return {name: checked_text(name, text) for name, text in texts.items() if text is not None}
 
 
 def rewind(
@@ -278,16 +287,21 @@ def _log_move(
     return number
 
 
-_NO_SOURCE = {"source_move": None, "source_record": None}
+_NO_SOURCE: dict[str, int | None] = {"source_move": None, "source_record": None}
 
 
 def _log_fork(
-    connection: Connection, source: Pointer, target: Pointer, newest: int, moment: int
+    connection: Connection, source: Pointer, target: Pointer, newest: int | None, moment: int
 ) -> None:
-    """Record a fork, with how far it sees what its source did: its moves, and the records."""
-    made = NEXT_MOVE.value(connection, **source.session) - 1
+    """Record a fork, with how far it sees what its source did: its moves, and the records.
+
+    Without a newest record it sees nothing but its line.
+    """
+    seen = _NO_SOURCE
+    if newest is not None:
+        made = NEXT_MOVE.value(connection, **source.session) - 1
+        seen = {"source_move": made, "source_record": newest}
     move = {"move": 1, "kind": "fork", "earlier_rewind": None, "moved_at": moment}
-    seen = {"source_move": made, "source_record": newest}
     INSERT_MOVE.run(connection, **_ways(source, target), **move, **seen)
 
 

@@ -15,7 +15,6 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now, given
 from ..database import (
-    BIG,
     Insertion,
     Statement,
     branches,
@@ -52,36 +51,21 @@ NEWEST_RECORD = Statement(
     .order_by(compaction_records.c.compaction.desc())
     .limit(literal_column("1"))
 )
-_COLUMNS = (
-    *(sessions.c[name] for name in Session._fields[:-2]),
-    sessions.c.head_branch.label("branch"),
-    sessions.c.revision,
+_NAMED_OTHERWISE = {"branch": "head_branch"}
+COLUMNS = tuple(
+    sessions.c[_NAMED_OTHERWISE.get(name, name)].label(name) for name in Session._fields
 )
+"""What a session is made of."""
 SESSION = Statement(
-    select(*_COLUMNS)
+    select(*COLUMNS)
     .select_from(session_ids)
     .join(sessions, lines.NAMED)
     .where(session_ids.c.id == bindparam("session_id")),
     row=Session,
 )
-_BY_ACTIVITY = (sessions.c.updated_at.desc(), sessions.c.id.desc())
-LIST_SESSIONS = Statement(
-    select(*_COLUMNS).order_by(*_BY_ACTIVITY).limit(bindparam("limit", type_=BIG)),
-    row=Session,
-)
-_seen = sqlalchemy.tuple_(
-    bindparam("updated_at", type_=BIG),
-    bindparam("id", type_=sessions.c.id.type),
-)
-LIST_SESSIONS_AFTER = Statement(
-    select(*_COLUMNS)
-    .where(sqlalchemy.tuple_(sessions.c.updated_at, sessions.c.id) < _seen)
-    .order_by(*_BY_ACTIVITY)
-    .limit(bindparam("limit", type_=BIG)),
-    row=Session,
-)
 SET_TITLE = lines.change(title=bindparam("title"), updated_at=bindparam("updated_at"))
 SET_METADATA = lines.change(metadata=bindparam("metadata"))
+SET_ARCHIVED = lines.change(archived=bindparam("archived"))
 
 
 class Stem(NamedTuple):
@@ -104,6 +88,7 @@ UNBORN: dict[str, Any] = {
     "last_rewind": None,
     "forked_from": None,
     "forked_at": None,
+    "archived": 0,
 }
 """What a session has that continues no other."""
 
@@ -115,18 +100,20 @@ def create_session(
     title: str | None = None,
     project_root: str | os.PathLike[str] | None = None,
     metadata: dict[str, Any] | None = None,
+    owner: str | None = None,
     fold_case: bool = False,
     exist_ok: bool = False,
     now: Now = None,
 ) -> Session:
     """Create a session with an empty line, the root of a new tree.
 
-    Its id is the caller's or a new UUIDv7.
+    Its id is the caller's or a new UUIDv7. ``owner`` is any text that says whose it is; it is never
+    changed.
 
     File paths in tool calls are told apart relative to ``project_root``, ignoring case with
     ``fold_case``. With ``exist_ok`` a session that has the id already is returned as it is,
     whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
-    title or metadata that cannot be stored.
+    title, owner or metadata that cannot be stored.
     """
     moment = given(now)
     tree_id = secrets.randbits(63)
@@ -139,6 +126,7 @@ def create_session(
         "title": checked_text("title", title),
         "project_root": folder_text(project_root),
         "metadata": _metadata_text(metadata),
+        "owner": checked_text("owner", owner),
     }
     try:
         claimed = claim(connection, id_for(session_id, moment), tree_id)
@@ -154,37 +142,7 @@ def session(connection: Connection, session_id: str) -> Session:
     stored = SESSION.row(connection, session_id=session_id) if is_text(session_id) else None
     if stored is None:
         raise SessionNotFound(session_id)
-    return _decoded(stored)
-
-
-def list_sessions(
-    connection: Connection, *, limit: int = 100, after: Session | str | None = None
-) -> list[Session]:
-    """Return at most ``limit`` sessions, the last active first: messages count, metadata do not.
-
-    ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
-    though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
-    InvalidValue, and SessionNotFound for an id.
-    """
-    _check_limit(limit)
-    return [_decoded(stored) for stored in _listed(connection, limit, after)]
-
-
-def _check_limit(limit: int) -> None:
-    if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
-
-
-def _listed(
-    connection: Connection,
-    limit: int,
-    after: Session | str | None,
-) -> list[Session]:
-    if after is None:
-        return LIST_SESSIONS.rows(connection, limit=limit)
-    last = after if isinstance(after, Session) else session(connection, after)
-    seen = {"updated_at": last.updated_at, "id": last.id}
-    return LIST_SESSIONS_AFTER.rows(connection, limit=limit, **seen)
+    return decoded(stored)
 
 
 def rename_session(
@@ -226,6 +184,34 @@ def set_metadata(
     if merge:
         text = _metadata_text(merged(session(connection, session_id).metadata, metadata))
     SET_METADATA.run(connection, **place, metadata=text)
+    return session(connection, session_id)
+
+
+def archive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
+    """Take a session out of the lists of those that are in use; nothing else changes.
+
+    It is no activity. ``expected`` is the revision that the session is to have (None: any). Raises
+    SessionNotFound, Conflict.
+    """
+    return _set_archived(connection, session_id, expected, archived=True)
+
+
+def unarchive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
+    """Put a session back among those that are in use, at its old place in lists.
+
+    ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+    Conflict.
+    """
+    return _set_archived(connection, session_id, expected, archived=False)
+
+
+def _set_archived(
+    connection: Connection, session_id: str, expected: str | None, *, archived: bool
+) -> Session:
+    """Archive a session or take it back, where that is not done yet."""
+    place = _locked(connection, session_id, expected)
+    if session(connection, session_id).archived != archived:
+        SET_ARCHIVED.run(connection, **place, archived=int(archived))
     return session(connection, session_id)
 
 
@@ -341,7 +327,8 @@ def _json(metadata: dict[str, Any]) -> str:
     return text
 
 
-def _decoded(stored: Session) -> Session:
-    """Return a session of which the metadata is still a text, as it is given out."""
+def decoded(stored: Session) -> Session:
+    """Return a session as it is given out: until now its metadata are a text, flags are numbers."""
     text: Any = stored.metadata
-    return stored._replace(metadata=decode(text) if text else {})
+    metadata = decode(text) if text else {}
+    return stored._replace(metadata=metadata, archived=bool(stored.archived))

@@ -122,3 +122,22 @@ def test_an_empty_store_has_no_tree(run: Run) -> None:
     with Store("s.db"):
         pass
     assert run(*DB, "tree").out == "no sessions; `convostore import` brings some in\n"
+
+
+def test_sessions_have_owners_and_are_archived(run: Run) -> None:
+    """Listed by whose they are, and by whether they are in use."""
+    for name, owner in (("a1", "ann"), ("a2", "ann"), ("b1", "bob")):
+        assert (
+            json.loads(run("create", "--id", name, "--owner", owner, "--json").out)["owner"]
+            == owner
+        )
+
+    def listed(*options: str) -> list[str]:
+        return sorted(each["id"] for each in json.loads(run("sessions", "--json", *options).out))
+
+    assert listed("--owner", "ann") == ["a1", "a2"]
+    assert run("archive", "a1").out == "a1 is archived\n"
+    assert (listed(), listed("--archived", "--created")) == (["a2", "b1"], ["a1"])
+    assert "a2" in run("sessions", "--owner", "ann").out
+    assert "a1" in run("tree").out
+    assert json.loads(run("unarchive", "a1", "--json").out)["archived"] is False

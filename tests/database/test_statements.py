@@ -42,8 +42,19 @@ ACROSS_TREES = {
     "database.copying.NEXT_COPY": "a copy is of the whole store",
     "history.erasure.HOLDING": "a copy is of the whole store",
     "history.lookup.FOUND": "finds the trees by a message's id",
-    "history.sessions.LIST_SESSIONS": "lists the sessions of all trees",
-    "history.sessions.LIST_SESSIONS_AFTER": "lists the sessions of all trees",
+    **dict.fromkeys(
+        (
+            "history.listing.COUNT_OWNED",
+            "history.listing.COUNT_SESSIONS",
+            "history.listing.LIST_CREATED",
+            "history.listing.LIST_OWNED",
+            "history.listing.LIST_OWNED_CREATED",
+            "history.listing.LIST_PREFIX",
+            "history.listing.LIST_SESSIONS",
+            "history.listing.LIST_SESSIONS_AFTER",
+        ),
+        "lists the sessions of all trees",
+    ),
     "history.sessions.SESSION": "finds the tree by the session's id",
     "history.lines.POINTER": "finds the tree by the session's id",
     "history.lines.SESSION_LOCK": "finds the tree by the session's id",
@@ -220,7 +231,6 @@ def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) ->
 SCANNED = {
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
-    "history.sessions.LIST_SESSIONS": "walks the index of activity, to the limit",
     "history.slices.OPEN_TREES": "walks the index of what is left to do",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
@@ -295,7 +305,8 @@ HOT = {
     "compaction.cuts.SPANNING": ["branches", "parents", "tool_results"],
     "compaction.cuts.NEXT_USER": ["branches", "parents", "message_facts"],
     "history.token_counts.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
-    "history.sessions.LIST_SESSIONS_AFTER": ["sessions"],
+    "history.listing.LIST_PREFIX": ["session_ids", "sessions"],
+    "history.listing.LIST_TREE": ["sessions"],
     "history.slices.OPEN_PART": ["erasures", "messages"],
     "history.slices.DELETE_BEYOND.7": ["messages"],
 }
@@ -396,11 +407,26 @@ def test_verdicts_find_what_is_read_again_by_an_index(opened: Store) -> None:
 
 
 @pytest.mark.sqlite_only
-def test_listing_sessions_sorts_nothing(opened: Store) -> None:
+@pytest.mark.parametrize(
+    ("name", "range_of"),
+    [
+        ("LIST_SESSIONS", "archived_updated_at_id (archived=?)"),
+        ("LIST_SESSIONS_AFTER", "archived_updated_at_id (archived=? AND (updated_at,id)<(?,?))"),
+        ("LIST_CREATED", "archived_created_at_id (archived=? AND (created_at,id)<(?,?))"),
+        (
+            "LIST_OWNED",
+            "owner_archived_updated_at_id (owner=? AND archived=? AND (updated_at,id)<(?,?))",
+        ),
+        (
+            "LIST_OWNED_CREATED",
+            "owner_archived_created_at_id (owner=? AND archived=? AND (created_at,id)<(?,?))",
+        ),
+    ],
+)
+def test_listing_sessions_sorts_nothing(opened: Store, name: str, range_of: str) -> None:
     """The sessions come in the order of their index, so a page of them costs a page."""
-    for named in STATEMENTS:
-        if named.name in ("history.sessions.LIST_SESSIONS", "history.sessions.LIST_SESSIONS_AFTER"):
-            assert [step for step in plan(opened, named) if "TEMP B-TREE" in step] == []
+    (named,) = (each for each in STATEMENTS if each.name == f"history.listing.{name}")
+    assert plan(opened, named) == [f"SEARCH sessions USING INDEX ix_sessions_{range_of}"]
 
 
 # --- What a statement takes -----------------------------------------------------------------------

@@ -56,7 +56,7 @@ INSIDE = {
     "face": "binding operations steps shares watch store async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines left order links facts sessions usages noted raw siblings append fates erasure slices heads tails "
+        "places lines left order links facts sessions listing usages noted raw siblings append fates erasure slices heads tails "
         "lookup roots token_counts turns"
     ),
     "importing": "report session reading",

@@ -13,6 +13,8 @@ INSERT INTO sessions (
   project_root,
   metadata,
   revision,
+  owner,
+  archived,
   sealed
 )
 VALUES (
@@ -30,5 +32,7 @@ VALUES (
   %(project_root)s::VARCHAR,
   %(metadata)s::VARCHAR,
   %(revision)s::VARCHAR,
+  %(owner)s::VARCHAR COLLATE "C",
+  %(archived)s::INTEGER,
   %(sealed)s
 )

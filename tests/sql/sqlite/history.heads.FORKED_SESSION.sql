@@ -12,6 +12,8 @@ SELECT sessions.tree_id,
   sessions.project_root,
   sessions.metadata,
   sessions.revision,
+  sessions.owner,
+  sessions.archived,
   sessions.sealed
 FROM sessions
 WHERE sessions.tree_id = :tree_id

@@ -13,6 +13,8 @@ INSERT INTO sessions (
   project_root,
   metadata,
   revision,
+  owner,
+  archived,
   sealed
 )
 VALUES (
@@ -30,5 +32,7 @@ VALUES (
   :project_root,
   :metadata,
   :revision,
+  :owner,
+  :archived,
   :sealed
 )

@@ -1,0 +1,179 @@
+"""Sessions listed and counted: whose, of which tree, with which beginning of their ids.
+
+What is asked for decides which conditions a statement has, so that each is answered from an index:
+a page of an owner's sessions is a range of one, whatever others have.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, bindparam, func, select, tuple_
+
+from ..database import BIG, Statement, session_ids, sessions
+from ..errors import InvalidValue
+from ..records import Session
+from ..text import is_text
+from . import lines
+from .sessions import COLUMNS, checked_text, decoded, session
+
+ORDERS = {
+    "active": sessions.c.updated_at,
+    "created": sessions.c.created_at,
+}
+"""The orders of lists, newest first, each by its moment and then by ids."""
+_id = sessions.c.id
+_CONDITIONS = {
+    "archived": sessions.c.archived == bindparam("archived"),
+    "owner": sessions.c.owner == bindparam("owner", type_=_id.type),
+    "tree": sessions.c.tree_id == bindparam("tree", type_=BIG),
+    "prefix": session_ids.c.id.between(
+        bindparam("prefix", type_=_id.type),
+        bindparam("end", type_=_id.type),
+    ),
+}
+"""What sessions can be asked for by."""
+_LAST = "\U0010ffff"
+"""The last code point: what begins with a text stands before that text and this."""
+
+
+class Asked(NamedTuple):
+    """What a list is of: the values of its conditions, and where it begins."""
+
+    values: dict[str, Any]
+    order: str
+    after: Session | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The conditions that it has."""
+        return tuple(name for name in _CONDITIONS if name in self.values)
+
+    @property
+    def bound(self) -> dict[str, Any]:
+        """The values that its statement binds."""
+        if self.after is None:
+            return self.values
+        moment = getattr(self.after, ORDERS[self.order].name)
+        return {**self.values, "moment": moment, "id": self.after.id}
+
+
+@cache
+def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Session]:
+    """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
+    moment = ORDERS[order]
+    query = _found(select(*COLUMNS), names)
+    if behind:
+        seen = tuple_(bindparam("moment", type_=BIG), bindparam("id", type_=_id.type))
+        query = query.where(tuple_(moment, _id) < seen)
+    ordered = query.order_by(moment.desc(), _id.desc())
+    return Statement(ordered.limit(bindparam("limit", type_=BIG)), row=Session)
+
+
+@cache
+def counted(names: tuple[str, ...]) -> Statement[Any]:
+    """Build the count of sessions by the names of its conditions."""
+    return Statement(_found(select(func.count()), names))
+
+
+def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
+    """Build the search for the sessions that meet conditions."""
+    found = query.select_from(sessions)
+    if "prefix" in names:
+        found = query.select_from(session_ids).join(sessions, lines.NAMED)
+    return found.where(*(_CONDITIONS[name] for name in names))
+
+
+_ALL = ("archived",)
+LIST_SESSIONS = listed(_ALL, "active")
+LIST_SESSIONS_AFTER = listed(_ALL, "active", behind=True)
+LIST_CREATED = listed(_ALL, "created", behind=True)
+LIST_OWNED = listed((*_ALL, "owner"), "active", behind=True)
+LIST_OWNED_CREATED = listed((*_ALL, "owner"), "created", behind=True)
+LIST_TREE = listed((*_ALL, "tree"), "active")
+LIST_PREFIX = listed((*_ALL, "prefix"), "active")
+COUNT_SESSIONS = counted(_ALL)
+COUNT_OWNED = counted((*_ALL, "owner"))
+
+
+def list_sessions(
+    connection: Connection,
+    *,
+    limit: int = 100,
+    after: Session | str | None = None,
+    owner: str | None = None,
+    prefix: str | None = None,
+    tree: str | None = None,
+    archived: bool = False,
+    order: str = "active",
+) -> list[Session]:
+    """Return at most ``limit`` sessions, newest first.
+
+    By their last activity: messages count, metadata do not; with ``order="created"`` by when they
+    were created, an order that no session changes. ``owner``, the ``prefix`` of ids, and a session
+    of whose ``tree`` they are, itself and all forks, choose among them (None: all); ``archived``
+    gives those that are archived instead of those that are not.
+
+    ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
+    though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
+    InvalidValue, and SessionNotFound for an id.
+    """
+    _check_list(limit, order)
+    values = _values(connection, owner, prefix, tree, archived)
+    asked = Asked(values, order, _last_seen(connection, after))
+    statement = listed(asked.names, order, asked.after is not None)
+    return [decoded(stored) for stored in statement.rows(connection, limit=limit, **asked.bound)]
+
+
+def count_sessions(
+    connection: Connection,
+    *,
+    owner: str | None = None,
+    prefix: str | None = None,
+    tree: str | None = None,
+    archived: bool = False,
+) -> int:
+    """Return how many sessions there are, chosen as `sessions` chooses them.
+
+    Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
+    """
+    values = _values(connection, owner, prefix, tree, archived)
+    count: int = counted(Asked(values, "active", None).names).value(connection, **values)
+    return count
+
+
+def _check_list(limit: int, order: str) -> None:
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+    if order not in ORDERS:
+        raise InvalidValue(f"order is one of {', '.join(ORDERS)}, not {order!r:.80}")
+
+
+def _last_seen(connection: Connection, after: Session | str | None) -> Session | None:
+    return session(connection, after) if isinstance(after, str) else after
+
+
+def _values(
+    connection: Connection,
+    owner: str | None,
+    prefix: str | None,
+    tree: str | None,
+    archived: bool,
+) -> dict[str, Any]:
+    """Return the values of the conditions that are given."""
+    values: dict[str, Any] = {"archived": int(archived)}
+    if owner is not None:
+        values["owner"] = checked_text("owner", owner)
+    if tree is not None:
+        values["tree"] = lines.find(connection, tree).tree_id
+    if prefix:
+        values |= _range_of(prefix)
+    return values
+
+
+def _range_of(prefix: str) -> dict[str, str]:
+    """Return between which ids those stand that begin with a text."""
+    if not is_text(prefix):
+        raise InvalidValue(f"prefix is the beginning of a session's id, not {prefix!r:.80}")
+    return {"prefix": prefix, "end": prefix + _LAST}

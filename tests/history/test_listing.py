@@ -1,0 +1,169 @@
+"""Lists of sessions: whose, in which order, page by page, and which of them are put away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store import Conflict, Session, Store
+from store.errors import InvalidValue, SessionNotFound
+
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """A store of its own."""
+    with Store(url, durability="normal") as opened:
+        yield opened
+
+
+def ids(store: Store, **asked: Any) -> list[str]:
+    """The ids of a list, which are as many as are counted."""
+    found = [each.id for each in store.sessions(**asked)]
+    asked.pop("order", None)
+    assert store.count_sessions(**asked) == len(found)
+    return found
+
+
+def created(store: Store, *session_ids: str, **options: Any) -> None:
+    """Sessions, one after the other."""
+    for number, session_id in enumerate(session_ids):
+        store.create_session(session_id, now=NOW + number, **options)
+
+
+def test_an_owner_has_sessions(store: Store) -> None:
+    """What is nobody's is in the list of all only."""
+    created(store, "a", "b", owner="ann")
+    created(store, "c", owner="bob")
+    created(store, "d")
+    assert store.session("a").owner == "ann"
+    assert store.session("d").owner is None
+    assert ids(store, owner="ann") == ["b", "a"]
+    assert ids(store, owner="bob") == ["c"]
+    assert ids(store, owner="nobody") == ids(store, owner="") == []
+    assert sorted(ids(store)) == ["a", "b", "c", "d"]
+
+
+def test_lists_by_creation_do_not_change(store: Store) -> None:
+    """Where those by activity do."""
+    created(store, "a", "b", "c", owner="ann")
+    store.append("a", {"role": "user", "content": "x"}, now=NOW + 9)
+    for owner in ("ann", None):
+        assert ids(store, owner=owner) == ["a", "c", "b"]
+        assert ids(store, owner=owner, order="created") == ["c", "b", "a"]
+
+
+def test_what_is_archived_is_in_a_list_of_its_own(store: Store) -> None:
+    """At its place there; nothing else of it has changed, and it can be put back."""
+    created(store, "a", "b", "c", owner="ann")
+    before = store.session("b")
+    put_away = store.archive("b")
+    assert put_away == before._replace(archived=True, revision=put_away.revision)
+    assert put_away.revision != before.revision
+    assert store.archive("b") == put_away
+    for owner in ("ann", None):
+        assert ids(store, owner=owner) == ["c", "a"]
+        assert ids(store, owner=owner, archived=True) == ["b"]
+    store.append("b", {"role": "user", "content": "x"}, now=NOW)
+    assert ids(store, archived=True) == ["b"]
+    assert store.fork("b", session_id="f", now=NOW - 1).archived is False
+    with pytest.raises(Conflict):
+        store.unarchive("b", expected=put_away.revision)
+    assert store.unarchive("b").archived is False
+    assert ids(store) == ["c", "b", "a", "f"]
+    for attempt in (store.archive, store.unarchive):
+        with pytest.raises(SessionNotFound):
+            attempt("nobody")
+
+
+def test_a_tree_is_a_session_and_its_forks(store: Store) -> None:
+    """So a chat is found with its variants, whichever of them is named, and deleted with them."""
+    created(store, "a", "z")
+    store.fork("a", session_id="b", now=NOW + 1)
+    store.fork("b", session_id="c", now=NOW + 2)
+    for one in "abc":
+        assert ids(store, tree=one) == ids(store, tree=one, order="created") == ["c", "b", "a"]
+    store.delete_session(*ids(store, tree="b"))
+    assert ids(store) == ["z"]
+    with pytest.raises(SessionNotFound):
+        store.sessions(tree="a")
+
+
+def test_ids_with_a_beginning(store: Store) -> None:
+    """Letter for letter, whatever its language; nothing stands for another thing."""
+    created(store, "u1:a", "u1:b", "u10:a", "u1", "U1:c", "u_:a", "u%", "ü:1", "ü:é", "😀:1")
+    assert sorted(ids(store, prefix="u1:")) == ["u1:a", "u1:b"]
+    assert sorted(ids(store, prefix="u1")) == ["u1", "u10:a", "u1:a", "u1:b"]
+    assert ids(store, prefix="u_") == ["u_:a"]
+    assert ids(store, prefix="u%") == ["u%"]
+    assert sorted(ids(store, prefix="ü:")) == ["ü:1", "ü:é"]
+    assert ids(store, prefix="😀") == ["😀:1"]
+    assert len(ids(store, prefix="")) == 10
+    assert ids(store, prefix="u1:b", owner="ann") == []
+
+
+def test_a_fork_is_its_sources_owners(store: Store) -> None:
+    """Unless it is said to be another's: who then sees the line alone, not what was left."""
+    created(store, "a", owner="ann")
+    store.append("a", [{"role": "user", "content": each} for each in "xyz"])
+    store.rewind("a", 1)
+    assert store.fork("a", session_id="b").owner == "ann"
+    other = store.fork("a", session_id="c", owner="bob")
+    assert (other.owner, ids(store, owner="bob")) == ("bob", ["c"])
+    assert [each.branch for each in store.branches("b")] == [1, 3]
+    assert [each.branch for each in store.branches("c")] == [4]
+    assert store.siblings("c", 2) == []
+    further = store.fork("c", owner="ann").id
+    assert len(store.branches(further)) == 1
+    with pytest.raises(InvalidValue):
+        store.switch("c", 1)
+
+
+def test_what_is_no_such_list_is_refused(store: Store) -> None:
+    """With an error of ours that says what it is not."""
+    for wrong in ({"owner": 5}, {"owner": "a\0"}, {"prefix": 5}, {"prefix": "\ud800"}):
+        for attempt in (store.sessions, store.count_sessions):
+            with pytest.raises(InvalidValue):
+                attempt(**wrong)  # type: ignore[operator]
+    with pytest.raises(InvalidValue, match="active, created"):
+        store.sessions(order="newest")
+    for owner in (5, "a\0", "\ud800", "x" * 10_001):
+        with pytest.raises(InvalidValue, match="owner"):
+            store.create_session(owner=owner)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False), st.sampled_from(["active", "created"]), st.booleans())
+def test_pages_while_sessions_change(store: Store, chance: Random, order: str, owned: bool) -> None:
+    """No session comes twice; by creation none is missed, by activity none that did nothing."""
+    owner = f"{chance.random()}"
+    made = [store.create_session(owner=owner, now=NOW + chance.randrange(4)).id for _ in range(9)]
+    store.create_session(owner="another", now=NOW)
+    touched, seen, last = set(), list[str](), None
+    while page := store.sessions(limit=2, after=last, order=order, owner=owner if owned else None):
+        seen += [each.id for each in page]
+        last = page[-1]
+        active = chance.choice(made)
+        store.append(active, {"role": "user", "content": "x"}, now=NOW + 9)
+        touched.add(active)
+    assert len(seen) == len({*seen})
+    assert {*made} - {*seen} <= (touched if order == "active" else set())
+
+
+def test_a_page_begins_behind_any_session(store: Store) -> None:
+    """One as it was returned, though it is in another list by now, or its id alone."""
+    created(store, "a", "b", "c")
+    last: Session = store.sessions(limit=1)[0]
+    store.archive(last.id)
+    assert ids_after(store, last) == ids_after(store, "c") == ["b", "a"]
+
+
+def ids_after(store: Store, after: Session | str) -> list[str]:
+    """The ids of what is listed behind a session."""
+    return [each.id for each in store.sessions(after=after, order="created")]

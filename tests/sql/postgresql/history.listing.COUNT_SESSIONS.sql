@@ -1,0 +1,3 @@
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = %(archived)s::INTEGER

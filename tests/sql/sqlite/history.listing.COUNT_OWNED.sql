@@ -1,0 +1,4 @@
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
