@@ -20,6 +20,8 @@ TYPE_KEYS = ("media_type", "mimeType", "mimetype", "mime_type", "mediaType", "fo
 """Where the shapes in use tell the type of their bytes."""
 URL_KEYS = ("url", "image_url", "image", "file_data", "video_url")
 """Where they have an address, which may be one that holds the bytes itself."""
+DATA_KEYS = ("data", "file_data")
+"""Where they have the base64 of their bytes alone."""
 LINKED = ("image_url", "input_image", "video_url")
 """Parts that are media also where they only link to them."""
 NAMED = "[{type}, {size}]"
@@ -64,7 +66,7 @@ def media_of(part: object) -> Media | None:
     if url and url.startswith(_DATA) and _BASE64 in url:
         told, _, data = url.removeprefix(_DATA).partition(_BASE64)
         return Media(told or _family(kind), url, data)
-    held = _first(fields, ("data",))
+    held = _first(fields, DATA_KEYS)
     if held is not None:
         return _of_data(_first(fields, TYPE_KEYS) or _family(kind), held)
     links = kind in LINKED and url and not url.startswith(_DATA)

@@ -158,6 +158,7 @@ def test_a_role_without_pictures_names_them(store: Store) -> None:
             "[application/pdf, 2 bytes]",
         ),
         ({"type": "document", "source": {"data": BYTES * 2}}, "[document, 1.5 MB]"),
+        ({"type": "input_file", "filename": "a.pdf", "file_data": BYTES}, "[file, 750 kB]"),
     ],
 )
 def test_media_are_named_by_type_and_size(part: Message, named: str) -> None:
