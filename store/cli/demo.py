@@ -35,7 +35,8 @@ SUMMARY_LINES = 12
 """Lines of the summary that are shown."""
 
 QUESTION = """SELECT tool_name, kind, COUNT(*) AS results, SUM(length) AS characters
-FROM tool_log WHERE session_id = 'demo' GROUP BY tool_name, kind ORDER BY characters DESC"""
+FROM tool_log WHERE session_id = 'demo'
+GROUP BY tool_name, kind ORDER BY characters DESC"""
 
 NEXT = (
     "convostore demo --keep demo.db        keep this store, to try commands on",
@@ -88,8 +89,8 @@ def bring_in(store: Store, folder: Path) -> None:
     imported = import_file(store, file, session_id=SESSION).sessions[0]
     again = import_file(store, file, session_id=SESSION).sessions[0]
     render.say(
-        "An agent mends a small price calculator, in an hour: "
-        f"{imported.appended} messages with {imported.tool_calls} tool calls.",
+        "An agent mends a price calculator, in an hour: "
+        f"{imported.appended} messages, {imported.tool_calls} tool calls.",
         f"Imported once more, {again.appended} are new:"
         " every message is known by its place and digest.",
     )
@@ -171,7 +172,7 @@ def _summary(store: Store) -> list[str]:
     entries = _view(store).entries
     found = next(entry for entry in entries if entry.rule == "summary")
     lines = str(found.message["content"]).splitlines()[:SUMMARY_LINES]
-    return [render.one_line(line, WIDTH - 8) for line in lines]
+    return [render.one_line(line, _width() - 8) for line in lines]
 
 
 def request(store: Store, folder: Path) -> None:
@@ -186,7 +187,7 @@ def request(store: Store, folder: Path) -> None:
 def _lines_of(piece: Piece) -> Iterator[str]:
     """Yield the lines of a message, each behind the name of its layer."""
     for line in str(piece.message["content"]).splitlines():
-        said = render.one_line(line, WIDTH - 16)
+        said = render.one_line(line, _width() - 16)
         yield f"  {piece.layer:<10} | {said}"
 
 
@@ -235,8 +236,8 @@ def _first_argument(call: dict[str, Any]) -> str:
 
 def _line(store: Store, what: str, session_id: str) -> None:
     built = store.view(session_id, now=demo_session.NOW)
-    counts = f"{built.stats.raw_messages:>3} messages {built.stats.raw_tokens:>7,} tokens raw"
-    render.say(f"{what:<22} {session_id:<10} {counts} {built.stats.tokens:>7,} in the view")
+    counts = f"{built.stats.raw_messages:>3} messages {built.stats.raw_tokens:>6,} tokens raw"
+    render.say(f"{what:<20} {session_id:<10}{counts} {built.stats.tokens:>6,} in the view")
 
 
 def _width() -> int:

@@ -32,9 +32,9 @@ from .render import Row
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
     Column("messages", number=True),
-    Column("last change"),
-    Column("from", id=True, spare=1),
-    Column("at", number=True, spare=2),
+    Column("last change", spare=1),
+    Column("from", id=True, spare=2),
+    Column("at", number=True, spare=3),
     Column("title", clip="end"),
 )
 ENTRY_COLUMNS = (

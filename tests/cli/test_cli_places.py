@@ -166,6 +166,9 @@ def test_lists_have_a_line_for_each_row(
     run("fork", IDS[0], "--id", "side", "--title", "Aside")
     fork = run("sessions").out.splitlines()[2].split()
     assert [fork[0], *fork[-3:]] == ["side", f"{IDS[0][:8]}…", "1", "Aside"]
+    monkeypatch.setenv("COLUMNS", "60")
+    assert len(run("sessions").out.splitlines()) == 6
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / f"{IDS[0]}{IDS[1]}.jsonl").write_text('{"role": "user", "content": "hi"}\n')
     rows = run("import", f"{IDS[0]}{IDS[1]}.jsonl").out.splitlines()
     assert len(rows) == 3

@@ -38,6 +38,14 @@ def test_the_demo_shows_every_part_and_fits(told: str) -> None:
     assert max(map(cell_len, told.splitlines())) <= 100
 
 
+def test_the_demo_fits_a_usual_terminal(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns: no line of it is broken by the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if cell_len(line) > 80] == []
+
+
 def test_the_demo_shows_each_rule_at_work(told: str) -> None:
     """Old output, old reads, an error that stays, a call without result.
 
