@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, func, select, tuple_
+from sqlalchemy import Connection, Select, and_, bindparam, func, select, tuple_
 
 from ..database import BIG, Statement, session_ids, sessions
 from ..errors import InvalidValue
@@ -28,9 +28,9 @@ _CONDITIONS = {
     "archived": sessions.c.archived == bindparam("archived"),
     "owner": sessions.c.owner == bindparam("owner", type_=_id.type),
     "tree": sessions.c.tree_id == bindparam("tree", type_=BIG),
-    "prefix": session_ids.c.id.between(
-        bindparam("prefix", type_=_id.type),
-        bindparam("end", type_=_id.type),
+    "prefix": and_(
+        session_ids.c.id >= bindparam("prefix", type_=_id.type),
+        session_ids.c.id < bindparam("end", type_=_id.type),
     ),
 }
 """What sessions can be asked for by."""

@@ -15,7 +15,8 @@ FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
 WHERE sessions.archived = %(archived)s::INTEGER
-  AND session_ids.id BETWEEN %(prefix)s::VARCHAR COLLATE "C" AND %(end)s::VARCHAR COLLATE "C"
+  AND session_ids.id >= %(prefix)s::VARCHAR COLLATE "C"
+  AND session_ids.id < %(end)s::VARCHAR COLLATE "C"
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT %(limit)s::BIGINT

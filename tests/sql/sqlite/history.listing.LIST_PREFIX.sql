@@ -15,7 +15,8 @@ FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
 WHERE sessions.archived = :archived
-  AND session_ids.id BETWEEN :prefix AND :end
+  AND session_ids.id >= :prefix
+  AND session_ids.id < :end
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
