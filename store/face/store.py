@@ -150,9 +150,9 @@ class Store(Operations):
         ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what
         is not stored yet (None: the last user message is the current input); ``todo_recap`` what is
         left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
-        (None: the session's), whose ``CODE_LAW.md`` is read anew; ``format`` one of a view's, or
-        ``react`` for the whole as one text. Raises SessionNotFound, PositionOutOfRange,
-        InvalidValue.
+        (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
+        a coding agent ``Policy.named("agent")``; ``format`` one of a view's, or ``react`` for the
+        whole as one text. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         asked = contexts.asked(system, tools, user_input, todo_recap)
         with self.database.reading() as connection:

@@ -58,7 +58,7 @@ def simulate(
     max_tokens: int | None = None,
     progress: Progress | None = None,
 ) -> Simulated:
-    """Return what a session would have cost by a policy.
+    """Return what a session would have cost by a policy, such as ``Policy.named("agent")``.
 
     A request is made before each assistant message; summaries are made by the extractive
     summarizer. ``max_tokens`` is the model's window; ``progress`` gets the last position told. A
