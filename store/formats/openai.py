@@ -49,9 +49,10 @@ def write(placed: Sequence[Placed]) -> list[Message]:
 
 def _pictures(placed: Placed) -> list[Message]:
     """Return the pictures of a tool result as parts."""
-    if not _is_result(placed):
+    content = placed.message.get("content")
+    if isinstance(content, str) or not _is_result(placed):
         return []
-    found = media_in(placed.message.get("content"))
+    found = media_in(content)
     return [_picture(each) for each in found if _is_picture(each)]
 
 

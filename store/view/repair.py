@@ -189,7 +189,8 @@ def _text(of: Message, key: str) -> str | None:
 
 def reported(placed: Placed) -> Placed:
     """Return a message that says which of its parts go out as JSON text, if any do."""
-    if isinstance(placed.message.get("content"), str):
+    content = placed.message.get("content")
+    if content is None or isinstance(content, str):
         return placed
     kinds = sorted({*foreign_kinds(placed.message)})
     if not kinds:
