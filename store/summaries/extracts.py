@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..database import paused
 from ..messages import Message
 from ..tools import answered_call_id
 from ..zones import zone
@@ -145,13 +146,14 @@ def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
     waiting: dict[object, GivenCall] = {}
     judge = Judge(request.policy, request.tool_kinds, request.project_root)
     size = 0
-    for message in request.messages:
-        size += len(message_content(message))
-        waiting |= calls_by_id(message)
-        if message.get("role") in RESULT_ROLES:
-            call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
-            deeds.append(deed_of(call, message, judge))
-        heard.add(_speeches(message, parts))
+    with paused(len(request.messages)):
+        for message in request.messages:
+            size += len(message_content(message))
+            waiting |= calls_by_id(message)
+            if message.get("role") in RESULT_ROLES:
+                call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
+                deeds.append(deed_of(call, message, judge))
+            heard.add(_speeches(message, parts))
     return _Read(deeds, heard.all(), size)
 
 
