@@ -32,7 +32,8 @@ def options(command: Any) -> dict[str, Any]:
 def _written(parameter: Any) -> str:
     value = parameter.metavar or parameter.name.upper()
     if parameter.param_type_name == "argument":
-        return str(value)
+        more = "..." if parameter.nargs == -1 else ""
+        return f"{value}{more}" if parameter.required else f"[{value}]{more}"
     names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     return names if parameter.is_flag else f"{names} {value}"
 

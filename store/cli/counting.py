@@ -40,7 +40,7 @@ def complete_encoding(incomplete: str) -> list[str]:
 SomeSession = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SESSION]",
+        metavar="SESSION",
         help="A session.",
         show_default="the whole store",
         autocompletion=complete_session,

@@ -60,7 +60,7 @@ class Place(NamedTuple):
         here = f"{FILE!r} here, nor at " if self.target == str(own()) else ""
         raise StoreError(
             f"there is no store at {here}{str(self.file)!r};"
-            " make one with `convostore import`, or name it with --db"
+            " make one with `convostore import` or `create`, or name it with --db"
         )
 
     def make_room(self) -> None:

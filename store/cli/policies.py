@@ -75,7 +75,7 @@ CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="[POLICY]", help="A ready policy, or a TOML file.", autocompletion=complete_policy
+        metavar="POLICY", help="A ready policy, or a TOML file.", autocompletion=complete_policy
     ),
 ]
 File = Annotated[str, typer.Argument(metavar="FILE", help="A TOML file.")]

@@ -39,7 +39,7 @@ VIEW_COLUMNS = (Column("view"), Column("columns", wide=True))
 Statement = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SELECT]",
+        metavar="SELECT",
         help="One SELECT; - reads it from standard input. None: the views are listed.",
         show_default=False,
     ),

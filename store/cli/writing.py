@@ -64,7 +64,7 @@ Title = Annotated[str, typer.Argument(metavar="TITLE", help="The new title; '' f
 Tags = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KEY=VALUE]...",
+        metavar="KEY=VALUE",
         help="What to set; KEY=null removes it. None: the tags are printed.",
         show_default=False,
     ),
@@ -72,7 +72,7 @@ Tags = Annotated[
 OneTree = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SESSION]", help="The tree that it is in. None: all.", show_default=False
+        metavar="SESSION", help="The tree that it is in. None: all.", show_default=False
     ),
 ]
 

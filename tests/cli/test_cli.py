@@ -511,6 +511,13 @@ def test_help_names_every_command_and_option(run: Run) -> None:
         assert run(command, "--help").status == 0
 
 
+def test_what_may_be_left_out_is_in_brackets_once(run: Run) -> None:
+    """As other programs write it."""
+    assert "[KEY=VALUE]..." in run("tag", "--help").out
+    for command in (["tag"], ["sql"], ["tree"], ["stats"], ["policy", "show"]):
+        assert "[[" not in run(*command, "--help").out
+
+
 def test_each_command_has_one_line_in_the_help(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal of 80 columns, too; the rest is in the command's own help."""
     monkeypatch.setenv("COLUMNS", "80")
