@@ -249,8 +249,22 @@ CREATE TABLE copies (
 )
  STRICT;
 
-CREATE TRIGGER messages_no_update BEFORE UPDATE ON messages
-BEGIN SELECT RAISE(ABORT, 'raw rows of messages never change'); END;
+CREATE TABLE redactions (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	redacted_by TEXT,
+	redacted_at INTEGER NOT NULL,
+	summaries TEXT NOT NULL,
+	newest_copy INTEGER NOT NULL,
+	finished_at INTEGER,
+	purged_at INTEGER, sealed BLOB,
+	CONSTRAINT pk_redactions PRIMARY KEY (tree_id, branch, seq),
+	CONSTRAINT fk_redactions_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ STRICT;
 
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
@@ -263,9 +277,6 @@ CREATE TRIGGER messages_no_replace BEFORE INSERT ON messages
 WHEN EXISTS (SELECT 1 FROM messages WHERE tree_id = NEW.tree_id AND branch = NEW.branch AND seq = NEW.seq)
     OR EXISTS (SELECT 1 FROM messages WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ABORT, 'raw rows of messages are never replaced'); END;
-
-CREATE TRIGGER tool_calls_no_update BEFORE UPDATE ON tool_calls
-BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls never change'); END;
 
 CREATE TRIGGER tool_calls_no_delete BEFORE DELETE ON tool_calls WHEN NOT EXISTS (
     SELECT 1 FROM erasures
@@ -306,6 +317,24 @@ CREATE INDEX ix_sessions_owner_archived_created_at_id ON sessions (owner, archiv
 CREATE INDEX ix_messages_message_id_tree_id ON messages (message_id, tree_id) WHERE message_id IS NOT NULL;
 
 CREATE INDEX ix_branches_tree_id_parent_branch ON branches (tree_id, parent_branch);
+
+CREATE TRIGGER messages_no_update BEFORE UPDATE ON messages
+WHEN NOT EXISTS (
+    SELECT 1 FROM redactions
+    WHERE redactions.tree_id = OLD.tree_id AND redactions.branch = OLD.branch
+      AND redactions.seq = OLD.seq AND redactions.finished_at IS NULL
+)
+    OR NEW.tree_id <> OLD.tree_id OR NEW.branch <> OLD.branch OR NEW.seq <> OLD.seq OR NEW.rowid <> OLD.rowid
+BEGIN SELECT RAISE(ABORT, 'raw rows of messages change only by a redaction'); END;
+
+CREATE TRIGGER tool_calls_no_update BEFORE UPDATE ON tool_calls
+WHEN NOT EXISTS (
+    SELECT 1 FROM redactions
+    WHERE redactions.tree_id = OLD.tree_id AND redactions.branch = OLD.branch
+      AND redactions.seq = OLD.seq AND redactions.finished_at IS NULL
+)
+    OR NEW.tree_id <> OLD.tree_id OR NEW.branch <> OLD.branch OR NEW.seq <> OLD.seq OR NEW.position <> OLD.position OR NEW.rowid <> OLD.rowid
+BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls change only by a redaction'); END;
 
 CREATE VIEW session_log AS
 WITH runs AS (

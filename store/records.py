@@ -132,6 +132,25 @@ class Erasure(NamedTuple):
     finished: bool = True
 
 
+class Redaction(NamedTuple):
+    """What is recorded of a message whose words were taken out.
+
+    ``session_id`` is the session that it was asked of, ``at`` is when, in ms. ``compactions`` are
+    those whose summaries were made of the message before, and may tell of it. ``purged`` tells
+    whether a purge has written the file anew since, ``copies`` are the paths of the copies of the
+    store that may hold the words still; on servers ``purged`` stays False.
+    """
+
+    session_id: str
+    seq: int
+    reason: str
+    by: str | None
+    at: int
+    compactions: tuple[int, ...]
+    purged: bool
+    copies: tuple[str, ...] = ()
+
+
 class Purge(NamedTuple):
     """Whether a purge was done, and why not; true if it was.
 
@@ -174,11 +193,14 @@ class Restored(NamedTuple):
     """Where a copy was put, its schema, and what came back with it.
 
     ``erased`` are the sessions that the store before it had erased: delete them again.
+    ``redacted`` are the messages that it had redacted, as sessions and positions: redact them
+    again.
     """
 
     path: str
     schema: str
     erased: tuple[str, ...]
+    redacted: tuple[tuple[str, int], ...] = ()
 
 
 class Entry(NamedTuple):

@@ -20,6 +20,7 @@ rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+PLACE = ("tree_id", "branch", "seq")
 
 SUMMARY_ERRORS = ("SummaryGenerationError", "SummaryTimedOut")
 NOTICES = (
@@ -90,6 +91,7 @@ def upgrade() -> None:
     op.add_column("compaction_records", sa.Column("error_kind", sa.Text()))
     op.add_column("summaries", sa.Column("notice", sa.Text()))
     op.add_column("summaries", sa.Column("names", sa.Text()))
+    create_redactions()
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(
@@ -111,6 +113,29 @@ def upgrade() -> None:
         op.execute(sa.DDL(trigger.replace("%", "%%")))
 
 
+def create_redactions() -> None:
+    """Add the list of redactions, and let the rows of an open one be written over."""
+    op.create_table(
+        "redactions",
+        *(sa.Column(name, BIG, nullable=False) for name in PLACE),
+        sa.Column("session_id", IDENTIFIER, nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("redacted_by", sa.Text()),
+        sa.Column("redacted_at", BIG, nullable=False),
+        sa.Column("summaries", sa.Text(), nullable=False),
+        sa.Column("newest_copy", BIG, nullable=False),
+        sa.Column("finished_at", BIG),
+        sa.Column("purged_at", BIG),
+        sa.PrimaryKeyConstraint(*PLACE, name="pk_redactions"),
+        sa.ForeignKeyConstraint(
+            PLACE, [f"messages.{name}" for name in PLACE], name="fk_redactions_messages"
+        ),
+        sqlite_strict=True,
+    )
+    for statement in REDACTABLE[op.get_bind().dialect.name]:
+        op.execute(sa.DDL(statement.replace("%", "%%")))
+
+
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
     raise NotImplementedError("go back by restoring a copy made before the upgrade")
@@ -122,6 +147,7 @@ SEALED = (
     "copies",
     "erasures",
     "head_moves",
+    "redactions",
     "sessions",
     "summaries",
     "token_counts",
@@ -158,6 +184,53 @@ ERASED = """EXISTS (
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
       AND erasures.finished_at IS NULL
 )"""
+REDACTED = """EXISTS (
+    SELECT 1 FROM redactions
+    WHERE redactions.tree_id = OLD.tree_id AND redactions.branch = OLD.branch
+      AND redactions.seq = OLD.seq AND redactions.finished_at IS NULL
+)"""
+RAW = {
+    "messages": PLACE,
+    "tool_calls": (*PLACE, "position"),
+}
+"""The tables of what was said, and where their rows stand, which no redaction changes."""
+
+
+def moved(table: str) -> str:
+    """Return the condition that a row is to stand elsewhere."""
+    return " OR ".join(f"NEW.{name} <> OLD.{name}" for name in RAW[table])
+
+
+REDACTABLE = {
+    "sqlite": [
+        statement
+        for table in RAW
+        for statement in (
+            f"DROP TRIGGER {table}_no_update",
+            f"""CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table}
+WHEN NOT {REDACTED}
+    OR {moved(table)} OR NEW.rowid <> OLD.rowid
+BEGIN SELECT RAISE(ABORT, 'raw rows of {table} change only by a redaction'); END""",
+        )
+    ],
+    "postgresql": [
+        *(f"DROP TRIGGER {table}_no_change ON {table}" for table in RAW),
+        f"""CREATE FUNCTION refuse_change_but_redaction() RETURNS trigger LANGUAGE plpgsql
+AS $$ BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF {ERASED} THEN RETURN OLD; END IF;
+    ELSIF ROW(NEW.tree_id, NEW.branch, NEW.seq) = ROW(OLD.tree_id, OLD.branch, OLD.seq) THEN
+        IF {REDACTED} THEN RETURN NEW; END IF;
+    END IF;
+    RAISE EXCEPTION 'raw rows of % change only by a redaction', TG_TABLE_NAME;
+END $$""",
+        *(
+            f"""CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table}
+FOR EACH ROW EXECUTE FUNCTION refuse_change_but_redaction()"""
+            for table in RAW
+        ),
+    ],
+}
 GUARDED = (
     ("summaries", "summary", "rows", "1"),
     ("compaction_records", "compaction", "finished rows", "OLD.outcome <> 'running'"),

@@ -26,6 +26,7 @@ from . import (
     demo,
     exporting,
     policies,
+    redacting,
     render,
     simulating,
     transfer,
@@ -72,6 +73,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         moving.switch,
         moving.undo,
         moving.project,
+        redacting.redact,
         moving.delete,
     ),
     "Keep": (

@@ -75,7 +75,11 @@ def restore(
     back = (
         f"session {each} was erased since, and is back: delete it again" for each in done.erased
     )
-    render.answer(done._asdict(), said, *back, json=json)
+    said_again = (
+        f"message {seq} of session {each} was redacted since, and is back: redact it again"
+        for each, seq in done.redacted
+    )
+    render.answer(done._asdict(), said, *back, *said_again, json=json)
 
 
 def purge(

@@ -329,6 +329,21 @@ Index(
     sqlite_where=erasures.c.finished_at.is_(null()),
 )
 
+redactions = _table(
+    "redactions",
+    *_position(),
+    Column("session_id", IDENTIFIER, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("redacted_by", Text),
+    Column("redacted_at", BIG, nullable=False),
+    Column("summaries", Text, nullable=False),
+    Column("newest_copy", BIG, nullable=False),
+    Column("finished_at", BIG, info=CHANGES),
+    Column("purged_at", BIG, info=CHANGES),
+    _sealed(),
+    _of("messages", "tree_id", "branch", "seq"),
+)
+
 copies = _table(
     "copies",
     _key("copy"),

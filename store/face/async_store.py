@@ -157,6 +157,8 @@ class AsyncStore:
     undo_rewind = awaits(Store.undo_rewind, waits=True)
     head_moves = awaits(Store.head_moves)
     view = awaits(Store.view)
+    redact = awaits(Store.redact, waits=True)
+    redactions = awaits(Store.redactions)
     erasures = awaits(Store.erasures)
     verify = awaits(Store.verify)
     check = awaits(Store.check)

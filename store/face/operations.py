@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import erasure, heads, left, listing, lookup, roots, tails, usages
+from ..history import erasure, heads, left, listing, lookup, redaction, roots, tails, usages
 from ..history import raw as history
 from ..history import sessions as known_sessions
 from ..history import siblings as alike
@@ -48,6 +48,8 @@ class Operations:
     replaced = reads(inspection.replaced)
     plan_compaction = reads(compaction.plan_compaction)
     undo_compaction = writes(compaction.undo_compaction)
+    redact = writes(redaction.redact)
+    redactions = reads(redaction.redactions_of)
     erasures = reads(erasure.erasures)
     copies = reads(inspection.listed)
     verify = reads(verifying.verify)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Self, TypeVar, overload
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
 
 from .. import compaction, inspection
 from ..clock import Now, milliseconds
@@ -26,7 +26,7 @@ from ..database import (
     url_of,
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
-from ..history import erasure, slices, token_counts
+from ..history import erasure, redaction, slices, token_counts
 from ..history import raw as history
 from ..policy import TURNS, Policy
 from ..records import Copy, Erasure, Purge, Removal, Session
@@ -250,7 +250,7 @@ class Store(Operations):
         patience: float | None = None,
     ) -> None:
         """Do what is left of erasures, then write the file anew, and note it."""
-        note = partial(erasure.note_purged, now=moment)
+        note = partial(_note_purged, now=moment)
         with in_steps():
             slices.go_on(self.database, moment, patience=patience)
         self.database.purge(note, longest=longest, patience=patience)
@@ -295,6 +295,12 @@ def _named(target: Target) -> str:
     if url.get_backend_name() == "sqlite":
         return resolved(url)
     return url.render_as_string(hide_password=False)
+
+
+def _note_purged(connection: Connection, *, now: int) -> None:
+    """Note that nothing is left in the file of what was erased, or taken out of messages."""
+    erasure.note_purged(connection, now=now)
+    redaction.note_rewritten(connection, now=now)
 
 
 def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:

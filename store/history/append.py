@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, select
 from ..clock import Now, given
 from ..database import Insertion, Row, Statement, messages, tool_calls
 from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound
-from ..messages import Columns, Message, Prepared, StoredCall, dated_digest, prepare
+from ..messages import Columns, Message, Prepared, StoredCall, dated_digest, is_redacted, prepare
 from ..records import StoredMessage
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
@@ -196,10 +196,11 @@ def _the_known(
     line: Line, found: Known, prepared: Prepared, index: int, dedupe: Dedupe
 ) -> StoredMessage:
     """Return the message that the line has under a given one's id."""
-    if dedupe == "refuse":
-        _check_same(line, found, prepared, index)
+    if dedupe == "refuse" and found.digest == dated_digest(prepared.digest, found.stored_at):
         return _as_stored(found, prepared)
     (stored,) = messages_between(line, found.seq, found.seq)
+    if dedupe == "refuse":
+        _check_same(stored, prepared, index)
     return stored
 
 
@@ -217,16 +218,16 @@ def _is_on(line: Line, found: Known) -> bool:
     return line.place(found.seq)["branch"] == found.branch
 
 
-def _check_same(line: Line, found: Known, given: Prepared, index: int) -> None:
+def _check_same(stored: StoredMessage, given: Prepared, index: int) -> None:
     """Refuse another message of the same id.
 
     One whose keys come in another order has another digest, but is the same; so has one that an
-    earlier release stored.
+    earlier release stored, or that was redacted.
     """
-    if found.digest != dated_digest(given.digest, found.stored_at):
-        (stored,) = messages_between(line, found.seq, found.seq)
-        if stored.message != given.message:
-            raise _another(index, given, f"position {found.seq}")
+    if is_redacted(stored.message):
+        return
+    if stored.message != given.message:
+        raise _another(index, given, f"position {stored.seq}")
 
 
 def _as_stored(found: Known, given: Prepared) -> StoredMessage:

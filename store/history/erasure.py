@@ -21,6 +21,7 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
+    or_,
     select,
     update,
 )
@@ -38,6 +39,7 @@ from ..database import (
     copies,
     head_moves,
     messages,
+    redactions,
     session_ids,
     sessions,
 )
@@ -67,13 +69,18 @@ _cut = select(func.min(erasure_log.c.kept)).where(
 )
 END = Statement(select(_last.scalar_subquery(), _cut.scalar_subquery()))
 """The last position of a branch, and up to where an erasure that has not ended leaves it."""
-_newest_copy = select(func.max(erasure_log.c.newest_copy)).scalar_subquery()
 _known_copies = select(*(copies.c[name] for name in CopyRow._fields))
+_may_hold = or_(
+    *(
+        copies.c.copy <= select(func.max(log.c.newest_copy)).scalar_subquery()
+        for log in (erasure_log, redactions)
+    )
+)
 HOLDING = Statement(
-    _known_copies.where(copies.c.copy <= _newest_copy).order_by(copies.c.copy),
+    _known_copies.where(_may_hold).order_by(copies.c.copy),
     CopyRow,
 )
-"""The copies that were begun before some erasure had ended, and so may hold what it erased."""
+"""The copies that were begun before some erasure or redaction had ended, and may hold what went."""
 OPEN_ERASURE = Insertion(
     erasure_log,
     "tree_id",

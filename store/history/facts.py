@@ -154,7 +154,7 @@ def write(
     weights = _weights(batch, tokens)
     rows = message_rows(line.pointer, start, weights, measure(line, start - 1))
     INSERT_FACTS.insert_many(line.connection, rows)
-    _write_results(line.connection, derive(line, start, batch))
+    write_results(line.connection, derive(line, start, batch))
 
 
 def _weights(batch: Iterable[Prepared], tokens: Iterable[int]) -> Iterator[Weight]:
@@ -162,7 +162,8 @@ def _weights(batch: Iterable[Prepared], tokens: Iterable[int]) -> Iterator[Weigh
         yield Weight(prepared.columns.role, cost)
 
 
-def _write_results(connection: Connection, rows: ResultRows) -> None:
+def write_results(connection: Connection, rows: ResultRows) -> None:
+    """Write what follows from tool results."""
     INSERT_RESULTS.insert_many(connection, rows.results)
     INSERT_PATHS.insert_many(connection, rows.paths)
 

@@ -41,6 +41,7 @@ from ..database import (
     compaction_records,
     message_facts,
     messages,
+    redactions,
     summaries,
     token_counts,
     tool_calls,
@@ -137,6 +138,7 @@ def _of_branch(table: Table) -> ColumnElement[bool]:
 DELETE_BEYOND = tuple(
     _delete_beyond(table)
     for table in (
+        redactions,
         token_counts,
         message_facts,
         usages,

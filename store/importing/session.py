@@ -13,7 +13,14 @@ from typing import Any
 
 from ..errors import InvalidMessage, InvalidValue, SessionNotFound
 from ..face import Store
-from ..messages import Message, Prepared, content_text, dated_digest, prepare
+from ..messages import (
+    Message,
+    Prepared,
+    content_text,
+    dated_digest,
+    is_redacted,
+    prepare,
+)
 from ..records import Session, StoredMessage
 from ..transcripts import EXTRA_KEYS, Noted, Opened
 from .report import ImportedSession
@@ -101,7 +108,7 @@ class SessionOfFile:
         stored = next(self._stored, None)
         if stored is None:
             self._part()
-        elif stored.digest == dated_digest(digest, stored.stored_at):
+        elif stored.digest == dated_digest(digest, stored.stored_at) or is_redacted(stored.message):
             return
         elif _spoken(stored.message) != _spoken(message):
             self._settle(stored.message, message)

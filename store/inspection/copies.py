@@ -7,9 +7,10 @@ erased. How a copy is written, and in what order the list is kept, stands in ``d
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -34,7 +35,7 @@ from ..database import (
     write_copy,
 )
 from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull
-from ..history import HOLDING, erasure, sessions
+from ..history import HOLDING, erasure, redaction, sessions
 from ..records import Copy, Removal, Restored
 from .checking import check, reading
 from .line_check import OLDER
@@ -115,7 +116,7 @@ def restore(
         _move_in(part, place, replace=replace)
     finally:
         discard(part)
-    return Restored(str(place), schema, back)
+    return Restored(str(place), schema, *back)
 
 
 def _own_file(database: Database) -> Path:
@@ -251,10 +252,11 @@ def _is_unchanged(path: Path, row: CopyRow) -> bool:
 
 
 class _Known(NamedTuple):
-    """What a store knows that its copy may not: its list of copies, and who was erased."""
+    """What a store knows that its copy may not: its list of copies, and what was taken away."""
 
     copies: tuple[CopyRow, ...] = ()
     erased: frozenset[str] = frozenset()
+    redacted: Mapping[redaction.PlaceOf, redaction.Named] = MappingProxyType({})
 
 
 def _known(path: Path) -> _Known:
@@ -268,21 +270,30 @@ def _known(path: Path) -> _Known:
 def _told_by(connection: Connection) -> _Known:
     if version(connection) != HEAD:
         return _Known()
-    return _Known(tuple(COPIES.rows(connection)), _erased(connection))
+    copies = tuple(COPIES.rows(connection))
+    return _Known(copies, _erased(connection), redaction.places(connection))
 
 
 def _erased(connection: Connection) -> frozenset[str]:
     return frozenset(each.session_id for each in erasure.erasures(connection))
 
 
-def _carry_over(source: Path, part: Path, place: Path) -> tuple[str, ...]:
-    """Let a restored store know the copies there are; return the sessions that come back erased."""
+class _Back(NamedTuple):
+    """What a copy brings back: sessions that were erased, messages that were redacted."""
+
+    erased: tuple[str, ...] = ()
+    redacted: tuple[redaction.Named, ...] = ()
+
+
+def _carry_over(source: Path, part: Path, place: Path) -> _Back:
+    """Let a restored store know the copies there are; return what comes back with it."""
     before = _known(place)
     with closing(Database(part)) as database:
         with database.reading() as connection:
             if version(connection) != HEAD:
-                return ()
-            back = _come_back(connection, before.erased)
+                return _Back()
+            erased = _come_back(connection, before.erased)
+            back = _Back(erased, _said_again(connection, before))
         with database.writing() as connection:
             _list_anew(connection, [source, *map(Path, _paths(before.copies))])
     return back
@@ -292,6 +303,13 @@ def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...
     """Return the sessions that were erased after the copy was made, and are in it."""
     gone = erased - _erased(connection)
     return tuple(sorted(each for each in gone if _is_there(connection, each)))
+
+
+def _said_again(connection: Connection, before: _Known) -> tuple[redaction.Named, ...]:
+    """Return the messages that were redacted after the copy was made, and are whole in it."""
+    known = redaction.places(connection)
+    new = {place: named for place, named in before.redacted.items() if place not in known}
+    return tuple(named for place, named in new.items() if redaction.is_stored(connection, place))
 
 
 def _list_anew(connection: Connection, paths: list[Path]) -> None:

@@ -80,6 +80,11 @@ SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
     (SELECT MAX(seq) FROM messages m WHERE m.tree_id = c.tree_id AND m.branch = c.branch), 0)
     AND NOT EXISTS (
         SELECT 1 FROM erasures e WHERE e.tree_id = c.tree_id AND e.branch = c.branch AND e.finished_at IS NULL)
+-- tree {0}, branch {1}, position {2}: its redaction is still open, so its raw rows are not protected
+SELECT tree_id, branch, seq FROM redactions WHERE finished_at IS NULL
+-- tree {0}, branch {1}, position {2}: is recorded as redacted, but says something
+SELECT r.tree_id, r.branch, r.seq FROM redactions r LEFT JOIN messages m USING (tree_id, branch, seq)
+WHERE COALESCE(m.content, '') <> '[redacted]'
 -- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase
 SELECT e.tree_id, e.erasure, e.branch FROM erasures e
 LEFT JOIN branches b ON b.tree_id = e.tree_id AND b.branch = e.branch

@@ -28,11 +28,14 @@ from .json_text import (
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
 from .opaque import opaque_fields
 from .preparing import TIME_KEYS, Prepared, moment_of, prepare
+from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
 
 __all__ = [
     "DEPTH_LIMIT",
     "INTEGER_LIMIT",
     "MEDIA_TYPES",
+    "NO_ARGUMENTS",
+    "REDACTED",
     "SIZE_LIMIT",
     "TIME_KEYS",
     "Columns",
@@ -48,6 +51,7 @@ __all__ = [
     "decode",
     "encode",
     "is_integer",
+    "is_redacted",
     "join_call",
     "media_in",
     "media_of",
@@ -56,4 +60,5 @@ __all__ = [
     "prepare",
     "problem_of",
     "utf8_size",
+    "without_words",
 ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Line, Pointer, Segment
+from ..history import Line, Pointer, Segment, redaction
 from ..policy import Policy
 from ..records import Compaction
 from .hiding import Visible, active, records, visible_after
@@ -21,6 +21,8 @@ class Look(NamedTuple):
 
     ``known`` are the records that count on the line, ``visible`` is what they leave of it.
     ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
+    ``redacted`` is how many messages of the tree are, by a policy that names what was in results:
+    with each, such names are found anew.
     """
 
     connection: Connection
@@ -31,6 +33,7 @@ class Look(NamedTuple):
     last: int
     now: int
     turn_over: bool = False
+    redacted: int = 0
 
     @property
     def line(self) -> dict[str, int]:
@@ -59,4 +62,5 @@ def look_at(
     """Return a look at a line up to a position, with what its compactions leave visible there."""
     known = records(connection, pointer, last)
     visible = visible_after(connection, pointer, active(known))
-    return Look(connection, pointer, policy, known, visible, last, now, turn_over)
+    redacted = redaction.count(connection, pointer.tree_id) if policy.any_tool else 0
+    return Look(connection, pointer, policy, known, visible, last, now, turn_over, redacted)

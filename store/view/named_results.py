@@ -1,8 +1,8 @@
 """What stands for a cleared result: one line that says what was there.
 
 The line is a function of the result and of the call that it answers, so it is the same in every
-request. Both never change, so it is made once a process and kept in memory: a later view or check
-reads none of the contents that it stands for.
+request. Both change by a redaction alone, so until there is one it is made once a process and kept
+in memory: a later view or check reads none of the contents that it stands for.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Named(NamedTuple):
     tokens: int
 
 
-_Key = tuple[str, str | None, Result]
+_Key = tuple[str, str | None, Result, int]
 _remembered: dict[_Key, Named] = {}
 
 
@@ -80,7 +80,8 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
 
 def line_of(look: Look, answer: Answer) -> Named:
     """Return the line that says what was in a result."""
-    key = (look.policy.any_tool_placeholder, look.pointer.project_root, answer.result)
+    of = (look.policy.any_tool_placeholder, look.pointer.project_root)
+    key = (*of, answer.result, look.redacted)
     known = _remembered.get(key)
     if known is None:
         known = _read(look, answer)

@@ -1,7 +1,8 @@
 """Results in their short form: what finished turns show of them, and how much that saves.
 
-The short form of a result never changes, since the result never does, so what it saves is found out
-once a process and kept in memory: a check then reads narrow rows only.
+The short form of a result never changes, since the result never does (but for a redaction, which
+leaves one that has none), so what it saves is found out once a process and kept in memory: a check
+then reads narrow rows only.
 """
 
 from __future__ import annotations

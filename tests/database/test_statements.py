@@ -60,6 +60,8 @@ ACROSS_TREES = {
     "history.lines.SESSION_LOCK": "finds the tree by the session's id",
     "history.erasure.ERASURES": "lists the erasures of all trees",
     "history.erasure.NOTE_PURGED": "one purge is enough for the erasures of all trees",
+    "history.redaction.NOTE_REWRITTEN": "one purge is enough for the redactions of all trees",
+    "history.redaction.REDACTIONS": "lists the redactions of all trees",
     "history.slices.OPEN_TREES": "finds what is left to do in all trees",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
@@ -231,6 +233,8 @@ def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) ->
 SCANNED = {
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
+    "history.redaction.NOTE_REWRITTEN": "redactions are few, and a purge rewrites the whole file",
+    "history.redaction.REDACTIONS": "reads all that there is",
     "history.slices.OPEN_TREES": "walks the index of what is left to do",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
@@ -308,7 +312,7 @@ HOT = {
     "history.listing.LIST_PREFIX": ["session_ids", "sessions"],
     "history.listing.LIST_TREE": ["sessions"],
     "history.slices.OPEN_PART": ["erasures", "messages"],
-    "history.slices.DELETE_BEYOND.7": ["messages"],
+    "history.slices.DELETE_BEYOND.8": ["messages"],
 }
 """What the hot paths look up, table by table (``parents``: the walk up the branches)."""
 

@@ -42,7 +42,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "upkeep exporting transfer counting demo"
+        "redacting upkeep exporting transfer counting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
@@ -56,7 +56,7 @@ INSIDE = {
     "face": "binding operations steps shares watch store async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines left order links facts sessions listing usages noted raw siblings append fates erasure slices heads tails "
+        "places lines left order links facts sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns"
     ),
     "importing": "report session reading",
@@ -64,7 +64,7 @@ INSIDE = {
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check integrity "
         "checking copies advice"
     ),
-    "messages": "json_text columns media opaque preparing",
+    "messages": "json_text columns media opaque preparing redacted",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "

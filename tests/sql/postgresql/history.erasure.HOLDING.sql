@@ -9,4 +9,8 @@ WHERE copies.copy <= (
   SELECT max(erasures.newest_copy) AS max_1
   FROM erasures
 )
+  OR copies.copy <= (
+    SELECT max(redactions.newest_copy) AS max_2
+    FROM redactions
+  )
 ORDER BY copies.copy

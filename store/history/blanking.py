@@ -1,0 +1,271 @@
+"""Write over what a message says, and derive anew what followed from it.
+
+The database lets this be done where a redaction is open (`redaction`), and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    select,
+    update,
+)
+
+from ..database import (
+    BIG,
+    Row,
+    Statement,
+    branches,
+    message_facts,
+    messages,
+    token_counts,
+    tool_calls,
+    tool_result_paths,
+    tool_results,
+)
+from ..messages import (
+    NO_ARGUMENTS,
+    Columns,
+    Prepared,
+    StoredCall,
+    dated_digest,
+    prepare,
+    without_words,
+)
+from ..tokens import estimated_tokens
+from ..tools import answered_call_id, call_paths, kind_name
+from . import lines
+from .facts import derive, write_results
+from .lines import Line
+from .places import Pointer
+from .raw import read
+
+Place = dict[str, int]
+"""Where a message stands, by the names of `PLACE`."""
+
+
+class Stored(NamedTuple):
+    """What a row says of a message beside the message."""
+
+    stored_at: int
+    wire_format: str | None
+
+
+class AskedFor(NamedTuple):
+    """A result that a call asked for: where it stands, what the call and the result name."""
+
+    seq: int
+    called: str | None
+    named: str | None
+
+
+class Hanging(NamedTuple):
+    """A branch, and where it hangs on another one."""
+
+    branch: int
+    parent_branch: int | None
+    parent_position: int
+
+
+_tree: BindParameter[int] = bindparam("tree", type_=BIG)
+_of: BindParameter[int] = bindparam("of", type_=BIG)
+_position: BindParameter[int] = bindparam("position", type_=BIG)
+_seq: BindParameter[int] = bindparam("seq", type_=BIG)
+
+
+def placed(table: Table) -> ColumnElement[bool]:
+    """Build the condition for the row to change: ``tree``, ``of`` (its branch), ``position``."""
+    return and_(table.c.tree_id == _tree, table.c.branch == _of, table.c.seq == _position)
+
+
+def names_of(place: Place) -> dict[str, int]:
+    """Return a place by the names that statements give it which change rows."""
+    return {"tree": place["tree_id"], "of": place["branch"], "position": place["seq"]}
+
+
+def _new(names: tuple[str, ...]) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(f"new_{name}") for name in names}
+
+
+STORED = Statement(
+    select(messages.c.stored_at, messages.c.wire_format).where(lines.at(messages)),
+    row=Stored,
+)
+CALLS_OF = Statement(
+    select(*(tool_calls.c[name] for name in StoredCall._fields))
+    .where(lines.at(tool_calls))
+    .order_by(tool_calls.c.position),
+    row=StoredCall,
+)
+BLANK_MESSAGE = Statement(
+    update(messages).where(placed(messages)).values(_new((*Columns._fields, "digest")))
+)
+BLANK_CALL = Statement(
+    update(tool_calls)
+    .where(placed(tool_calls), tool_calls.c.position == bindparam("number"))
+    .values(_new(StoredCall._fields))
+)
+WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at(message_facts)))
+WEIGH = Statement(
+    update(message_facts).where(placed(message_facts)).values(tokens=bindparam("weight"))
+)
+_through = message_facts.c.tokens_through
+SHIFT = Statement(
+    update(message_facts)
+    .where(
+        message_facts.c.tree_id == _tree,
+        message_facts.c.branch == _of,
+        message_facts.c.seq >= _position,
+    )
+    .values(tokens_through=_through + bindparam("difference", type_=BIG))
+)
+"""Changes the sums of a branch from a position on."""
+
+
+def _forgetting(table: Table) -> Statement[Row]:
+    return Statement(delete(table).where(placed(table)))
+
+
+FORGET_COUNTS = _forgetting(token_counts)
+FORGET_PATHS = _forgetting(tool_result_paths)
+FORGET_RESULT = _forgetting(tool_results)
+_of_result = and_(
+    messages.c.tree_id == tool_results.c.tree_id,
+    messages.c.branch == tool_results.c.branch,
+    messages.c.seq == tool_results.c.seq,
+)
+_of_call = and_(
+    tool_calls.c.tree_id == tool_results.c.tree_id,
+    tool_calls.c.branch == bindparam("call_branch", type_=BIG),
+    tool_calls.c.seq == tool_results.c.call_seq,
+    tool_calls.c.position == tool_results.c.call_position,
+)
+ASKED_FOR = Statement(
+    select(tool_results.c.seq, tool_calls.c.name, messages.c.name)
+    .join(messages, _of_result)
+    .join(tool_calls, _of_call)
+    .where(
+        tool_results.c.tree_id == bindparam("tree_id"),
+        tool_results.c.branch == bindparam("branch"),
+        tool_results.c.seq > _seq,
+        tool_results.c.call_seq == _seq,
+    ),
+    row=AskedFor,
+)
+"""The results on a branch that the calls of a message asked for, with the names of both."""
+RENAME_RESULT = Statement(
+    update(tool_results)
+    .where(placed(tool_results))
+    .values(tool_name=bindparam("new_name"), paths_complete=bindparam("complete"))
+)
+HANGING = Statement(
+    select(*(branches.c[name] for name in Hanging._fields))
+    .where(branches.c.tree_id == bindparam("tree_id"))
+    .order_by(branches.c.branch),
+    row=Hanging,
+)
+
+
+def blank(line: Line, place: Place) -> None:
+    """Write over the message that a line has at a place, and derive anew what followed from it."""
+    connection = line.connection
+    calls = CALLS_OF.rows(connection, **place)
+    blanked = _blanked(line, place["seq"], calls)
+    beneath = list(_beneath(connection, place))
+    _write_over(connection, place, blanked)
+    _weigh_anew(connection, place, beneath, blanked)
+    FORGET_COUNTS.run(connection, **names_of(place))
+    if blanked.columns.role == "tool":
+        _judge_anew(line, place, blanked)
+    if calls:
+        _unlink_files(connection, place, beneath)
+
+
+def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
+    """Return a pointer to a position of any branch of a tree."""
+    return pointer._replace(
+        branch=branch, head=last, parent_position=last, head_turn=None, head_tokens=None
+    )
+
+
+def _blanked(line: Line, seq: int, calls: list[StoredCall]) -> Prepared:
+    """Return what stays of a message."""
+    (stored,) = read(line.connection, line.pointer.session_id, seq, seq)
+    answers = answered_call_id(stored.message)
+    return prepare(without_words(stored.message, calls, answers))
+
+
+def _write_over(connection: Connection, place: Place, blanked: Prepared) -> None:
+    stored = STORED.one(connection, **place)
+    digest = dated_digest(blanked.digest, *stored)
+    values = {**blanked.columns._asdict(), "digest": digest}
+    BLANK_MESSAGE.run(connection, **names_of(place), **_renewed(values))
+    for number, call in enumerate(blanked.calls):
+        names = {**names_of(place), "number": number}
+        BLANK_CALL.run(connection, **names, **_renewed(call._asdict()))
+
+
+def _renewed(values: dict[str, Any]) -> dict[str, Any]:
+    return {f"new_{name}": value for name, value in values.items()}
+
+
+def _weigh_anew(
+    connection: Connection, place: Place, beneath: list[int], blanked: Prepared
+) -> None:
+    """Count the tokens of what is left, and change the sums of all that follows by as many."""
+    names = names_of(place)
+    weight = estimated_tokens(blanked.message)
+    difference = weight - WEIGHT.value(connection, **place)
+    WEIGH.run(connection, **names, weight=weight)
+    for branch in beneath:
+        SHIFT.run(connection, **{**names, "of": branch}, difference=difference)
+
+
+def _beneath(connection: Connection, place: Place) -> Iterator[int]:
+    """Yield the branches whose lines run through a place: its own, and what hangs on it behind."""
+    found = {place["branch"]}
+    yield place["branch"]
+    for branch, parent, position in HANGING.rows(connection, tree_id=place["tree_id"]):
+        is_behind = parent != place["branch"] or position >= place["seq"]
+        if parent in found and is_behind:
+            found.add(branch)
+            yield branch
+
+
+def _judge_anew(line: Line, place: Place, blanked: Prepared) -> None:
+    """Derive the facts of a result from what is left of it."""
+    connection, names = line.connection, names_of(place)
+    FORGET_PATHS.run(connection, **names)
+    FORGET_RESULT.run(connection, **names)
+    before = at_end(line.pointer, place["branch"], place["seq"] - 1)
+    derived = derive(Line(connection, before), place["seq"], [blanked])
+    write_results(connection, derived)
+
+
+def _unlink_files(connection: Connection, place: Place, beneath: list[int]) -> None:
+    """Let the results that calls asked for be of no file: the calls name none any more."""
+    for branch in beneath:
+        asked = {**place, "branch": branch, "call_branch": place["branch"]}
+        for result in ASKED_FOR.rows(connection, **asked):
+            there = {**place, "branch": branch, "seq": result.seq}
+            _unlink(connection, there, result.called or result.named)
+
+
+def _unlink(connection: Connection, place: Place, name: str | None) -> None:
+    names = names_of(place)
+    FORGET_PATHS.run(connection, **names)
+    RENAME_RESULT.run(
+        connection,
+        **names,
+        new_name=kind_name(name, NO_ARGUMENTS),
+        complete=int(call_paths(NO_ARGUMENTS).complete),
+    )

@@ -1,0 +1,5 @@
+UPDATE message_facts
+SET tokens=:weight
+WHERE message_facts.tree_id = :tree
+  AND message_facts.branch = :of
+  AND message_facts.seq = :position

@@ -1,0 +1,3 @@
+UPDATE redactions
+SET purged_at=:now
+WHERE redactions.purged_at IS NULL
