@@ -150,7 +150,7 @@ def test_no_name_of_it_is_remembered(chat: Store) -> None:
     chat.append("s", step, now=NOW)
     rest = [each for n in range(30) for each in (asked(f"d{n}", path="a"), answered(f"d{n}", "b"))]
     chat.append("s", [*rest, {"role": "assistant", "content": "Done."}], now=NOW)
-    policy, later = Policy.named("agent"), NOW + 10**9
+    policy, later = Policy(any_tool=True, file_read=False), NOW + 10**9
     shown = chat.view("s", policy=policy, now=later).messages
     assert SECRET in next(each for each in shown if each.get("tool_call_id") == "c2")["content"]
     for seq in (2, 3, 4, 7, *range(9, 69, 2)):
