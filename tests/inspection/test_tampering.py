@@ -52,6 +52,8 @@ def fill(store: Store, folder: Path) -> None:
     store.rewind("f", to=3, now=NOW)
     store.undo_rewind("f", now=NOW)
     store.count_tokens("f", "quarter_of_length")
+    store.redact("s", store.session("s").head, "asked for", by="ada", now=NOW)
+    store.redact("f", store.session("f").head, "asked for", now=NOW)
     store.create_session("gone", now=NOW)
     store.append("gone", {"role": "user", "content": "x"}, now=NOW)
     store.delete_session("gone", now=NOW)
