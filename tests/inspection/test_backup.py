@@ -269,7 +269,7 @@ def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -
     """It says what the copy says, knows every copy there is, and what came back with it."""
     before = saved.read_bytes()
     done = inspection.restore(saved, path, replace=True)
-    assert done == (str(path), HEAD, ("s",))
+    assert done == (str(path), HEAD, ("s",), ())
     assert saved.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o600
     with Store(path) as opened:
