@@ -65,6 +65,7 @@ INSIDE = {
         "checking copies advice"
     ),
     "messages": "json_text columns media opaque preparing redacted",
+    "records": "compactions keeping lines views",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "

@@ -1,0 +1,43 @@
+"""What comes out: frozen values, cheap to make by the ten thousand.
+
+Times are ms since the epoch, positions from 1. All rooms above may call it; it knows nothing but
+messages and errors.
+"""
+
+from __future__ import annotations
+
+from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
+from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+from .lines import Branch, Found, HeadMove, Session, Sibling, StoredMessage, TokenTotal, Turn, Usage
+from .views import Entry, Replaced, View, ViewStats
+
+__all__ = [
+    "ERROR_KINDS",
+    "REASONS",
+    "Branch",
+    "Check",
+    "Compaction",
+    "Copy",
+    "Entry",
+    "Erasure",
+    "Finding",
+    "Found",
+    "HeadMove",
+    "Hidden",
+    "Kind",
+    "Outcome",
+    "Purge",
+    "Reason",
+    "Redaction",
+    "Removal",
+    "Replaced",
+    "Restored",
+    "Session",
+    "Sibling",
+    "StoredMessage",
+    "TokenTotal",
+    "Turn",
+    "Usage",
+    "View",
+    "ViewStats",
+]
