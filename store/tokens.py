@@ -245,14 +245,13 @@ def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -
 def _known(encoding: str) -> str:
     if encoding in VOCABULARIES or encoding == OFFLINE:
         return encoding
+    if encoding in FORMULAS:
+        raise InvalidValue(f"no encoding {encoding!r} is to be fetched: it is a formula")
     raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(ENCODINGS)}")
 
 
 def _at_hand(encoding: str) -> Counter:
-    """Return a counter without network.
-
-    A file is looked for first, since loading would fetch one that is missing.
-    """
+    """Return a counter without network: loading would fetch a file that is missing."""
     for choice in _on_this_machine(encoding):
         # A damaged tokenizer is as good as none: the next one counts.
         with suppress(Exception):

@@ -56,6 +56,9 @@ REPLACED_COLUMNS = (
 SPARED_FIRST = 4
 REASON, CONTENT = Column("reason", wide=True), Column("content", clip="end")
 
+NONE = "no sessions; `convostore import` brings some in"
+"""What is said of a store without any."""
+
 NAMED = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
 
@@ -100,13 +103,13 @@ def sessions(
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
-            _print_sessions(list(found), limit)
+            _print_sessions(list(found), limit, all_asked=owner is None and not archived)
 
 
-def _print_sessions(found: list[Session], limit: int) -> None:
+def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:
     """Print sessions, one more than the limit where there are more."""
     if not found:
-        render.say("no sessions; `convostore import` brings some in")
+        render.say(NONE if all_asked else "no such sessions")
         return
     shown = found[:limit] if limit else found
     render.table(SESSION_COLUMNS, map(_session_row, shown))

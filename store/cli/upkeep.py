@@ -39,7 +39,7 @@ Longest = Annotated[
 ]
 Before = Annotated[
     Path | None,
-    typer.Option("--copy", metavar="PATH", help="Copy the store here before, in any case."),
+    typer.Option("--copy", metavar="PATH", help="Copy the store here before it is changed."),
 ]
 
 
@@ -128,6 +128,10 @@ def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None
     tell(ctx)
     answer = {"from": done.found, "to": HEAD, "copy": done.copy}
     render.answer(answer, _said_of(done), json=json)
+    if copy and not done.copy:
+        render.complain(
+            f"nothing is changed, so nothing is copied; `convostore backup {copy}` copies"
+        )
 
 
 def _said_of(done: Upgrade) -> str:

@@ -448,6 +448,7 @@ def test_verify_and_migrate(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert talk("verify").status == 1
     assert json.loads(talk("verify", "--json").out)[0]["problem"] == "changed"
     assert "already: the newest" in talk("migrate").out
+    assert "nothing is copied" in talk("migrate", "--copy", "copy.db").err
     Path("empty.db").touch()
     assert json.loads(talk("migrate", "--db", "empty.db", "--json").out)["from"] is None
 

@@ -259,6 +259,7 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["policy", "check", "no.toml"], "there is no file 'no.toml'"),
         (["view", "s", "--policy", "no.toml"], "there is no file 'no.toml'"),
         (["demo", "--keep", "no/folder/x"], "no/folder/x does not exist; create it first"),
+        (["tokens", "s", "--fetch", "--encoding", "estimate"], "it is a formula"),
         (["append", "s", ""], "there is nothing to append"),
         (["append", "s", "hi", "--role", "asistant"], "--role is one of"),
         (["import", "-", "other.jsonl"], "- reads standard input, alone"),

@@ -139,5 +139,6 @@ def test_sessions_have_owners_and_are_archived(run: Run) -> None:
     assert run("archive", "a1").out == "a1 is archived\n"
     assert (listed(), listed("--archived", "--created")) == (["a2", "b1"], ["a1"])
     assert "a2" in run("sessions", "--owner", "ann").out
+    assert run("sessions", "--owner", "nobody").out == "no such sessions\n"
     assert "a1" in run("tree").out
     assert json.loads(run("unarchive", "a1", "--json").out)["archived"] is False
