@@ -30,7 +30,10 @@ def redact(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Write over what a message says, wherever it is shown, and record why; asks first."""
+    """Write over what a message says, wherever shown; asks first.
+
+    Why is recorded.
+    """
     with existing(ctx) as store:
         found = find(store, session)
         if not yes:
