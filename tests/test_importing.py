@@ -253,6 +253,21 @@ def test_a_title_that_no_column_holds_is_mended(store: Store, tmp_path: Path) ->
     assert store.session("talk").title == "cut ?\ufffd here"
 
 
+def test_a_title_that_is_too_long_is_cut(store: Store, tmp_path: Path) -> None:
+    """Whoever gave it; the session is imported all the same."""
+    line = {"sessionId": "s", "timestamp": "2025-01-01T00:00:00Z", "parentUuid": None, "uuid": "1"}
+    path = write(
+        tmp_path / "f.jsonl",
+        {"type": "custom-title", "customTitle": "x" * 20_000, "sessionId": "s"},
+        line | {"type": "user", "message": user("main")},
+    )
+    import_file(store, path, session_id="long")
+    title = store.session("long").title
+    assert title is not None
+    assert len(title) == 10_000
+    assert title.endswith("x…")
+
+
 def test_metadata_that_cannot_be_stored_is_left_out(store: Store, tmp_path: Path) -> None:
     """A session whose metadata is no JSON is imported without them."""
     path = tmp_path / "talk.json"

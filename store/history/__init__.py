@@ -47,7 +47,7 @@ from .links import ANSWERS
 from .order import lock_in_order
 from .places import NEVER, PLACE, Pointer, Segment
 from .raw import read, stored_calls
-from .sessions import newest_record
+from .sessions import TEXT_LIMIT, newest_record
 from .turns import message_at, turn_of
 from .usages import last_usage
 
@@ -60,6 +60,7 @@ __all__ = [
     "MEASURE",
     "NEVER",
     "PLACE",
+    "TEXT_LIMIT",
     "Line",
     "Measure",
     "Pointer",

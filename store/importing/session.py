@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import InvalidMessage, InvalidValue, SessionNotFound
 from ..face import Store
+from ..history import TEXT_LIMIT
 from ..messages import (
     Message,
     Prepared,
@@ -22,6 +23,7 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
+from ..text import shortened
 from ..transcripts import EXTRA_KEYS, Noted, Opened
 from .report import ImportedSession
 
@@ -233,7 +235,8 @@ def _created(store: Store, opened: Opened, notes: list[Noted]) -> Session:
 
 
 def _storable(text: str | None) -> str | None:
-    """Return a text with a replacement character for each character that no column can hold."""
+    """Return a text with a replacement character for each that no column can hold, cut to size."""
     if not text:
         return text
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    held = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return shortened(held, TEXT_LIMIT)
