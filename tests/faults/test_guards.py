@@ -27,6 +27,7 @@ from store import AsyncStore, Policy, Store, importing
 from store.database import write_ahead
 from store.database.queue import Place, WriterQueue
 from store.errors import QueryRefused, StoreFull
+from store.history import erasure
 from store.inspection import console, sql
 
 Fork = Callable[..., Any]
@@ -223,6 +224,34 @@ def test_freed_pages_are_overwritten_at_once(path: Path) -> None:
         opened.create_session("t")
         opened.delete_session("s")
     assert path.read_bytes().count(b"SECRET" * 100) == 0
+
+
+def test_a_purge_is_done_when_it_says_so(store: Store, path: Path) -> None:
+    """The file is small and has nothing left, nor has its log, while the store is still open."""
+    store.append("s", [said("SECRET" * 4000) for _ in range(40)])
+    assert store.delete_session("s", purge=True).purged
+    files = [str(path), f"{path}-wal"]
+    command = "import sys; print(sum(open(f, 'rb').read().count(b'SECRET') for f in sys.argv[1:]))"
+    # in a process of its own: to close the file here would drop the locks on it
+    done = subprocess.run(
+        [sys.executable, "-c", command, *files], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "0\n"
+    assert path.stat().st_size < 500_000
+
+
+def test_what_is_still_being_erased_is_not_purged(store: Store) -> None:
+    """A purge beside it leaves nothing of the others, and is noted of them alone."""
+    for name in ("s", "t"):
+        store.create_session(name, exist_ok=True)
+        store.append(name, said("x"))
+    store.delete_session("t")
+    with store.database.writing() as connection:
+        erasure.begin(connection, "s")
+    with store.database.writing() as connection:
+        erasure.note_purged(connection)
+    found = {each.session_id: (each.finished, each.purged) for each in store.erasures()}
+    assert found == {"t": (True, True), "s": (False, False)}
 
 
 def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> None:

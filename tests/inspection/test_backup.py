@@ -195,6 +195,25 @@ def test_a_killed_copy_is_told_from_a_whole_one(
         store.backup(tmp_path / "copy.db")
 
 
+def test_a_copy_is_on_the_disk_before_it_has_its_name(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a power cut leaves none that is not whole."""
+    flushed: list[tuple[os.stat_result, set[str]]] = []
+    flush = os.fsync
+
+    def noting(file: int) -> None:
+        flushed.append((os.fstat(file), names(tmp_path)))
+        flush(file)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    store.backup(tmp_path / "copy.db")
+    made = (tmp_path / "copy.db").stat()
+    first, there = flushed[0]
+    assert (first.st_ino, first.st_size) == (made.st_ino, made.st_size)
+    assert "copy.db" not in there
+
+
 async def copied(path: Path, target: Path) -> str:
     """Copy a store by the awaited face."""
     async with AsyncStore(path) as opened:
@@ -332,11 +351,15 @@ def test_a_stale_log_brings_nothing_back(saved: Path, path: Path, fork: Fork) ->
         assert [each.id for each in opened.sessions()] == ["s"]
 
 
-def test_a_destroyed_store_is_replaced(saved: Path, path: Path) -> None:
+@pytest.mark.parametrize("content", [b"\0", b"no database "], ids=["zeros", "text"])
+def test_a_destroyed_store_is_replaced(saved: Path, path: Path, content: bytes) -> None:
     """A store that cannot be read any more gives way, with what lies beside it."""
-    path.write_bytes(b"\0" * 5000)
-    path.with_name("chat.db-wal").write_bytes(b"\1" * 5000)
+    path.write_bytes(content * 5000)
+    beside = [path.with_name(f"chat.db-{name}") for name in ("wal", "shm", "journal")]
+    for each in beside:
+        each.write_bytes(b"\1" * 5000)
     inspection.restore(saved, path, replace=True)
+    assert not any(each.exists() for each in beside)
     assert contents(path) == ["then"]
 
 
