@@ -34,6 +34,8 @@ Fork = Callable[..., Any]
 
 pytestmark = pytest.mark.sqlite_only
 
+NOW = 1_800_000_000_000
+
 
 def said(content: object, **keys: object) -> dict[str, Any]:
     """Return a user's message."""
@@ -247,9 +249,9 @@ def test_what_is_still_being_erased_is_not_purged(store: Store) -> None:
         store.append(name, said("x"))
     store.delete_session("t")
     with store.database.writing() as connection:
-        erasure.begin(connection, "s")
+        erasure.begin(connection, "s", now=NOW)
     with store.database.writing() as connection:
-        erasure.note_purged(connection)
+        erasure.note_purged(connection, now=NOW)
     found = {each.session_id: (each.finished, each.purged) for each in store.erasures()}
     assert found == {"t": (True, True), "s": (False, False)}
 
