@@ -26,7 +26,7 @@ import pytest
 from store import AsyncStore, Policy, Store, importing
 from store.database import write_ahead
 from store.database.queue import Place, WriterQueue
-from store.errors import QueryRefused, StoreFull
+from store.errors import QueryRefused, StoreFull, StoreMoved
 from store.history import erasure
 from store.inspection import console, sql
 
@@ -180,6 +180,19 @@ def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
     next_.take()
     for place in (front, next_):
         place.close()
+
+
+def test_a_file_that_was_moved_while_a_writer_waited_is_noticed(store: Store, path: Path) -> None:
+    """What it was before the wait in line says nothing of what it is behind it."""
+    front = Place(WriterQueue(f"{path}-lock", 5))
+    front.take()
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(store.append, "s", said("never"))
+        time.sleep(0.5)
+        path.rename(path.with_name("moved.db"))
+        front.close()
+        with pytest.raises(StoreMoved):
+            writing.result()
 
 
 # --- Cancelled tasks ------------------------------------------------------------------------------
