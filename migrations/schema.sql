@@ -249,6 +249,16 @@ CREATE TABLE copies (
 )
  STRICT;
 
+CREATE TABLE session_keys (
+	tree_id INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	"key" TEXT NOT NULL,
+	value TEXT NOT NULL,
+	CONSTRAINT pk_session_keys PRIMARY KEY (tree_id, session_id, "key")
+)
+ WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE redactions (
 	tree_id INTEGER NOT NULL,
 	branch INTEGER NOT NULL,
@@ -313,6 +323,8 @@ CREATE INDEX ix_sessions_owner_archived_updated_at_id ON sessions (owner, archiv
 CREATE INDEX ix_sessions_archived_created_at_id ON sessions (archived, created_at, id);
 
 CREATE INDEX ix_sessions_owner_archived_created_at_id ON sessions (owner, archived, created_at, id) WHERE owner IS NOT NULL;
+
+CREATE INDEX ix_session_keys_key_value_tree_id_session_id ON session_keys ("key", value, tree_id, session_id);
 
 CREATE INDEX ix_messages_message_id_tree_id ON messages (message_id, tree_id) WHERE message_id IS NOT NULL;
 

@@ -76,6 +76,7 @@ def upgrade() -> None:
             sqlite_where=is_owned,
             postgresql_where=is_owned,
         )
+    create_keys()
     for name in ("source_move", "source_record"):
         op.add_column("head_moves", sa.Column(name, BIG))
     has_id = sa.text("message_id IS NOT NULL")
@@ -134,6 +135,30 @@ def create_redactions() -> None:
     )
     for statement in REDACTABLE[op.get_bind().dialect.name]:
         op.execute(sa.DDL(statement.replace("%", "%%")))
+
+
+def create_keys() -> None:
+    """Add the keys of metadata, and write those of the sessions that are there."""
+    op.create_table(
+        "session_keys",
+        sa.Column("tree_id", BIG, nullable=False),
+        sa.Column("session_id", IDENTIFIER, nullable=False),
+        sa.Column("key", IDENTIFIER, nullable=False),
+        sa.Column("value", IDENTIFIER, nullable=False),
+        sa.PrimaryKeyConstraint("tree_id", "session_id", "key", name="pk_session_keys"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    named = ["key", "value", "tree_id", "session_id"]
+    op.create_index("ix_session_keys_key_value_tree_id_session_id", "session_keys", named)
+    package = context.config.attributes["package"]
+    connection = op.get_bind()
+    given = sa.text("SELECT tree_id, id, metadata FROM sessions WHERE metadata IS NOT NULL")
+    insert = sa.text("INSERT INTO session_keys VALUES (:tree_id, :session_id, :key, :value)")
+    for tree_id, session_id, text in connection.execute(given).all():
+        for key, value in package.history.keys.keys_of(package.messages.decode(text)):
+            row = {"tree_id": tree_id, "session_id": session_id, "key": key, "value": value}
+            connection.execute(insert, row)
 
 
 def downgrade() -> None:

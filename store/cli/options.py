@@ -282,3 +282,14 @@ def _value(text: str) -> Any:
     except (ValueError, RecursionError):
         return PYTHON_WORDS.get(text, text)
     return tuple(value) if isinstance(value, list) else value
+
+
+def tag_of(given: str) -> tuple[str, Any]:
+    """Return the key and the value of KEY=VALUE: what it is as JSON, else a text."""
+    key, sign, text = given.partition("=")
+    if not sign or not key.strip():
+        raise InvalidValue(f"a tag is KEY=VALUE, such as project=parcel, not {given!r}")
+    try:
+        return key.strip(), json.loads(text)
+    except ValueError:
+        return key.strip(), text

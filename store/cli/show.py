@@ -26,6 +26,7 @@ from .options import (
     listed,
     moment_of,
     policy_of,
+    tag_of,
 )
 from .render import Row
 
@@ -62,25 +63,23 @@ NONE = "no sessions; `convostore import` brings some in"
 NAMED = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
 
-Limit = Annotated[
-    int, typer.Option("--limit", "-n", min=0, help="How many to list, at most; 0: all.")
-]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
 OfOwner = Annotated[
     str | None,
     typer.Option("--owner", metavar="TEXT", help="Those of this owner.", show_default="all"),
 ]
+WithTags = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="KEY=VALUE", help="Those so tagged.", show_default="all"),
+]
 Archived = Annotated[bool, typer.Option("--archived", help="Those that are archived instead.")]
 ByCreation = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
-From = Annotated[
-    int, typer.Option("--from", metavar="N", help="Begin at position N; -N: with the newest N.")
-]
+From = Annotated[int, typer.Option("--from", metavar="N", help="Begin at N; -N: the newest N.")]
 To = Annotated[
     int | None,
     typer.Option("--to", metavar="N", help="End with position N.", show_default="the head"),
 ]
-Lines = Annotated[
-    int, typer.Option("--lines", metavar="N", min=0, help="Lines a message, at most; 0: all.")
-]
+Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, help="Lines each; 0: all.")]
 Explain = Annotated[
     bool,
     typer.Option("--explain", help="Say of each message why it is as it is, and the totals."),
@@ -91,6 +90,7 @@ def sessions(
     ctx: typer.Context,
     limit: Limit = 50,
     owner: OfOwner = None,
+    where: WithTags = None,
     archived: Archived = False,
     created: ByCreation = False,
     json: Json = False,
@@ -99,7 +99,8 @@ def sessions(
     order = "created" if created else "active"
     more = limit + 1 if limit and not json else limit or None
     with existing(ctx) as store:
-        found = listed(store, more, owner=owner, archived=archived, order=order)
+        tags = dict(map(tag_of, where or ()))
+        found = listed(store, more, owner=owner, where=tags, archived=archived, order=order)
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:

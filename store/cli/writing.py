@@ -13,7 +13,7 @@ from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
 from . import render
-from .options import Json, SessionId, every_session, existing, find, opened
+from .options import Json, SessionId, every_session, existing, find, opened, tag_of
 
 SPEAKERS = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
@@ -133,7 +133,7 @@ def tag(
 
     The session stays in its place in lists.
     """
-    changes = dict(map(_tag, tags or ()))
+    changes = dict(map(tag_of, tags or ()))
     with existing(ctx) as store:
         found = find(store, session)
         if changes:
@@ -202,17 +202,6 @@ def _values(text: str) -> list[Any]:
     except ValueError:
         return [json_format.loads(line) for line in text.splitlines() if line.strip()]
     return whole if isinstance(whole, list) else [whole]
-
-
-def _tag(given: str) -> tuple[str, Any]:
-    """Return the key and the value of KEY=VALUE: what it is as JSON, else a text."""
-    key, sign, text = given.partition("=")
-    if not sign or not key.strip():
-        raise InvalidValue(f"a tag is KEY=VALUE, such as project=parcel, not {given!r}")
-    try:
-        return key.strip(), json_format.loads(text)
-    except ValueError:
-        return key.strip(), text
 
 
 def _forks(everything: dict[str, Session]) -> Forks:

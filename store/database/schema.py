@@ -124,6 +124,15 @@ for _moment in ("updated_at", "created_at"):
         sqlite_where=sessions.c.owner.is_not(None),
     )
 
+session_keys = _narrow_table(
+    "session_keys",
+    _key("tree_id"),
+    _key("session_id", IDENTIFIER),
+    _key("key", IDENTIFIER),
+    Column("value", IDENTIFIER, nullable=False, info=CHANGES),
+    Index(None, "key", "value", "tree_id", "session_id"),
+)
+
 messages = _table(
     "messages",
     *_position(),

@@ -41,6 +41,7 @@ from ..database import (
     messages,
     redactions,
     session_ids,
+    session_keys,
     sessions,
 )
 from ..database import erasures as erasure_log
@@ -95,6 +96,7 @@ OPEN_ERASURE = Insertion(
 )
 _NAMED = (
     (head_moves, head_moves.c.session_id),
+    (session_keys, session_keys.c.session_id),
     (sessions, sessions.c.id),
     (session_ids, session_ids.c.id),
 )

@@ -9,14 +9,27 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 
-from ..database import BIG, Statement, session_ids, sessions
+from ..database import BIG, Statement, session_ids, session_keys, sessions
 from ..errors import InvalidValue
 from ..records import Session
 from ..text import is_text
 from . import lines
-from .sessions import COLUMNS, checked_text, decoded, session
+from .keys import keys_of
+from .sessions import COLUMNS, checked_metadata, checked_text, decoded, session
 
 ORDERS = {
     "active": sessions.c.updated_at,
@@ -48,7 +61,8 @@ class Asked(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The conditions that it has."""
-        return tuple(name for name in _CONDITIONS if name in self.values)
+        of_keys = filter(_is_key, self.values)
+        return (*(name for name in _CONDITIONS if name in self.values), *of_keys)
 
     @property
     def bound(self) -> dict[str, Any]:
@@ -57,6 +71,20 @@ class Asked(NamedTuple):
             return self.values
         moment = getattr(self.after, ORDERS[self.order].name)
         return {**self.values, "moment": moment, "id": self.after.id}
+
+
+KEYS_LIMIT = 16
+"""How many keys of metadata may be asked for at once."""
+
+
+def _has(keys: FromClause, name: str) -> ColumnElement[bool]:
+    """Build the condition for a session's key that has a value, bound as ``value_of`` its name."""
+    return and_(
+        keys.c.tree_id == sessions.c.tree_id,
+        keys.c.session_id == sessions.c.id,
+        keys.c.key == bindparam(name, type_=_id.type),
+        keys.c.value == bindparam(f"value_of_{name}", type_=_id.type),
+    )
 
 
 @cache
@@ -77,12 +105,35 @@ def counted(names: tuple[str, ...]) -> Statement[Any]:
     return Statement(_found(select(func.count()), names))
 
 
+def _is_key(name: str) -> bool:
+    return name.startswith("key")
+
+
 def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
     """Build the search for the sessions that meet conditions."""
-    found = query.select_from(sessions)
+    keys = [name for name in names if _is_key(name)]
+    if keys and {*names} <= {"archived", *keys}:
+        return _beginning_with(query, keys)
+    others = (_CONDITIONS[name] for name in names if not _is_key(name))
     if "prefix" in names:
-        found = query.select_from(session_ids).join(sessions, lines.NAMED)
-    return found.where(*(_CONDITIONS[name] for name in names))
+        query = query.select_from(session_ids).join(sessions, lines.NAMED)
+    return query.select_from(sessions).where(*others, *map(_has_any, keys))
+
+
+def _beginning_with(query: Select[Any], keys: list[str]) -> Select[Any]:
+    """Build a search that begins with the sessions that have a key: no condition is narrower.
+
+    The sum keeps the planner from walking all sessions in the order of their activity instead.
+    """
+    first = session_keys.alias("first")
+    found = query.select_from(first).join(sessions, _has(first, keys[0]))
+    is_wanted = sessions.c.archived + literal_column("0") == bindparam("archived")
+    return found.where(is_wanted, *map(_has_any, keys[1:]))
+
+
+def _has_any(name: str) -> ColumnElement[bool]:
+    keys = session_keys.alias(f"of_{name}")
+    return exists().where(_has(keys, name))
 
 
 _ALL = ("archived",)
@@ -93,6 +144,8 @@ LIST_OWNED = listed((*_ALL, "owner"), "active", behind=True)
 LIST_OWNED_CREATED = listed((*_ALL, "owner"), "created", behind=True)
 LIST_TREE = listed((*_ALL, "tree"), "active")
 LIST_PREFIX = listed((*_ALL, "prefix"), "active")
+LIST_TAGGED = listed((*_ALL, "key1", "key2"), "active")
+LIST_OWNED_TAGGED = listed((*_ALL, "owner", "key1"), "active", behind=True)
 COUNT_SESSIONS = counted(_ALL)
 COUNT_OWNED = counted((*_ALL, "owner"))
 
@@ -103,6 +156,7 @@ def list_sessions(
     limit: int = 100,
     after: Session | str | None = None,
     owner: str | None = None,
+    where: dict[str, Any] | None = None,
     prefix: str | None = None,
     tree: str | None = None,
     archived: bool = False,
@@ -112,15 +166,16 @@ def list_sessions(
 
     By their last activity: messages count, metadata do not; with ``order="created"`` by when they
     were created, an order that no session changes. ``owner``, the ``prefix`` of ids, and a session
-    of whose ``tree`` they are, itself and all forks, choose among them (None: all); ``archived``
-    gives those that are archived instead of those that are not.
+    of whose ``tree`` they are, itself and all forks, choose among them (None: all), and so does
+    ``where``: keys that their metadata have, and the values of these. ``archived`` gives those that
+    are archived instead of those that are not.
 
     ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
     though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
     InvalidValue, and SessionNotFound for an id.
     """
     _check_list(limit, order)
-    values = _values(connection, owner, prefix, tree, archived)
+    values = _values(connection, owner, prefix, tree, archived) | _keys(where)
     asked = Asked(values, order, _last_seen(connection, after))
     statement = listed(asked.names, order, asked.after is not None)
     return [decoded(stored) for stored in statement.rows(connection, limit=limit, **asked.bound)]
@@ -130,6 +185,7 @@ def count_sessions(
     connection: Connection,
     *,
     owner: str | None = None,
+    where: dict[str, Any] | None = None,
     prefix: str | None = None,
     tree: str | None = None,
     archived: bool = False,
@@ -138,7 +194,7 @@ def count_sessions(
 
     Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
     """
-    values = _values(connection, owner, prefix, tree, archived)
+    values = _values(connection, owner, prefix, tree, archived) | _keys(where)
     count: int = counted(Asked(values, "active", None).names).value(connection, **values)
     return count
 
@@ -169,6 +225,17 @@ def _values(
         values["tree"] = lines.find(connection, tree).tree_id
     if prefix:
         values |= _range_of(prefix)
+    return values
+
+
+def _keys(where: dict[str, Any] | None) -> dict[str, str]:
+    """Return the values by which keys of metadata are asked for."""
+    checked_metadata(where)
+    if where and len(where) > KEYS_LIMIT:
+        raise InvalidValue(f"where has {len(where)} keys, the limit is {KEYS_LIMIT}")
+    values: dict[str, str] = {}
+    for number, (key, value) in enumerate(keys_of(where or {}), start=1):
+        values |= {f"key{number}": key, f"value_of_key{number}": value}
     return values
 
 

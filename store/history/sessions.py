@@ -27,6 +27,7 @@ from ..messages import decode, encode, problem_of
 from ..records import Session
 from ..text import is_text, plain
 from . import lines
+from .keys import note_keys
 from .places import new_revision
 
 ID_LIMIT = 512
@@ -125,7 +126,7 @@ def create_session(
         "fold_case": int(fold_case),
         "title": checked_text("title", title),
         "project_root": folder_text(project_root),
-        "metadata": _metadata_text(metadata),
+        "metadata": checked_metadata(metadata),
         "owner": checked_text("owner", owner),
     }
     try:
@@ -179,11 +180,12 @@ def set_metadata(
     ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
     Conflict, InvalidValue.
     """
-    text = _metadata_text(metadata)
-    place = _locked(connection, session_id, expected)
+    text = checked_metadata(metadata)
+    pointer = lines.lock(connection, session_id, expected)
     if merge:
-        text = _metadata_text(merged(session(connection, session_id).metadata, metadata))
-    SET_METADATA.run(connection, **place, metadata=text)
+        text = checked_metadata(merged(session(connection, session_id).metadata, metadata))
+    SET_METADATA.run(connection, **pointer.changed(), metadata=text)
+    note_keys(connection, pointer.tree_id, session_id, decode(text) if text else {})
     return session(connection, session_id)
 
 
@@ -260,6 +262,8 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     session_id, moment = values["id"], values["created_at"]
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
     INSERT_SESSION.run(connection, **(values | {"revision": new_revision()}))
+    if values["metadata"]:
+        note_keys(connection, values["tree_id"], session_id, decode(values["metadata"]))
     return session(connection, session_id)
 
 
@@ -308,7 +312,8 @@ def folder_text(folder: str | os.PathLike[str] | None) -> str | None:
     return checked_text("project_root", text)
 
 
-def _metadata_text(metadata: dict[str, Any] | None) -> str | None:
+def checked_metadata(metadata: dict[str, Any] | None) -> str | None:
+    """Return metadata as text, None where they are empty. Raises InvalidValue."""
     if metadata is None:
         return None
     if not isinstance(metadata, dict):

@@ -22,6 +22,7 @@ from sqlalchemy import Connection, text
 
 from ..records import Finding
 from .invariants import RULES
+from .key_check import check_keys
 from .line_check import DAMAGE, OLDER, check_lines, unreadable
 from .schema_check import check_schema
 from .seal_check import check_seals
@@ -130,6 +131,7 @@ CHECKS = (
     ("schema", check_schema),
     ("rules", _rules),
     ("seals", check_seals),
+    ("keys", check_keys),
     ("lines", check_lines),
 )
 """All that is checked, in this order; what cannot be read in one is told, and the next begins."""

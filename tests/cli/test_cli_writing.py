@@ -136,6 +136,9 @@ def test_sessions_have_owners_and_are_archived(run: Run) -> None:
         return sorted(each["id"] for each in json.loads(run("sessions", "--json", *options).out))
 
     assert listed("--owner", "ann") == ["a1", "a2"]
+    run("tag", "a2", "n=1", "who=x")
+    assert listed("--where", "n=1", "--where", "who=x") == ["a2"]
+    assert listed("--where", "n=one") == []
     assert run("archive", "a1").out == "a1 is archived\n"
     assert (listed(), listed("--archived", "--created")) == (["a2", "b1"], ["a1"])
     assert "a2" in run("sessions", "--owner", "ann").out

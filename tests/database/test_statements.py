@@ -49,9 +49,11 @@ ACROSS_TREES = {
             "history.listing.LIST_CREATED",
             "history.listing.LIST_OWNED",
             "history.listing.LIST_OWNED_CREATED",
+            "history.listing.LIST_OWNED_TAGGED",
             "history.listing.LIST_PREFIX",
             "history.listing.LIST_SESSIONS",
             "history.listing.LIST_SESSIONS_AFTER",
+            "history.listing.LIST_TAGGED",
         ),
         "lists the sessions of all trees",
     ),
@@ -408,6 +410,21 @@ def test_verdicts_find_what_is_read_again_by_an_index(opened: Store) -> None:
     (named,) = (each for each in STATEMENTS if each.name == "view.rules.VERDICTS")
     steps = [step for step in plan(opened, named) if " files " in step]
     assert steps == ["SEARCH files USING AUTOMATIC COVERING INDEX (seq=?) LEFT-JOIN"]
+
+
+@pytest.mark.sqlite_only
+def test_sessions_with_a_key_are_found_by_it(opened: Store) -> None:
+    """All of them begin with the narrowest that is known; what else is asked is looked up."""
+    plans = {named.name: plan(opened, named) for named in STATEMENTS if "TAGGED" in named.name}
+    tagged = plans["history.listing.LIST_TAGGED"]
+    assert tagged[0] == (
+        "SEARCH first USING COVERING INDEX ix_session_keys_key_value_tree_id_session_id "
+        "(key=? AND value=?)"
+    )
+    assert "SEARCH of_key2 USING PRIMARY KEY (tree_id=? AND session_id=? AND key=?)" in tagged
+    owned = plans["history.listing.LIST_OWNED_TAGGED"]
+    assert owned[0].startswith("SEARCH sessions USING INDEX ix_sessions_owner_archived_updated_at")
+    assert [step for step in owned if "TEMP B-TREE" in step] == []
 
 
 @pytest.mark.sqlite_only

@@ -39,6 +39,7 @@ ANSWERS = {
     "branches": Answer("beside", "with its session", "verified"),
     "sessions": Answer("beside", "with its session", "verified"),
     "session_ids": Answer("beside", "with its session", "verified"),
+    "session_keys": Answer("derived", "with its session", "verified"),
     "head_moves": Answer("beside", "with its session", "verified"),
     "summaries": Answer("beside", "with its session", "open"),
     "compaction_records": Answer("beside", "with its session", "verified"),
@@ -69,7 +70,7 @@ def test_what_is_erased_goes(url: str) -> None:
         other = rows(store)
         call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
         call["function"] = {"name": "read_file", "arguments": '{"path": "a.py"}'}
-        store.create_session("s")
+        store.create_session("s", metadata={"key": 1})
         for _ in range(9):
             store.append(
                 "s",

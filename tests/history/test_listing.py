@@ -108,6 +108,67 @@ def test_ids_with_a_beginning(store: Store) -> None:
     assert ids(store, prefix="u1:b", owner="ann") == []
 
 
+VALUES: list[Any] = [
+    1, "1", True, None, "", "true", 1.5, -1, [1, {"a": 2}], {"b": [], "a": "é"}, "é", "\ud800", "\0", "\ud83d\ude00", "😀",
+    "x" * 5_000, 10**400, {},
+]  # fmt: skip
+
+
+def test_sessions_with_a_key(store: Store) -> None:
+    """Whose metadata have it with that very value, of the same type, however long it is."""
+    for number, value in enumerate(VALUES):
+        store.create_session(f"{number:02}", metadata={"key": value, "n": 1}, owner="ann")
+    store.create_session("other", metadata={"n": 1, "ke": 1})
+    for number, value in enumerate(VALUES):
+        for more in ({}, {"n": 1}):
+            assert ids(store, where={"key": value} | more) == [f"{number:02}"]
+            assert ids(store, where={"key": value} | more, owner="ann", order="created") == [
+                f"{number:02}"
+            ]
+            assert ids(store, where={"key": value} | more, prefix=f"{number:02}") == [
+                f"{number:02}"
+            ]
+        assert ids(store, where={"key": value, "n": 2}) == []
+        assert ids(store, where={"key": value}, owner="bob") == []
+    assert len(ids(store, where={"n": 1})) == len(VALUES) + 1
+    assert len(ids(store, where={})) == len(VALUES) + 1
+    assert ids(store, where={"key": {"a": "é", "b": []}}) == ["09"]
+    assert ids(store, where={"\ud800": 1}) == ids(store, where={"key": "x" * 4_999 + "y"}) == []
+
+
+def test_keys_follow_the_metadata(store: Store) -> None:
+    """However these are set, by a fork too; what is deleted is found no more."""
+    store.create_session("a", metadata={"x": 1, "y": 1})
+    store.fork("a", session_id="b")
+    assert sorted(ids(store, where={"x": 1, "y": 1})) == ["a", "b"]
+    store.set_metadata("a", {"y": 2, "x": None}, merge=True)
+    assert (ids(store, where={"x": 1}), ids(store, where={"y": 2})) == (["b"], ["a"])
+    store.append("a", {"role": "user", "content": "x"}, metadata={"x": 3})
+    assert ids(store, where={"x": 3, "y": 2}) == ["a"]
+    store.set_metadata("a", {})
+    assert ids(store, where={"y": 2}) == []
+    store.archive("b")
+    assert (ids(store, where={"x": 1}), ids(store, where={"x": 1}, archived=True)) == ([], ["b"])
+    assert store.verify() == []
+    store.delete_session("b")
+    assert ids(store, where={"x": 1}, archived=True) == []
+    with store.database.reading() as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*) FROM session_keys").scalar_one() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM session_keys", "UPDATE session_keys SET value = '2'"],
+)
+def test_keys_that_do_not_follow_are_found(store: Store, change: str) -> None:
+    """Whoever changed them."""
+    store.create_session("a", metadata={"x": 1})
+    with store.database.writing() as connection:
+        connection.exec_driver_sql(change)
+    (finding,) = store.verify()
+    assert (finding.where, "do not follow" in finding.problem) == ("session 'a'", True)
+
+
 def test_a_fork_is_its_sources_owners(store: Store) -> None:
     """Unless it is said to be another's: who then sees the line alone, not what was left."""
     created(store, "a", owner="ann")
@@ -131,6 +192,10 @@ def test_what_is_no_such_list_is_refused(store: Store) -> None:
         for attempt in (store.sessions, store.count_sessions):
             with pytest.raises(InvalidValue):
                 attempt(**wrong)  # type: ignore[operator]
+    too_many = {f"{number}": 1 for number in range(17)}
+    for wrong in ([], {1: 1}, {"a": (1,)}, {"a": float("nan")}, too_many):
+        with pytest.raises(InvalidValue):
+            store.sessions(where=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="active, created"):
         store.sessions(order="newest")
     for owner in (5, "a\0", "\ud800", "x" * 10_001):

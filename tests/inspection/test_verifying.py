@@ -312,6 +312,7 @@ CHANGES = {
         "DELETE FROM session_ids WHERE id = 'b'",
         "UPDATE session_ids SET tree_id = 1 WHERE id = 'b'",
         "INSERT INTO session_ids VALUES ('nobody', 1)",
+        "INSERT INTO session_keys VALUES (1, 'nobody', '\"a\"', '1')",
         (
             "INSERT INTO sessions "
             "(tree_id, id, head_branch, head, last_rewind, created_at, updated_at, fold_case) "

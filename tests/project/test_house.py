@@ -56,12 +56,12 @@ INSIDE = {
     "face": "binding operations steps shares watch store async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines left order links facts sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "
+        "places lines left order links facts keys sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns"
     ),
     "importing": "report session reading",
     "inspection": (
-        "console invariants usage_statistics replacing sql schema_check branches line_check seal_check integrity "
+        "console invariants usage_statistics replacing sql schema_check branches line_check seal_check key_check integrity "
         "checking copies advice"
     ),
     "messages": "json_text columns media opaque preparing redacted",

@@ -1,3 +1,3 @@
-DELETE FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.id = :session_id
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id

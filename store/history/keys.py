@@ -1,0 +1,55 @@
+"""The keys of a session's metadata, each with its value as a text, so that an index finds them.
+
+They follow from the metadata, and are written anew whenever these are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete
+
+from ..database import BIG, Insertion, Statement, session_keys
+from ..messages import encode
+
+VALUE_LIMIT = 200
+"""Characters up to which the text of a value is kept; of a longer one its SHA-256 stands there."""
+INSERT_KEYS = Insertion(session_keys)
+DELETE_KEYS = Statement(
+    delete(session_keys).where(
+        session_keys.c.tree_id == bindparam("tree_id", type_=BIG),
+        session_keys.c.session_id == bindparam("session_id"),
+    )
+)
+
+
+def note_keys(
+    connection: Connection, tree_id: int, session_id: str, metadata: dict[str, Any]
+) -> None:
+    """Write the keys of a session's metadata in place of those that were there."""
+    DELETE_KEYS.run(connection, tree_id=tree_id, session_id=session_id)
+    rows = [(tree_id, session_id, *each) for each in keys_of(metadata)]
+    INSERT_KEYS.insert_many(connection, rows)
+
+
+def keys_of(metadata: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the keys of metadata and their values as texts; equal values have equal texts."""
+    return [(_short(key), _short(value)) for key, value in metadata.items()]
+
+
+def _short(value: object) -> str:
+    """Return a value as text, or where that is long what stands for it."""
+    text = encode(_in_order(value))
+    if len(text) <= VALUE_LIMIT:
+        return text
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _in_order(value: object) -> object:
+    """Return a JSON value with the keys of its objects in order: it says nothing in JSON."""
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return list(map(_in_order, value))
+    return value
