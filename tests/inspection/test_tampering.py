@@ -88,7 +88,8 @@ def unguarded(connection: Connection) -> None:
 def other(value: Any, column: Column[Any]) -> Any:
     """Another value of a column's type."""
     if isinstance(column.type, LargeBinary):
-        return b"?" + (value or b"")[1:]
+        whole = value or b"\0"
+        return bytes([whole[0] ^ 1]) + whole[1:]
     if isinstance(column.type, Integer):
         return 1 if value is None else value + 1_000_003
     return "x" if value is None else f"{value}x"
