@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 from ..messages import Media, Message, changed, media_in, media_of
@@ -38,26 +37,26 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     """
     messages: list[Message] = []
     shown: list[Message] = []
-    for each, following in zip_longest(placed, placed[1:]):
-        messages.append(clean(each))
-        shown += _pictures(each)
-        if shown and not _is_result(following):
+    for each in placed:
+        is_result = each.message["role"] == "tool"
+        if shown and not is_result:
             messages.append({"role": "user", "content": shown})
             shown = []
+        messages.append(clean(each))
+        if is_result:
+            shown += _pictures(each)
+    if shown:
+        messages.append({"role": "user", "content": shown})
     return messages
 
 
-def _pictures(placed: Placed) -> list[Message]:
+def _pictures(result: Placed) -> list[Message]:
     """Return the pictures of a tool result as parts."""
-    content = placed.message.get("content")
-    if isinstance(content, str) or not _is_result(placed):
+    content = result.message.get("content")
+    if isinstance(content, str):
         return []
     found = media_in(content)
     return [_picture(each) for each in found if _is_picture(each)]
-
-
-def _is_result(placed: Placed | None) -> bool:
-    return placed is not None and placed.message["role"] == "tool"
 
 
 def clean(placed: Placed) -> Message:
@@ -79,7 +78,10 @@ def clean(placed: Placed) -> Message:
     name = message.get("name")
     if isinstance(name, str) and name:
         sent["name"] = sendable(name)
-    sent |= _said(message.get("content"), placed.calls, role)
+    content = message.get("content")
+    if placed.calls:
+        return sent | _calling(content, placed.calls, role)
+    sent["content"] = _content(content, role)
     return sent
 
 
@@ -94,10 +96,8 @@ def sendable(text: str) -> str:
     return text
 
 
-def _said(content: Any, calls: Sequence[ApiCall], role: str) -> Message:
-    """Return the content, and the calls if there are any: beside them null stays null."""
-    if not calls:
-        return {"content": _content(content, role)}
+def _calling(content: Any, calls: Sequence[ApiCall], role: str) -> Message:
+    """Return a content and the calls beside it, where null stays null."""
     return {
         "content": None if content is None else _content(content, role),
         "tool_calls": [_call(call) for call in calls],

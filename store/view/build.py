@@ -125,7 +125,8 @@ def composed(look: Look) -> Composed:
 def _composed(look: Look) -> Composed:
     runs = _runs(look)
     read, judged = _read(look, verdicts(look), runs)
-    items, named = shown([each for each in read if not opaque_fields(each.message)], look.policy)
+    said = [each for each in read if "content" in each.message or not opaque_fields(each.message)]
+    items, named = shown(said, look.policy)
     placed = _placed(look, items)
     tokens = counted(look, runs)
     files = files_of(look, judged)
@@ -163,7 +164,8 @@ def _read(
     for seq, message in _stored(look, runs, _replaced(judged)):
         verdict = judged.get(seq)
         if verdict is None:
-            items.append(_unjudged(look, Item(seq, message)))
+            item = Item(seq, message)
+            items.append(_answering(look, item) if message["role"] == "tool" else item)
             continue
         if verdict.rule and not _replace(look, message, verdict):
             short[seq] = verdict._replace(rule=None, why="short")
@@ -203,15 +205,11 @@ def _replace(look: Look, message: Message, verdict: Verdict) -> bool:
     return content is not None
 
 
-def _unjudged(look: Look, item: Item) -> Item:
-    """Return a message that no rule judges; a result that is pinned is one, beside its call."""
-    if item.message.get("role") != "tool":
-        return item
-    return _answering(look, item)
-
-
 def _answering(look: Look, item: Item) -> Item:
-    """Return a result with the call that it answers, as it was linked when it was stored."""
+    """Return a result with the call that it answers, as it was linked when it was stored.
+
+    No rule judges one that is pinned, beside its call.
+    """
     place = look.raw.place(item.seq)
     call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
     call = None if call_seq is None else (call_seq, position)
@@ -235,7 +233,11 @@ def _content(look: Look, message: Message, verdict: Verdict) -> str | None:
 
 def _placed(look: Look, items: list[Item]) -> list[Placed]:
     """Return the messages in order: results behind their calls, summaries behind what is pinned."""
-    placed = list(map(reported, arrange(items, look.policy, turn_over=look.turn_over)))
+    arranged = arrange(items, look.policy, turn_over=look.turn_over)
+    placed = [
+        each if isinstance(each.message.get("content"), str) else reported(each)
+        for each in arranged
+    ]
     behind = _behind(placed, look.visible.pinned)
     placed[behind:behind] = _summaries(look)
     if look.policy.summary_role == "merge":

@@ -57,6 +57,11 @@ class Counted(NamedTuple):
         """Return the tokens of the message at a position: counted, else estimated."""
         return self.counts.get(seq) or self.estimates[seq]
 
+    def best(self) -> dict[int, int]:
+        """Return the tokens of all the messages as `of` does."""
+        known = {seq: tokens for seq, tokens in self.counts.items() if tokens}
+        return {**self.estimates, **known} if known else self.estimates
+
 
 def counted(look: Look, runs: list[Segment]) -> Counted:
     """Return the tokens of the messages in runs of a line."""
@@ -90,7 +95,7 @@ def entries_of(
 
     Reads that are replaced name their ``files``; at ``pictured`` positions pictures gave way.
     """
-    explain = _Explained(judged, explanations(look.policy), tokens, files, pictured)
+    explain = _Explained(judged, explanations(look.policy), tokens.best(), files, pictured)
     return [explain.entry(each) for each in placed]
 
 
@@ -99,7 +104,7 @@ class _Explained(NamedTuple):
 
     judged: Verdicts
     reasons: Mapping[str, str]
-    tokens: Counted
+    tokens: Mapping[int, int]
     files: Files
     pictured: frozenset[int]
 
@@ -108,19 +113,21 @@ class _Explained(NamedTuple):
         seq = placed.seq
         if seq is None or placed.rule:
             return _entry_of_made(placed)
-        whole = self.tokens.of(seq)
-        rule, reason = self._said_of(seq)
+        whole = self.tokens[seq]
+        verdict = self.judged.get(seq)
+        if verdict is None and not placed.repair and seq not in self.pictured:
+            return Entry(seq, placed.message, None, "", whole, 0)
+        rule, reason = self._said_of(seq, verdict)
         if rule is None:
             repaired = "repair" if placed.repair else None
             return Entry(seq, placed.message, repaired, placed.repair or reason, whole, 0)
         tokens = message_tokens(placed.message, estimate)
         return Entry(seq, placed.message, rule, reason, tokens, whole - tokens)
 
-    def _said_of(self, seq: int) -> tuple[str | None, str]:
+    def _said_of(self, seq: int, verdict: Verdict | None) -> tuple[str | None, str]:
         """Return the rule that changed a message, if any, and why it is as it is."""
         if seq in self.pictured:
             return RULE, self.reasons[RULE]
-        verdict = self.judged.get(seq)
         return (None, "") if verdict is None else (verdict.rule, self._reason(verdict))
 
     def _reason(self, verdict: Verdict) -> str:

@@ -25,10 +25,16 @@ class Shown(NamedTuple):
 
 def shown(items: list[Item], policy: Policy) -> Shown:
     """Return messages of a line, in order, with all but the newest pictures of results named."""
+    if not any(_may_have_pictures(item) for item in items if item.message["role"] == "tool"):
+        return Shown(items, frozenset())
     newest = _Newest(policy)
     seen = [_with_newest(item, newest) for item in reversed(items)][::-1]
     pairs = zip(items, seen, strict=True)
     return Shown(seen, frozenset(old.seq for old, new in pairs if old is not new))
+
+
+def _may_have_pictures(item: Item) -> bool:
+    return not isinstance(item.message.get("content"), str)
 
 
 class _Newest:
@@ -45,9 +51,9 @@ class _Newest:
 
 def _with_newest(item: Item, newest: _Newest) -> Item:
     """Return a message with what stands for its pictures, if it is a result."""
-    content = item.message.get("content")
-    if isinstance(content, str) or item.message.get("role") != "tool":
+    if item.message["role"] != "tool" or not _may_have_pictures(item):
         return item
+    content = item.message.get("content")
     seen = changed(content, newest)
     if seen is content:
         return item
