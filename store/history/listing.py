@@ -6,6 +6,7 @@ a page of an owner's sessions is a range of one, whatever others have.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -47,6 +48,9 @@ _CONDITIONS = {
     ),
 }
 """What sessions can be asked for by."""
+_LOOKED_UP = "looked up"
+_CONDITIONS[_LOOKED_UP] = sessions.c.archived + literal_column("0") == bindparam("archived")
+"""Whether one is archived, without an index: else all would be walked in order of activity."""
 _LAST = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
@@ -110,25 +114,24 @@ def _is_key(name: str) -> bool:
 
 
 def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
-    """Build the search for the sessions that meet conditions."""
+    """Build the search for the sessions that meet conditions, beginning with the narrowest."""
     keys = [name for name in names if _is_key(name)]
-    if keys and {*names} <= {"archived", *keys}:
-        return _beginning_with(query, keys)
-    others = (_CONDITIONS[name] for name in names if not _is_key(name))
-    if "prefix" in names:
-        query = query.select_from(session_ids).join(sessions, lines.NAMED)
-    return query.select_from(sessions).where(*others, *map(_has_any, keys))
+    others = {*names} - {*keys}
+    if keys and others == {"archived"}:
+        first = session_keys.alias("first")
+        found = query.select_from(first).join(sessions, _has(first, keys.pop(0)))
+    elif "prefix" in others:
+        found = query.select_from(session_ids).join(sessions, lines.NAMED)
+    elif "tree" in others:
+        found = query.select_from(sessions)
+    else:
+        return query.select_from(sessions).where(*_conditions(names), *map(_has_any, keys))
+    others = (others - {"archived"}) | {_LOOKED_UP}
+    return found.where(*_conditions(others), *map(_has_any, keys))
 
 
-def _beginning_with(query: Select[Any], keys: list[str]) -> Select[Any]:
-    """Build a search that begins with the sessions that have a key: no condition is narrower.
-
-    The sum keeps the planner from walking all sessions in the order of their activity instead.
-    """
-    first = session_keys.alias("first")
-    found = query.select_from(first).join(sessions, _has(first, keys[0]))
-    is_wanted = sessions.c.archived + literal_column("0") == bindparam("archived")
-    return found.where(is_wanted, *map(_has_any, keys[1:]))
+def _conditions(names: Collection[str]) -> Iterator[ColumnElement[bool]]:
+    return (condition for name, condition in _CONDITIONS.items() if name in names)
 
 
 def _has_any(name: str) -> ColumnElement[bool]:
@@ -167,8 +170,8 @@ def list_sessions(
     By their last activity: messages count, metadata do not; with ``order="created"`` by when they
     were created, an order that no session changes. ``owner``, the ``prefix`` of ids, and a session
     of whose ``tree`` they are, itself and all forks, choose among them (None: all), and so does
-    ``where``: keys that their metadata have, and the values of these. ``archived`` gives those that
-    are archived instead of those that are not.
+    ``where``: keys that their metadata have, and the values of these, the rarest first.
+    ``archived`` gives those that are archived instead of those that are not.
 
     ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
     though it was active again since, or was deleted. Its id alone tells where it stands now. Raises

@@ -422,6 +422,13 @@ def test_sessions_with_a_key_are_found_by_it(opened: Store) -> None:
         "(key=? AND value=?)"
     )
     assert "SEARCH of_key2 USING PRIMARY KEY (tree_id=? AND session_id=? AND key=?)" in tagged
+    (tree,) = (plan(opened, each) for each in STATEMENTS if each.name.endswith(".LIST_TREE"))
+    assert tree[0] == "SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (tree_id=?)"
+    (prefix,) = (plan(opened, each) for each in STATEMENTS if each.name.endswith(".LIST_PREFIX"))
+    assert prefix[:2] == [
+        "SEARCH session_ids USING INDEX sqlite_autoindex_session_ids_1 (id>? AND id<?)",
+        "SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (tree_id=? AND id=?)",
+    ]
     owned = plans["history.listing.LIST_OWNED_TAGGED"]
     assert owned[0].startswith("SEARCH sessions USING INDEX ix_sessions_owner_archived_updated_at")
     assert [step for step in owned if "TEMP B-TREE" in step] == []

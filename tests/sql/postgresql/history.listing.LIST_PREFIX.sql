@@ -14,9 +14,9 @@ SELECT sessions.id AS id,
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
-WHERE sessions.archived = %(archived)s::INTEGER
-  AND session_ids.id >= %(prefix)s::VARCHAR COLLATE "C"
+WHERE session_ids.id >= %(prefix)s::VARCHAR COLLATE "C"
   AND session_ids.id < %(end)s::VARCHAR COLLATE "C"
+  AND sessions.archived + 0 = %(archived)s::INTEGER
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT %(limit)s::BIGINT

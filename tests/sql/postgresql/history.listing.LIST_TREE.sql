@@ -12,8 +12,8 @@ SELECT sessions.id AS id,
   sessions.owner AS owner,
   sessions.archived AS archived
 FROM sessions
-WHERE sessions.archived = %(archived)s::INTEGER
-  AND sessions.tree_id = %(tree)s::BIGINT
+WHERE sessions.tree_id = %(tree)s::BIGINT
+  AND sessions.archived + 0 = %(archived)s::INTEGER
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT %(limit)s::BIGINT

@@ -14,9 +14,9 @@ SELECT sessions.id AS id,
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
-WHERE sessions.archived = :archived
-  AND session_ids.id >= :prefix
+WHERE session_ids.id >= :prefix
   AND session_ids.id < :end
+  AND sessions.archived + 0 = :archived
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1

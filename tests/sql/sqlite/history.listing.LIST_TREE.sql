@@ -12,8 +12,8 @@ SELECT sessions.id AS id,
   sessions.owner AS owner,
   sessions.archived AS archived
 FROM sessions
-WHERE sessions.archived = :archived
-  AND sessions.tree_id = :tree
+WHERE sessions.tree_id = :tree
+  AND sessions.archived + 0 = :archived
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
