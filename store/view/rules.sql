@@ -107,7 +107,7 @@ is_terminal,
         CASE WHEN reads = 1 AND seq < :judged_before THEN 1 ELSE 0 END AS is_read,
         CASE
             WHEN {any_sign} THEN 1
-            WHEN is_terminal = 1 AND {command_sign} THEN 1
+            WHEN {command_sign} AND is_terminal = 1 THEN 1
             ELSE 0
         END AS is_error,
         CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending

@@ -104,8 +104,7 @@ judged AS (
     END AS is_read,
     CASE
       WHEN ((named.error_prefix = 1) OR (named.status = 'error')) THEN 1
-      WHEN is_terminal = 1
-      AND (
+      WHEN (
         (%(stderr_always)s::BIGINT = 1 AND named.has_stderr = 1)
         OR (
           %(stderr_nonzero)s::BIGINT = 1
@@ -116,7 +115,8 @@ judged AS (
           %(exit_code_is_error)s::BIGINT = 1
           AND named.exit_code <> 0
         )
-      ) THEN 1
+      )
+      AND is_terminal = 1 THEN 1
       ELSE 0
     END AS is_error,
     CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending

@@ -108,8 +108,7 @@ judged AS (
     END AS is_read,
     CASE
       WHEN ((named.error_prefix = 1) OR (named.status = 'error')) THEN 1
-      WHEN is_terminal = 1
-      AND (
+      WHEN (
         (:stderr_always = 1 AND named.has_stderr = 1)
         OR (
           :stderr_nonzero = 1
@@ -117,7 +116,8 @@ judged AS (
           AND (named.exit_code IS NULL OR named.exit_code <> 0)
         )
         OR (:exit_code_is_error = 1 AND named.exit_code <> 0)
-      ) THEN 1
+      )
+      AND is_terminal = 1 THEN 1
       ELSE 0
     END AS is_error,
     CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending
