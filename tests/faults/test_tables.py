@@ -44,6 +44,7 @@ ANSWERS = {
     "summaries": Answer("beside", "with its session", "open"),
     "compaction_records": Answer("beside", "with its session", "verified"),
     "usages": Answer("beside", "with its session", "open"),
+    "redactions": Answer("beside", "with its session", "verified"),
     "erasures": Answer("beside", "stays", "verified"),
     "copies": Answer("beside", "belongs to none", "open"),
     "tool_kinds": Answer("beside", "belongs to none", "open"),
@@ -81,6 +82,7 @@ def test_what_is_erased_goes(url: str) -> None:
                 ],
             )
         store.rewind("s", 20)
+        store.redact("s", 1, "asked for")
         store.record_usage("s", input=1, output=1)
         assert store.compact("s", Policy(), lambda _: "said").outcome == "applied"
         with store.database.writing() as connection:

@@ -77,6 +77,7 @@ def fill(store: Store, session_id: str) -> None:
     store.rewind(session_id, 3)
     store.undo_rewind(session_id)
     store.record_usage(session_id, input=5, output=1)
+    store.redact(session_id, 4, "asked for")
     derive(store, session_id)
 
 
