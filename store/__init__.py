@@ -43,7 +43,7 @@ from .errors import (
     StoreMoved,
     UnknownTranscript,
 )
-from .face import AsyncStore, Steps, Store
+from .face import AsyncScoped, AsyncStore, Owned, Scoped, Steps, Store
 from .policy import Policy
 from .records import (
     Branch,
@@ -75,6 +75,7 @@ logging.getLogger(__package__).addHandler(
 )  # what is logged is shown where the host asks for it
 
 __all__ = [
+    "AsyncScoped",
     "AsyncStore",
     "Branch",
     "Check",
@@ -97,6 +98,7 @@ __all__ = [
     "MessageNotFound",
     "NotAStore",
     "NothingToUndo",
+    "Owned",
     "Policy",
     "PositionOutOfRange",
     "QueryRefused",
@@ -104,6 +106,7 @@ __all__ = [
     "Removal",
     "Restored",
     "SchemaTooNew",
+    "Scoped",
     "Session",
     "SessionExists",
     "SessionNotFound",

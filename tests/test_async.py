@@ -53,12 +53,17 @@ def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return asyncio.run(asyncio.wait_for(work(), 60))
 
 
-BOUND = sorted(names(Store) & names(AsyncStore))
+BOUND = sorted(names(Store) & names(AsyncStore) - {"scoped"})
 
 
 def test_the_faces_have_the_same_names() -> None:
     """Whatever can be called can be awaited, but for what opens a store; nothing else is public."""
     assert names(AsyncStore) == names(Store) - {"shared"}
+
+
+def test_what_only_names_sessions_is_not_awaited() -> None:
+    """`scoped` asks nothing of the database."""
+    assert not inspect.iscoroutinefunction(AsyncStore.scoped)
 
 
 @pytest.mark.parametrize("name", BOUND)

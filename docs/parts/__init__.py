@@ -12,6 +12,7 @@ from . import command, diagrams, library, logs, picture, policies, requirements,
 PARTS: dict[str, Callable[[], str]] = {
     "methods": library.methods,
     "async_methods": library.async_methods,
+    "scoped_methods": library.scoped_methods,
     "records": library.record_list,
     "values": library.values,
     "errors": library.error_list,

@@ -143,6 +143,23 @@ def async_methods() -> str:
     )
 
 
+def scoped_methods() -> str:
+    """Return what the faces of an owner are, and what they have."""
+    faces = (store.Scoped, store.AsyncScoped, store.Owned)
+    return "\n\n".join(f"### {each.__name__}\n\n{_of_an_owner(each)}" for each in faces)
+
+
+def _of_an_owner(face: type) -> str:
+    """Return what a face is for, and which methods of `Store` it has or lacks."""
+    both, names = public_methods(store.Store), public_methods(face)
+    shared = ", ".join(f"`{name}`" for name in names)
+    missing = ", ".join(f"`{name}`" for name in both if name not in names)
+    return (
+        f"{paragraphs(face.__doc__)}\n\nIt has `owner`, and of the methods of `Store`: {shared}."
+        f"\n\nIt lacks: {missing}."
+    )
+
+
 def record_list() -> str:
     """Return each record, its fields and what they mean."""
     return "\n\n".join(

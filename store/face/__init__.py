@@ -8,9 +8,11 @@ what is done in them.
 
 from __future__ import annotations
 
+from .async_scoped import AsyncScoped
 from .async_store import AsyncStore
 from .binding import reads
+from .scoped import Owned, Scoped
 from .steps import Steps
 from .store import Store, Target
 
-__all__ = ["AsyncStore", "Steps", "Store", "Target", "reads"]
+__all__ = ["AsyncScoped", "AsyncStore", "Owned", "Scoped", "Steps", "Store", "Target", "reads"]

@@ -5,13 +5,13 @@ Under asyncio and under trio: what the two do differently is anyio's business.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial, wraps
+from functools import partial
 from threading import Thread
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, cast, overload
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from anyio import (
     CancelScope,
@@ -20,24 +20,19 @@ from anyio import (
     fail_after,
     from_thread,
     move_on_after,
-    sleep,
     to_thread,
 )
 from anyio.lowlevel import EventLoopToken, current_token
 
 from ..callers import CALLER, Caller, Cancelled
-from ..clock import Now
 from ..errors import InvalidValue, StoreClosed
-from ..records import Erasure, Session
+from .async_scoped import AsyncScoped
+from .awaiting import Awaited, Deletes, Work, awaits, iterates
 from .binding import Method
 from .store import Store, Target
-from .watch import Watch
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Work: TypeAlias = Callable[[], R]
-"""What a thread is given to do."""
-
 AGAIN = 0.25
 """Seconds until work whose task was cancelled is told so again.
 
@@ -51,66 +46,7 @@ FINISHED = "the operation had begun, so it was brought to its end: what it was t
 FAILED = "the operation had begun, so it was brought to its end, and failed: {!r}"
 
 
-def awaits(
-    method: Method[P, R], *, waits: bool = False
-) -> Callable[Concatenate[AsyncStore, P], Awaitable[R]]:
-    """Bind a method of `Store` to `AsyncStore`: one thread hop for the whole operation.
-
-    What ``waits`` for other writers, or for a summary, has threads of its own, so that however many
-    wait, those who only read find a thread.
-
-    The operation of a cancelled task has not happened if it was still waiting, for its turn or for
-    another's lock; the task ends at once. What had begun is brought to its end first, and the
-    cancellation has a note that says so. Only a summary that is being written is not waited for:
-    its compaction ends as failed.
-    """
-
-    @wraps(method)
-    async def face(self: AsyncStore, *args: P.args, **options: P.kwargs) -> R:
-        work = partial(self._call, method, *args, **options)
-        return await self._run(work, waits=waits)
-
-    return cast("Callable[Concatenate[AsyncStore, P], Awaitable[R]]", face)
-
-
-def iterates(
-    method: Method[P, Iterator[R]],
-) -> Callable[Concatenate[AsyncStore, P], AsyncIterator[R]]:
-    """Bind a method of `Store` that yields: each step is an operation by itself."""
-
-    @wraps(method)
-    async def face(
-        self: AsyncStore,
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> AsyncIterator[R]:
-        items = await self._run(partial(self._call, method, *args, **options))
-        while item := await self._run(partial(next, items, None)):
-            yield item
-
-    return cast("Callable[Concatenate[AsyncStore, P], AsyncIterator[R]]", face)
-
-
-class Deletes(Protocol):
-    """How sessions are deleted: one gives an erasure, several a list of them."""
-
-    @overload
-    def __call__(
-        self,
-        session_id: str,
-        /,
-        *,
-        purge: bool = False,
-        expected: str | None = None,
-        now: Now = None,
-    ) -> Awaitable[Erasure]: ...
-    @overload
-    def __call__(
-        self, *session_ids: str, purge: bool = False, now: Now = None
-    ) -> Awaitable[list[Erasure]]: ...
-
-
-class AsyncStore:
+class AsyncStore(Awaited):
     """A `Store` whose operations are awaited.
 
     ``target`` is what a `Store` is opened with, or an open one, which stays open when this is
@@ -178,20 +114,13 @@ class AsyncStore:
     count_tokens = awaits(Store.count_tokens, waits=True)
     atomically = awaits(Store.atomically, waits=True)
 
-    @wraps(Store.wait)
-    async def wait(
-        self,
-        session_id: str,
-        revision: str | None,
-        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
-    ) -> Session | None:
-        """Wait until a session has another revision; no thread waits for it."""
-        store = await self._run(self._opened.result)
-        watch = Watch(store, session_id, revision, timeout)
-        look = partial(self._run, watch.look)
-        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
-            await sleep(watch.pause)
-        return changed
+    def scoped(self, owner: str) -> AsyncScoped:
+        """Return a face that sees and touches the sessions of an owner only, at once.
+
+        It has no connections of its own: closing the store ends it. Raises InvalidValue for what is
+        no owner.
+        """
+        return AsyncScoped(self, partial(self._call, Store.scoped, owner), owner)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the store's pool; return what it returns."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -26,23 +27,37 @@ Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
 """What opens transactions as it needs them."""
 
 
+@dataclass(slots=True)
+class Call(Generic[R]):
+    """An operation or a workflow with all that it was given but its first argument."""
+
+    operation: Callable[..., R]
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def __call__(self, first: Any) -> R:
+        """Do it, with a connection or what opens transactions."""
+        return self.operation(first, *self.args, **self.options)
+
+
 class Face(Protocol):
     """What carries out operations: each in a transaction of its own, or all of them in one."""
 
     def _moment(self, now: Now) -> int:
         """Return a moment in ms: the one that was given, or the one it is."""
 
-    def _read(self, work: Work[R]) -> R:
+    def _read(self, work: Call[R]) -> R:
         """Do work that sees one state of the store."""
 
-    def _write(self, work: Work[R]) -> R:
+    def _write(self, work: Call[R]) -> R:
         """Do work as a whole or not at all."""
 
 
 class Opening(Face, Protocol):
     """A face that opens transactions."""
 
-    _transactions: Transactions
+    def _opened(self, call: Call[Any], /) -> Transactions:
+        """Return what opens the transactions of a workflow."""
 
 
 Method: TypeAlias = Callable[Concatenate[Any, P], R]
@@ -57,7 +72,7 @@ def reads(operation: Operation[P, R]) -> Method[P, R]:
     def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
         if clocked:
             _tell_now(self, options)
-        return self._read(lambda connection: operation(connection, *args, **options))
+        return self._read(Call(operation, args, options))
 
     return cast("Method[P, R]", face)
 
@@ -70,7 +85,7 @@ def writes(operation: Operation[P, R]) -> Method[P, R]:
     def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
         if clocked:
             _tell_now(self, options)
-        return self._write(lambda connection: operation(connection, *args, **options))
+        return self._write(Call(operation, args, options))
 
     return cast("Method[P, R]", face)
 
@@ -80,8 +95,9 @@ def runs(workflow: Workflow[P, R]) -> Method[P, R]:
 
     @wraps(workflow)
     def face(self: Opening, *args: P.args, **options: P.kwargs) -> R:
+        call = Call(workflow, args, options)
         with in_steps():
-            return workflow(self._transactions, *args, **options)
+            return call(self._opened(call))
 
     return cast("Method[P, R]", face)
 

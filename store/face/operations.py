@@ -1,4 +1,8 @@
-"""The operations of a store, each of one transaction; every face has them under these names."""
+"""The operations of a store, each of one transaction; every face has them under these names.
+
+Those of `Operations` name the sessions that they are about, so that a face may let through what is
+about an owner's sessions only. What is about the whole store stands in `Whole`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from .binding import reads, writes
 
 
 class Operations:
-    """What can be asked of a store in one transaction."""
+    """What can be asked of sessions in one transaction."""
 
     create_session = writes(known_sessions.create_session)
     session = reads(known_sessions.session)
@@ -49,6 +53,11 @@ class Operations:
     plan_compaction = reads(compaction.plan_compaction)
     undo_compaction = writes(compaction.undo_compaction)
     redact = writes(redaction.redact)
+
+
+class Whole(Operations):
+    """What can be asked of a whole store in one transaction."""
+
     redactions = reads(redaction.redactions_of)
     erasures = reads(erasure.erasures)
     copies = reads(inspection.listed)

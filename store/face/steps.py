@@ -22,7 +22,7 @@ from ..database import Database, asks_again, guarded, locks
 from ..errors import InvalidValue, StoreBusy
 from ..history import lock_in_order
 from .binding import Work
-from .operations import Operations
+from .operations import Whole
 
 R = TypeVar("R")
 
@@ -30,7 +30,7 @@ ATTEMPTS = 8
 """How often steps are done from the beginning where a server asks for it."""
 
 
-class Steps(Operations):
+class Steps(Whole):
     """The operations of a store as steps of one transaction.
 
     They see what the steps before them did. Where no moment is given it is that of the beginning.
@@ -53,7 +53,7 @@ class Steps(Operations):
 
 def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R:
     """Do work as one transaction, anew as often as a server asks for it."""
-    _check(work)
+    check_work(work)
     locked: list[str] = []
     for left in reversed(range(ATTEMPTS)):
         try:
@@ -67,7 +67,8 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
     raise AssertionError("the last attempt returns or raises")
 
 
-def _check(work: Any) -> None:
+def check_work(work: Any) -> None:
+    """Raise InvalidValue for what is no plain function."""
     if not callable(work):
         raise InvalidValue(f"work is a function of the steps, not {work!r:.80}")
     if inspect.iscoroutinefunction(work):

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from sqlalchemy import URL, Connection
 
-from .. import compaction, inspection
+from .. import inspection
 from ..clock import Now, milliseconds
-from ..context import Context, Tools, code_law
 from ..context import request as contexts
 from ..database import (
     LONGEST_PURGE,
     Database,
     Transactions,
     Upgrade,
-    paused,
     resolved,
     upgrade,
     url_of,
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
-from ..history import erasure, redaction, slices, token_counts
-from ..history import raw as history
-from ..policy import TURNS, Policy
-from ..records import Copy, Erasure, Purge, Removal, Session
-from .binding import Work, runs
-from .operations import Operations
+from ..history import erasure, redaction, slices
+from ..records import Copy, Erasure, Purge, Removal
+from .binding import Call, Work
+from .operations import Whole
+from .scoped import Scoped
 from .shares import Shares
 from .steps import Steps, atomically
-from .watch import Watch
+from .workflows import Workflows, check_single
 
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
@@ -49,7 +45,7 @@ def _upgraded(database: Database) -> Upgrade:
         raise
 
 
-class Store(Operations):
+class Store(Whole, Workflows):
     """A store in a file or on a server; made or brought to the newest schema on opening.
 
     Safe to share by threads.
@@ -68,6 +64,7 @@ class Store(Operations):
         timeout: float = 30.0,
     ) -> None:
         self.database = Database(target, durability=durability, timeout=timeout)
+        self._database = self.database
         reading, writing = self.database.reading, self.database.writing
         self._transactions = Transactions(reading, writing, milliseconds)
         self._requests = contexts.Requests()
@@ -91,19 +88,26 @@ class Store(Operations):
         opened = partial(Store, target, durability=durability, timeout=timeout)
         return _SHARES.take((_named(target), durability, timeout), opened)
 
-    pages = runs(history.pages)
-    compact = runs(compaction.compact)
-    compact_if_needed = runs(compaction.compact_if_needed)
-    count_tokens = runs(token_counts.count_tokens)
-
     def _moment(self, now: Now) -> int:
         return milliseconds(now)
+
+    def _opened(self, _: Call[Any], /) -> Transactions:
+        return self._transactions
 
     def _read(self, work: Work[R]) -> R:
         return self.database.read(work)
 
     def _write(self, work: Work[R]) -> R:
         return self.database.write(work)
+
+    def scoped(self, owner: str) -> Scoped:
+        """Return a face that sees and touches the sessions of an owner only.
+
+        There is nothing else for it: any other session is a SessionNotFound, what it creates is the
+        owner's, and it has nothing that is about the whole store. Raises InvalidValue for what is
+        no owner.
+        """
+        return Scoped(self, owner)
 
     def atomically(self, work: Callable[[Steps], R], *, now: Now = None) -> R:
         """Do several steps as one: all of them are stored, or none; return what work returns.
@@ -117,60 +121,6 @@ class Store(Operations):
         StoreError where ``work`` writes to the store by other means, InvalidValue.
         """
         return atomically(self.database, work, milliseconds(now))
-
-    def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
-        """Wait until a session has another revision; return it as it is then, else None.
-
-        At most ``timeout`` seconds. Looks some times a second, at a file only where anybody has
-        written to it. Raises SessionNotFound, also when it is deleted meanwhile, and InvalidValue.
-        """
-        watch = Watch(self, session_id, revision, timeout)
-        while (changed := watch.look()) is None and watch.has_time():
-            time.sleep(watch.pause)
-        return changed
-
-    def context(
-        self,
-        session_id: str,
-        system: str | None = None,
-        tools: Tools | None = None,
-        user_input: str | None = None,
-        todo_recap: str | None = None,
-        root: str | os.PathLike[str] | None = None,
-        policy: Policy = TURNS,
-        format: str = "openai",  # noqa: A002 - the public name
-        now: Now = None,
-        *,
-        at: int | None = None,
-    ) -> Context:
-        """Return a whole request.
-
-        Prompts, the project's rules, the view, the input and what is left to do.
-
-        ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what
-        is not stored yet (None: the last user message is the current input); ``todo_recap`` what is
-        left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
-        (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
-        a coding agent ``Policy.named("agent")``; ``format`` one of a view's, or ``react`` for the
-        whole as one text. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
-        """
-        asked = contexts.asked(system, tools, user_input, todo_recap)
-        with self.database.reading() as connection:
-            gathered = contexts.gather(
-                connection,
-                session_id,
-                policy,
-                user_input,
-                recap=todo_recap is None,
-                root=root,
-                at=at,
-                now=milliseconds(now),
-                format=format,
-            )
-        law = code_law(gathered.project_root)
-        with paused(len(gathered.view.messages)):
-            request = contexts.assemble(asked, gathered, law, policy, format=format)
-            return self._requests.compared(session_id, request)
 
     @overload
     def delete_session(
@@ -204,7 +154,7 @@ class Store(Operations):
         anything else is raised. If one of several fails later, those that are erased are returned.
         """
         moment = milliseconds(now)
-        _check_single(session_ids, expected)
+        check_single(session_ids, expected)
         erased = slices.delete_sessions(
             self.database, session_ids, moment=moment, expected=expected
         )
@@ -301,11 +251,6 @@ def _note_purged(connection: Connection, *, now: int) -> None:
     """Note that nothing is left in the file of what was erased, or taken out of messages."""
     erasure.note_purged(connection, now=now)
     redaction.note_rewritten(connection, now=now)
-
-
-def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:
-    if expected is not None and len(session_ids) != 1:
-        raise InvalidValue("a revision is that of one session; delete sessions one by one with it")
 
 
 def _check_longest(longest: float) -> None:

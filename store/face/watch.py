@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Callable
 
 from ..database import Database
 from ..errors import InvalidValue
@@ -17,38 +17,31 @@ LONGEST = 10**9
 """Seconds that one may wait."""
 
 
-class Watched(Protocol):
-    """The part of a store that is looked at."""
-
-    database: Database
-
-    def session(self, session_id: str) -> Session:
-        """Return a session."""
-
-
 class Watch:
     """Looks at a session until its revision is another one, or the time is over."""
 
     def __init__(
         self,
-        store: Watched,
+        database: Database,
+        session: Callable[[str], Session],
         session_id: str,
         revision: str | None,
         timeout: float,
     ) -> None:
         _check(revision, timeout)
-        self._store, self._session_id, self._revision = store, session_id, revision
+        self._database, self._session = database, session
+        self._session_id, self._revision = session_id, revision
         self._deadline = time.monotonic() + timeout
-        self._pause = PAUSE_AT_FILE if store.database.path else PAUSE_AT_SERVER
+        self._pause = PAUSE_AT_FILE if database.path else PAUSE_AT_SERVER
         self._seen: tuple[object, ...] | None = None
 
     def look(self) -> Session | None:
         """Return the session if it has changed."""
-        seen = self._store.database.seen()
+        seen = self._database.seen()
         if seen is not None and seen == self._seen:
             return None
         self._seen = seen
-        found = self._store.session(self._session_id)
+        found = self._session(self._session_id)
         return found if found.revision != self._revision else None
 
     def has_time(self) -> bool:

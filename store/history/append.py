@@ -124,8 +124,10 @@ def add(line: Line, batch: Batch) -> None:
     _store(line, batch.of(_fresh(batch.messages, known, "refuse")))
 
 
-def ready(messages: Given, moment: int) -> Batch:
+def ready(messages: Given | Batch, moment: int) -> Batch:
     """Return messages as they are to be stored. Raises InvalidMessage, naming index and key."""
+    if isinstance(messages, Batch):
+        return messages
     batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
     tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
     digests = [dated_digest(each.digest, moment) for each in batch]

@@ -48,7 +48,7 @@ from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
 from .fates import Fate, fates
-from .sessions import newest_record
+from .sessions import check_owner, newest_record
 
 _tree = bindparam("tree_id", type_=BIG)
 _open = erasure_log.c.finished_at.is_(null())
@@ -185,13 +185,21 @@ class Opened(NamedTuple):
 
 
 def begin(
-    connection: Connection, session_id: str, *, expected: str | None = None, now: Now = None
+    connection: Connection,
+    session_id: str,
+    *,
+    expected: str | None = None,
+    owner: str | None = None,
+    now: Now = None,
 ) -> Opened:
     """Delete a session, and record what of its messages is to be erased.
 
     Returns the erasure as begun. Raises SessionNotFound, and Conflict where its revision is not the
-    one that is expected.
+    one that is expected. With an ``owner`` a session of any other is not there.
     """
+    if owner is not None:
+        lines.lock_tree(connection, session_id)
+        check_owner(connection, session_id, owner)
     opened = _planned(connection, session_id, expected)
     _record(connection, opened, given(now))
     _delete_session(connection, opened)

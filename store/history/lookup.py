@@ -27,6 +27,7 @@ from . import lines
 from .append import find_on
 from .lines import Line
 from .raw import messages_between
+from .sessions import checked_text
 
 Conditions = tuple[ColumnElement[bool], ...]
 
@@ -65,7 +66,9 @@ _at_head = case((_own.c.branch == sessions.c.head_branch, _own.c.branch))
 _best = func.coalesce(func.max(_at_head), func.max(_own.c.branch))
 
 
-def _found(within: Callable[[FromClause], Conditions]) -> Statement[Found]:
+def _found(
+    within: Callable[[FromClause], Conditions], *conditions: ColumnElement[bool]
+) -> Statement[Found]:
     """Build the search for the sessions that have messages of an id.
 
     A session has it on the branch of its head if possible, else on its newest.
@@ -79,7 +82,7 @@ def _found(within: Callable[[FromClause], Conditions]) -> Statement[Found]:
         .select_from(through)
         .join(_own, is_own)
         .join(sessions, _its)
-        .where(*within(sessions))
+        .where(*within(sessions), *conditions)
         .group_by(*place)
         .order_by(*newest),
         row=Found,
@@ -87,6 +90,7 @@ def _found(within: Callable[[FromClause], Conditions]) -> Statement[Found]:
 
 
 FOUND = _found(_anywhere)
+FOUND_OWNED = _found(_anywhere, sessions.c.owner == bindparam("owner"))
 FOUND_IN_TREE = _found(_in_tree)
 
 _segments = lines.segments_cte()
@@ -121,8 +125,16 @@ TURNS = Statement(
 )
 
 
-def find(connection: Connection, message_id: str, session: str | None = None) -> list[Found]:
+def find(
+    connection: Connection,
+    message_id: str,
+    session: str | None = None,
+    *,
+    owner: str | None = None,
+) -> list[Found]:
     """Return where messages of an id are: in the whole store, or on the lines of one session.
+
+    Or in all sessions of an ``owner``, where no session is given.
 
     A session has a message that its line runs through, or one that it has left: ``branch`` is one
     of its own, the one of its head if possible, by which the message can be read, and switched to.
@@ -130,12 +142,20 @@ def find(connection: Connection, message_id: str, session: str | None = None) ->
     there.
     """
     if session is None:
-        return FOUND.rows(connection, message_id=message_id) if is_text(message_id) else []
+        return _everywhere(connection, message_id, checked_text("owner", owner))
     pointer = lines.find(connection, session)
     if not is_text(message_id):
         return []
     found = FOUND_IN_TREE.rows(connection, tree_id=pointer.tree_id, message_id=message_id)
     return [each for each in found if each.session_id == session]
+
+
+def _everywhere(connection: Connection, message_id: str, owner: str | None) -> list[Found]:
+    if not is_text(message_id):
+        return []
+    if owner is None:
+        return FOUND.rows(connection, message_id=message_id)
+    return FOUND_OWNED.rows(connection, message_id=message_id, owner=owner)
 
 
 def message(connection: Connection, session_id: str, seq_or_message_id: int | str) -> StoredMessage:

@@ -64,6 +64,12 @@ SESSION = Statement(
     .where(session_ids.c.id == bindparam("session_id")),
     row=Session,
 )
+OWNER = Statement(
+    select(sessions.c.owner)
+    .select_from(session_ids)
+    .join(sessions, lines.NAMED)
+    .where(session_ids.c.id == bindparam("session_id"))
+)
 SET_TITLE = lines.change(title=bindparam("title"), updated_at=bindparam("updated_at"))
 SET_METADATA = lines.change(metadata=bindparam("metadata"))
 SET_ARCHIVED = lines.change(archived=bindparam("archived"))
@@ -144,6 +150,12 @@ def session(connection: Connection, session_id: str) -> Session:
     if stored is None:
         raise SessionNotFound(session_id)
     return decoded(stored)
+
+
+def check_owner(connection: Connection, session_id: str, owner: str) -> None:
+    """Raise SessionNotFound for a session that is another's, as for one that is not there."""
+    if not is_text(session_id) or OWNER.value(connection, session_id=session_id) != owner:
+        raise SessionNotFound(session_id)
 
 
 def rename_session(

@@ -56,6 +56,7 @@ from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
 from .places import NEVER
+from .sessions import check_owner
 
 SLICE = 0.005
 """How many seconds of erasing go into a slice; its commit takes about as long."""
@@ -191,15 +192,17 @@ def delete_sessions(
     *,
     moment: int,
     expected: str | None = None,
+    owner: str | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
-    ``expected`` is the revision of the only one. Raises SessionNotFound, and what the first
-    transaction does; nothing where one was erased.
+    ``expected`` is the revision of the only one, ``owner`` whose all of them are
+    (None: any). Raises SessionNotFound, and what the first transaction does; nothing where one was
+    erased.
     """
     names = list(session_ids)
-    database.read(partial(_find, names=names))
-    begin = partial(erasure.begin, expected=expected, now=moment)
+    database.read(partial(_find, names=names, owner=owner))
+    begin = partial(erasure.begin, expected=expected, owner=owner, now=moment)
     begun = _begun(database, dict.fromkeys(names), begin)
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
@@ -207,9 +210,11 @@ def delete_sessions(
     return _told(database, begun)
 
 
-def _find(connection: Connection, names: list[str]) -> None:
+def _find(connection: Connection, names: list[str], owner: str | None) -> None:
     for name in names:
         lines.find(connection, name)
+        if owner is not None:
+            check_owner(connection, name, owner)
 
 
 def _begun(database: Database, names: Iterable[str], begin: Begin) -> list[Opened]:

@@ -42,6 +42,7 @@ ACROSS_TREES = {
     "database.copying.NEXT_COPY": "a copy is of the whole store",
     "history.erasure.HOLDING": "a copy is of the whole store",
     "history.lookup.FOUND": "finds the trees by a message's id",
+    "history.lookup.FOUND_OWNED": "finds the trees by a message's id",
     **dict.fromkeys(
         (
             "history.listing.COUNT_OWNED",
@@ -57,6 +58,7 @@ ACROSS_TREES = {
         ),
         "lists the sessions of all trees",
     ),
+    "history.sessions.OWNER": "finds the tree by the session's id",
     "history.sessions.SESSION": "finds the tree by the session's id",
     "history.lines.POINTER": "finds the tree by the session's id",
     "history.lines.SESSION_LOCK": "finds the tree by the session's id",
@@ -293,6 +295,9 @@ HOT = {
     "history.left.OWN": ["branches", "messages"],
     "history.siblings.FOLLOWERS": ["sessions", "head_moves", "leaving", "branches", "parents"],
     "history.lookup.FOUND": ["messages", "branches", "own", "sessions"],
+    "history.lookup.FOUND_OWNED": ["messages", "branches", "own", "sessions"],
+    "history.sessions.OWNER": ["session_ids", "sessions"],
+    "face.scoped.OTHERS": ["sessions"],
     "history.lookup.FOUND_IN_TREE": ["messages", "branches", "own", "sessions"],
     "history.lookup.TURNS": ["branches", "parents", "message_facts", "messages"],
     "history.links.OPEN_CALLS": ["tool_calls"],

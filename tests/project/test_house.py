@@ -53,7 +53,7 @@ INSIDE = {
         "collector files queue forking write_ahead settings lease seals statements damage schema resources "
         "engine copying json_sql queries transactions script migrate"
     ),
-    "face": "binding operations steps shares watch store async_store",
+    "face": "binding operations steps shares watch workflows scoped store awaiting async_scoped async_store",
     "formats": "placed openai react",
     "history": (
         "places lines left order links facts keys sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "

@@ -1,0 +1,103 @@
+"""How the methods of a face are awaited: bound, not written twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
+
+from anyio import sleep
+
+from ..clock import Now
+from ..records import Erasure, Session
+from .binding import Method
+from .workflows import Workflows
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Work: TypeAlias = Callable[[], R]
+"""What a thread is given to do."""
+
+
+class Awaited(Protocol):
+    """What has threads, and a face that they ask."""
+
+    async def _run(self, work: Work[R], *, waits: bool = False) -> R:
+        """Run work in a thread; return what it returns."""
+
+    def _call(self, method: Method[P, R], *args: P.args, **options: P.kwargs) -> R:
+        """Call a method of the face."""
+
+    @wraps(Workflows.wait)
+    async def wait(
+        self,
+        session_id: str,
+        revision: str | None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
+    ) -> Session | None:
+        """Wait until a session has another revision; no thread waits for it."""
+        asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
+        watch = await self._run(asked)
+        look = partial(self._run, watch.look)
+        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
+            await sleep(watch.pause)
+        return changed
+
+
+def awaits(
+    method: Method[P, R], *, waits: bool = False
+) -> Callable[Concatenate[Awaited, P], Awaitable[R]]:
+    """Bind a method of a face to the same awaited: one thread hop for the whole operation.
+
+    What ``waits`` for other writers, or for a summary, has threads of its own, so that however many
+    wait, those who only read find a thread.
+
+    The operation of a cancelled task has not happened if it was still waiting, for its turn or for
+    another's lock; the task ends at once. What had begun is brought to its end first, and the
+    cancellation has a note that says so. Only a summary that is being written is not waited for:
+    its compaction ends as failed.
+    """
+
+    @wraps(method)
+    async def face(self: Awaited, *args: P.args, **options: P.kwargs) -> R:
+        work = partial(self._call, method, *args, **options)
+        return await self._run(work, waits=waits)
+
+    return cast("Callable[Concatenate[Awaited, P], Awaitable[R]]", face)
+
+
+def iterates(
+    method: Method[P, Iterator[R]],
+) -> Callable[Concatenate[Awaited, P], AsyncIterator[R]]:
+    """Bind a method of a face that yields: each step is an operation by itself."""
+
+    @wraps(method)
+    async def face(
+        self: Awaited,
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> AsyncIterator[R]:
+        items = await self._run(partial(self._call, method, *args, **options))
+        while item := await self._run(partial(next, items, None)):
+            yield item
+
+    return cast("Callable[Concatenate[Awaited, P], AsyncIterator[R]]", face)
+
+
+class Deletes(Protocol):
+    """How sessions are deleted: one gives an erasure, several a list of them."""
+
+    @overload
+    def __call__(
+        self,
+        session_id: str,
+        /,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Awaitable[Erasure]: ...
+    @overload
+    def __call__(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> Awaitable[list[Erasure]]: ...

@@ -1,0 +1,256 @@
+"""The sessions of one owner, as if there were no others.
+
+Whatever is asked names the sessions that it is about. In the transaction that does it, each of them
+has to be the owner's: before, so that no error tells of another's session, and once more after,
+when what was changed is locked, since on a server the session of an id may be erased and another
+one made meanwhile. Unless the tables here say otherwise it is the first argument that names a
+session, so a new operation is closed until it is known what it names.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
+from typing import Any, TypeVar, overload
+
+from sqlalchemy import Connection, bindparam, literal_column, or_, select
+
+from ..clock import Now
+from ..database import Statement, Transactions, sessions
+from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError
+from ..history import append as appending
+from ..history import lines, listing, lookup, redaction, roots, slices
+from ..history import sessions as known_sessions
+from ..records import Erasure, Redaction, Session
+from .binding import Call, Face, reads
+from .operations import Operations
+from .steps import atomically, check_work
+from .workflows import Workflows, check_single
+
+R = TypeVar("R")
+Arguments = dict[str, Any]
+"""What an operation is given, by the names of its parameters."""
+Open = Callable[[], AbstractContextManager[Connection]]
+
+MAY_NAME: dict[Any, tuple[str, ...]] = {
+    known_sessions.create_session: (),
+    listing.list_sessions: ("tree", "after"),
+    listing.count_sessions: ("tree",),
+    lookup.find: ("session",),
+}
+"""What takes no session in its first place, and the parameters that may name one."""
+OF_TREE = (redaction.redact, roots.set_project_root)
+"""What changes all sessions of a tree, which then have to be the owner's."""
+
+_others = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
+OTHERS = Statement(
+    select(sessions.c.id)
+    .where(sessions.c.tree_id == bindparam("tree_id"), _others)
+    .limit(literal_column("1"))
+)
+
+
+def _redactions(connection: Connection, session_id: str) -> list[Redaction]:
+    """Return the redactions of a session's line, oldest first, whichever session they name.
+
+    Raises SessionNotFound.
+    """
+    found = redaction.redactions_of(connection, session_id)
+    return [each._replace(session_id=session_id) for each in found]
+
+
+class Owned(Operations):
+    """The operations on an owner's sessions; the steps of a scoped `atomically`.
+
+    A session of anybody else, or of nobody, raises SessionNotFound. What is created is the owner's.
+    """
+
+    def __init__(self, face: Face, owner: str) -> None:
+        self._face, self._owner = face, checked_owner(owner)
+
+    @property
+    def owner(self) -> str:
+        """Whose sessions they are."""
+        return self._owner
+
+    redactions = reads(_redactions)
+
+    def _moment(self, now: Now) -> int:
+        return self._face._moment(now)
+
+    def _read(self, work: Call[R]) -> R:
+        return self._face._read(self._limited(work))
+
+    def _write(self, work: Call[R]) -> R:
+        return self._face._write(self._limited(work))
+
+    def _limited(self, call: Call[R]) -> Call[R]:
+        """Return an operation that is done within the owner's sessions."""
+        asked = _bound(call)
+        _keep_to(self._owner, call, asked.arguments)
+        _prepare(asked.arguments)
+        return Call(_within, (self._owner, call, asked), {})
+
+
+class Scoped(Owned, Workflows):
+    """The sessions of one owner, as `Store.scoped` gives them: they are all that it knows.
+
+    A session of anybody else, or of nobody, raises SessionNotFound. What is created is the owner's.
+    Parameters are those of `Store`; an ``owner`` among them is this one. What changes all sessions
+    of a tree (`redact`, `set_project_root`) raises StoreError where some of them are others'. Ids
+    are those of the whole store: one that is taken raises SessionExists, whoever took it.
+    """
+
+    def __init__(self, store: Workflows, owner: str) -> None:
+        super().__init__(store, owner)
+        self._store = store
+        self._database, self._requests = store._database, store._requests
+
+    def _opened(self, call: Call[Any], /) -> Transactions:
+        whole = self._store._opened(call)
+        within = partial(_opened_within, self._owner, _named(call, _bound(call).arguments))
+        return whole._replace(
+            reading=partial(within, whole.reading),
+            writing=partial(within, whole.writing),
+        )
+
+    def atomically(self, work: Callable[[Owned], R], *, now: Now = None) -> R:
+        """Do several steps as one, on the owner's sessions; return what work returns.
+
+        ``work`` is given the operations as methods, as `Store.atomically` does it. Raises what its
+        steps raise, StoreError where ``work`` writes by other means, InvalidValue.
+        """
+        check_work(work)
+        owner = self._owner
+        return atomically(self._database, lambda t: work(Owned(t, owner)), self._moment(now))
+
+    @overload
+    def delete_session(
+        self,
+        session_id: str,
+        /,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Erasure: ...
+    @overload
+    def delete_session(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> list[Erasure]: ...
+    def delete_session(
+        self,
+        *session_ids: str,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Erasure | list[Erasure]:
+        """Erase sessions of the owner for good, as `Store.delete_session` does.
+
+        Nothing is erased where one of them is another's. To ``purge`` is refused: it is done to the
+        whole file, on the whole store. Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        if purge:
+            raise InvalidValue("a purge is of the whole file; purge on the whole store")
+        check_single(session_ids, expected)
+        erased = slices.delete_sessions(
+            self._database,
+            session_ids,
+            moment=self._moment(now),
+            expected=expected,
+            owner=self._owner,
+        )
+        return erased[0] if len(session_ids) == 1 else erased
+
+
+def checked_owner(owner: str) -> str:
+    """Return an owner. Raises InvalidValue for what is none."""
+    text = known_sessions.checked_text("owner", owner)
+    if text is None:
+        raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
+    return text
+
+
+_signature = cache(inspect.signature)
+
+
+def _bound(call: Call[Any]) -> inspect.BoundArguments:
+    return _signature(call.operation).bind(None, *call.args, **call.options)
+
+
+def _named(call: Call[Any], given: Arguments) -> list[Any]:
+    """Return the sessions that are named; what has to name one and does not, names None."""
+    may_name = MAY_NAME.get(call.operation)
+    if may_name is None:
+        _, first, *_ = _signature(call.operation).parameters
+        return [given.get(first)]
+    return [given[name] for name in may_name if isinstance(given.get(name), str)]
+
+
+def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
+    """Give an owner to what takes one. Raises InvalidValue for another one."""
+    if "owner" not in _signature(call.operation).parameters:
+        return
+    if given.get("owner") not in (None, owner):
+        raise InvalidValue(
+            f"these are the sessions of {owner!r:.80}; ask the whole store for those of another"
+        )
+    given["owner"] = owner
+
+
+def _prepare(given: Arguments) -> None:
+    """Take messages apart before a transaction holds up others."""
+    if "messages" in given:
+        given["messages"] = appending.ready(given["messages"], given["now"])
+
+
+def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
+    """Do an operation within an owner's sessions."""
+    given = asked.arguments
+    if given.get("create"):
+        _create(connection, owner, given)
+    with _kept(connection, owner, _named(call, given)):
+        result = call.operation(connection, *asked.args[1:], **asked.kwargs)
+        if call.operation in OF_TREE:
+            _check_tree(connection, owner, given["session_id"])
+    if isinstance(result, Session) and result.owner != owner:
+        raise SessionExists(result.id)
+    return result
+
+
+def _create(connection: Connection, owner: str, given: Arguments) -> None:
+    """Make the session that an append may make; it is the owner's."""
+    session_id, now = given["session_id"], given["now"]
+    try:
+        known_sessions.check_owner(connection, session_id, owner)
+    except SessionNotFound:
+        known_sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
+
+
+@contextmanager
+def _kept(connection: Connection, owner: str, named: Iterable[Any]) -> Iterator[None]:
+    """Let sessions be the owner's before and after something is done. Raises SessionNotFound."""
+    for session_id in named:
+        known_sessions.check_owner(connection, session_id, owner)
+    yield
+    for session_id in named:
+        known_sessions.check_owner(connection, session_id, owner)
+
+
+@contextmanager
+def _opened_within(owner: str, named: Iterable[Any], opened: Open) -> Iterator[Connection]:
+    """Give a connection in a transaction that is about an owner's sessions."""
+    with opened() as connection, _kept(connection, owner, named):
+        yield connection
+
+
+def _check_tree(connection: Connection, owner: str, session_id: str) -> None:
+    """Refuse to change what sessions of others have, too; what was done is taken back."""
+    tree_id = lines.find(connection, session_id).tree_id
+    if OTHERS.row(connection, tree_id=tree_id, owner=owner):
+        raise StoreError(
+            f"session {session_id!r} shares its tree with sessions of others, which this would "
+            "change; nothing was written; do it on the whole store"
+        )
