@@ -172,7 +172,7 @@ class Database:
         try:
             with forking.door:
                 self._check_open()
-                if writes:
+                if writes and self._hosts:
                     self._check_host()
                 self._inside[operation] = threading.get_ident()
             idle = self._idle[engine]

@@ -87,7 +87,8 @@ class Lease:
             self._deadline = time.monotonic() + self.patience
             return
         if self.writes:
-            self._file.check()  # before a lock file is made beside another one
+            if self._place and not self._place.is_open:
+                self._file.check()  # before a lock file is made beside another one
             self.wait_in_line()
             self._file.check()
         self.driver.execute("BEGIN IMMEDIATE" if self.writes else "BEGIN")

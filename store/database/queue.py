@@ -67,7 +67,7 @@ class WriterQueue:
     def __init__(self, path: str, timeout: float) -> None:
         self.path, self.timeout = path, timeout
         self._files: WeakSet[FileIO] = WeakSet()
-        self.process = b"%d\n" % os.getpid()
+        self.process = _told()
 
     def leave_to_parent(self) -> None:
         """Start anew in a forked child, holding nothing.
@@ -77,7 +77,7 @@ class WriterQueue:
         """
         for file in list(self._files):
             file.close()
-        self.process = b"%d\n" % os.getpid()
+        self.process = _told()
 
     def open_file(self) -> FileIO:
         """Open the lock file once more, for a lock of its own.
@@ -114,6 +114,11 @@ class Place:
         self._file: FileIO | None = None
         self._turn: _Turn | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the lock file was opened, or made, before."""
+        return self._file is not None
+
     def take(self, seconds: float | None = None) -> None:
         """Wait for the lock, as long as the queue says or so many seconds.
 
@@ -129,8 +134,7 @@ class Place:
         except BlockingIOError:
             self._wait(self._file, self._queue.timeout if seconds is None else seconds)
         with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
-            process = self._queue.process.ljust(_LONGEST)
-            os.pwrite(self._file.fileno(), process, 0)
+            os.pwrite(self._file.fileno(), self._queue.process, 0)
 
     def give_up(self) -> None:
         """Let whoever waits here give up; called from another thread."""
@@ -193,6 +197,11 @@ class _Turn:
         self.give_up()
         if not self._is_wanted:
             self._file.close()
+
+
+def _told() -> bytes:
+    """Return what is written into the lock file: the number of this process."""
+    return (b"%d\n" % os.getpid()).ljust(_LONGEST)
 
 
 def _opened(path: str, _flags: int) -> int:

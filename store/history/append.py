@@ -34,6 +34,7 @@ Dedupe = Literal["refuse", "ignore", "off"]
 ``refuse`` returns the one that is there, and refuses another message under its id; ``ignore``
 returns it, whatever is given; with ``off`` ids are no keys, and every message is stored.
 """
+DEDUPES = get_args(Dedupe)
 
 
 class Known(NamedTuple):
@@ -137,8 +138,8 @@ def ready(messages: Given | Batch, moment: int) -> Batch:
 def _check_asked(head: int | None, dedupe: str) -> None:
     if head is not None and type(head) is not int:
         raise InvalidValue(f"expected_head is a position, not {head!r}")
-    if dedupe not in get_args(Dedupe):
-        raise InvalidValue(f"dedupe is one of {', '.join(get_args(Dedupe))}, not {dedupe!r:.80}")
+    if dedupe not in DEDUPES:
+        raise InvalidValue(f"dedupe is one of {', '.join(DEDUPES)}, not {dedupe!r:.80}")
 
 
 def _locked(connection: Connection, session_id: str, created_at: int | None) -> Pointer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Any, NamedTuple
 
 NEVER = 2**62
@@ -14,7 +14,7 @@ def new_revision() -> str:
 
     By chance, not by count: a store that was restored from a copy would count the same again.
     """
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class Pointer(NamedTuple):

@@ -75,7 +75,9 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
     """
     role, name, status, tool_call_id, created_at, message_id, extra, content_form, content = columns
     message: Message = {"role": role}
-    if content_form is not None:
+    if content_form in PLAIN_FORMS:
+        message["content"] = content
+    elif content_form is not None:
         message["content"] = _value(content_form, content)
     if calls is not None:
         message["tool_calls"] = calls
@@ -95,7 +97,10 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
 def _with_rest(held: Message, text: str) -> Message:
     """Return a message of what its columns hold and of the rest, which may know the order."""
     if text.endswith(_ORDER_ALONE):
-        return _ordered(held, _order(text))
+        keys = _order(text)
+        if len(keys) == len(held):
+            return dict(zip(keys, map(held.get, keys), strict=True))
+        return _ordered(held, keys)
     rest = decode(text)
     if isinstance(rest, dict):
         return {**held, **rest}

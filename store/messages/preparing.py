@@ -45,7 +45,7 @@ def prepare(message: object, index: int = 0) -> Prepared:
     rest = dict(given)
     held, calls = _split(rest, index)
     extra = _rest_text(given, rest, assemble(held, [*calls] or None))
-    columns = held._replace(extra=extra)
+    columns = held if extra is None else held._replace(extra=extra)
     narrow, wide = bytes_of(columns, calls)
     if len(narrow) + len(wide) > SIZE_LIMIT:
         _check_size(given, index, (*columns, *chain.from_iterable(calls)))
@@ -55,12 +55,12 @@ def prepare(message: object, index: int = 0) -> Prepared:
 
 def _object(message: object, index: int) -> Message:
     """Return a message as an object of JSON, which it is or can be dumped to."""
+    if isinstance(message, dict):
+        return _with_iso_times(message)
     if isinstance(message, BaseModel):
-        message = _dumped(message, index)
-    if not isinstance(message, dict):
-        given = type(message).__name__
-        raise InvalidMessage(index, None, f"a message is an object, this is {given}")
-    return _with_iso_times(message)
+        return _object(_dumped(message, index), index)
+    given = type(message).__name__
+    raise InvalidMessage(index, None, f"a message is an object, this is {given}")
 
 
 def _dumped(message: BaseModel, index: int) -> object:
@@ -71,9 +71,10 @@ def _dumped(message: BaseModel, index: int) -> object:
 
 
 def _with_iso_times(message: Message) -> Message:
-    times = {key: message.get(key) for key in TIME_KEYS}
-    told_so = {key: at.isoformat() for key, at in times.items() if isinstance(at, datetime)}
-    return {**message, **told_so} if told_so else message
+    given = [key for key in TIME_KEYS if isinstance(message.get(key), datetime)]
+    if not given:
+        return message
+    return {**message, **{key: message[key].isoformat() for key in given}}
 
 
 def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
