@@ -11,9 +11,9 @@ given, it is a list of two: all keys in their order, and that object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .json_text import decode
@@ -91,16 +91,16 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
         message["messageStatus"] = status
     if message_id is not None:
         message["id"] = message_id
-    return message if extra is None else _with_rest(message, extra)
+    if extra is None:
+        return message
+    order = _orders.get(extra)
+    return order.of(message) if order else _with_rest(message, extra)
 
 
 def _with_rest(held: Message, text: str) -> Message:
     """Return a message of what its columns hold and of the rest, which may know the order."""
     if text.endswith(_ORDER_ALONE):
-        keys = _order(text)
-        if len(keys) == len(held):
-            return dict(zip(keys, map(held.get, keys), strict=True))
-        return _ordered(held, keys)
+        return _remembered(text).of(held)
     rest = decode(text)
     if isinstance(rest, dict):
         return {**held, **rest}
@@ -117,14 +117,36 @@ def _ordered(whole: Message, keys: Iterable[str]) -> Message:
     return {key: whole[key] for key in keys if key in whole}
 
 
+class _Order(NamedTuple):
+    """An order of keys, and what takes their values out of a message."""
+
+    keys: tuple[str, ...]
+    values: Callable[[Message], tuple[Any, ...]]
+
+    def of(self, held: Message) -> Message:
+        """Return a message in this order."""
+        try:
+            return dict(zip(self.keys, self.values(held), strict=True))
+        except KeyError:
+            return _ordered(held, self.keys)
+
+
 _ORDER_ALONE = "],{}]"
 """How a rest ends that holds the order of keys and nothing else: few texts, in many messages."""
+MOST_ORDERS = 256
+"""Orders that a process remembers by their texts."""
+_orders: dict[str, _Order] = {}
 
 
-@lru_cache(maxsize=256)
-def _order(text: str) -> tuple[str, ...]:
+def _remembered(text: str) -> _Order:
     keys, _ = decode(text)
-    return tuple(keys)
+    order = _Order(tuple(keys), lambda held: tuple(held[key] for key in keys))
+    if len(keys) > 1:
+        order = order._replace(values=itemgetter(*keys))
+    if len(_orders) >= MOST_ORDERS:
+        _orders.clear()  # in one step: other threads go on reading and adding
+    _orders[text] = order
+    return order
 
 
 def join_call(
