@@ -6,8 +6,8 @@ Their options as types, the store they open, and texts of a command line as valu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,6 +152,19 @@ def existing(ctx: typer.Context) -> Iterator[Store]:
     place(ctx).require()
     with opened(ctx) as store:
         yield store
+
+
+def titled(store: Store, found: Iterable[Session]) -> list[Session]:
+    """Return sessions with the titles that they are shown by."""
+    return [each._replace(title=_title(store, each)) for each in found]
+
+
+def _title(store: Store, session: Session) -> str | None:
+    if session.title is not None:
+        return session.title
+    with suppress(SessionNotFound):  # erased meanwhile
+        return store.title(session.id)
+    return None
 
 
 def find(store: Store, given: str) -> Session:

@@ -27,6 +27,7 @@ from .options import (
     moment_of,
     policy_of,
     tag_of,
+    titled,
 )
 from .render import Row
 
@@ -104,7 +105,7 @@ def sessions(
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
-            _print_sessions(list(found), limit, all_asked=owner is None and not archived)
+            _print_sessions(titled(store, found), limit, all_asked=owner is None and not archived)
 
 
 def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:

@@ -26,6 +26,7 @@ class AsyncScoped(Awaited):
 
     create_session = awaits(Scoped.create_session, waits=True)
     session = awaits(Scoped.session)
+    title = awaits(Scoped.title)
     sessions = awaits(Scoped.sessions)
     count_sessions = awaits(Scoped.count_sessions)
     archive = awaits(Scoped.archive, waits=True)

@@ -70,6 +70,7 @@ class AsyncStore(Awaited):
 
     create_session = awaits(Store.create_session, waits=True)
     session = awaits(Store.session)
+    title = awaits(Store.title)
     sessions = awaits(Store.sessions)
     count_sessions = awaits(Store.count_sessions)
     archive = awaits(Store.archive, waits=True)

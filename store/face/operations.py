@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import erasure, heads, left, listing, lookup, redaction, roots, tails, usages
+from ..history import erasure, heads, left, listing, lookup, redaction, roots, tails, titles, usages
 from ..history import raw as history
 from ..history import sessions as known_sessions
 from ..history import siblings as alike
@@ -23,6 +23,7 @@ class Operations:
 
     create_session = writes(known_sessions.create_session)
     session = reads(known_sessions.session)
+    title = reads(titles.title)
     sessions = reads(listing.list_sessions)
     count_sessions = reads(listing.count_sessions)
     archive = writes(known_sessions.archive)

@@ -22,6 +22,7 @@ from . import (
     siblings,
     slices,
     tails,
+    titles,
     token_counts,
     usages,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "stored_calls",
     "stored_kinds",
     "tails",
+    "titles",
     "token_counts",
     "tokens_at",
     "turn_of",

@@ -296,6 +296,7 @@ HOT = {
     "history.siblings.FOLLOWERS": ["sessions", "head_moves", "leaving", "branches", "parents"],
     "history.lookup.FOUND": ["messages", "branches", "own", "sessions"],
     "history.lookup.FOUND_OWNED": ["messages", "branches", "own", "sessions"],
+    "history.titles.FIRST_TURN": ["message_facts"],
     "history.sessions.OWNER": ["session_ids", "sessions"],
     "face.scoped.OTHERS": ["sessions"],
     "history.lookup.FOUND_IN_TREE": ["messages", "branches", "own", "sessions"],

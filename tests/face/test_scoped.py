@@ -46,6 +46,7 @@ TRIES: dict[str, list[Call]] = {
         (["new"], {"owner": "bob"}, InvalidValue),
     ],
     "session": [gone(HIS), gone(session_id=HIS)],
+    "title": [gone(HIS)],
     "sessions": [
         ([], {}, None),
         ([], {"order": "created", "where": {SECRET: 1}}, None),

@@ -57,7 +57,7 @@ INSIDE = {
     "formats": "placed openai react",
     "history": (
         "places lines left order links facts keys sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "
-        "lookup roots token_counts turns"
+        "lookup roots token_counts turns titles"
     ),
     "importing": "report session reading",
     "inspection": (

@@ -1,0 +1,57 @@
+"""What a session is called: its title, else what the user said first."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, literal_column, select
+
+from ..database import Statement, message_facts
+from ..messages import content_text
+from ..text import one_line
+from . import lines
+from .facts import measure
+from .lines import Line, run_of
+from .sessions import session
+from .turns import message_at
+
+LONGEST = 80
+"""Code points of a title that is made of what was said."""
+
+FIRST_TURN = Statement(
+    select(message_facts.c.seq)
+    .where(run_of(message_facts), message_facts.c.turn > literal_column("0"))
+    .order_by(message_facts.c.seq)
+    .limit(literal_column("1"))
+)
+
+
+def title(connection: Connection, session_id: str) -> str | None:
+    """Return a session's title: the one that was given, else what its first user message says.
+
+    That is one line of at most 80 code points, made at each reading and never stored, so
+    `Session.title` tells whether one was given; None where nothing was said in words. Raises
+    SessionNotFound.
+    """
+    given = session(connection, session_id).title
+    if given is not None:
+        return given
+    return _derived(Line(connection, lines.find(connection, session_id)))
+
+
+def _derived(line: Line) -> str | None:
+    first = _first_turn(line)
+    if first is None:
+        return None
+    said = content_text(message_at(line, first).get("content"))
+    return one_line(said, LONGEST) or None
+
+
+def _first_turn(line: Line) -> int | None:
+    """Return where the user first speaks on a line; None where nobody does."""
+    head = line.pointer.head
+    if not measure(line, head).turn:
+        return None
+    for run in line.ranges(1, head):
+        start: int | None = FIRST_TURN.value(line.connection, **run)
+        if start is not None:
+            return start
+    return None
