@@ -412,6 +412,7 @@ def test_a_policy_file_is_taken_wherever_a_policy_is(run: Run) -> None:
     assert answer(run("compact", "talk", "--policy", "mine.toml", "--json"))["policy"] == "mine"
 
 
+@pytest.mark.slow
 def test_simulate_compares_policies(run: Run) -> None:
     """Each policy has a row and a bar; the bill is to the first one's.
 

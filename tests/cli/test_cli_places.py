@@ -349,6 +349,7 @@ def test_completing_brings_no_store_up_to_date(tmp_path: Path) -> None:
     assert older.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
