@@ -15,8 +15,8 @@ SAYING = (
     *("reasoning_content", "reasoning", "thinking"),
 )
 """Keys by which a message of a chat says something, beside its content."""
-BESIDE = frozenset({"role", "name", "tool_call_id", "timestamp", "messageStatus", "id"})
-"""Keys that say nothing by themselves."""
+BESIDE = frozenset({"role", "name", "tool_call_id", "timestamp", "messageStatus", "id", *SAYING})
+"""Keys of a chat that say nothing by themselves, or where they are empty."""
 
 
 def opaque_fields(message: Mapping[str, Any]) -> Message:

@@ -97,6 +97,7 @@ def test_the_size_of_opaque_messages_counts(store: Store) -> None:
         {"role": "assistant", "reasoning_content": "hm"},
         {"role": "tool", "tool_call_id": "c", "output": "x"},
         {"role": "user", "name": "n", "id": "i", "timestamp": 1},
+        {"role": "system", "tool_calls": [], "timestamp": 1},
     ],
 )
 def test_what_says_something_in_a_chat_is_not_opaque(message: Message) -> None:
