@@ -286,6 +286,7 @@ class Database:
 
         No other of our writers is at work meanwhile.
         """
+        self._check_host()
         with self._lent(self._reader, patience=patience) as lease:
             with waking(lease.give_up):
                 lease.wait_in_line()

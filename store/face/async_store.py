@@ -27,7 +27,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 from ..callers import CALLER, Caller, Cancelled
 from ..errors import InvalidValue, StoreClosed
 from .async_scoped import AsyncScoped
-from .awaiting import Awaited, Deletes, Work, awaits, iterates
+from .awaiting import Awaited, Deletes, Work, awaits
 from .binding import Method
 from .store import Store, Target
 
@@ -68,51 +68,13 @@ class AsyncStore(Awaited):
         opening = partial(_open, target, durability, timeout)
         self._opened = self._threads.submit(opening)
 
-    create_session = awaits(Store.create_session, waits=True)
-    session = awaits(Store.session)
-    title = awaits(Store.title)
-    sessions = awaits(Store.sessions)
-    count_sessions = awaits(Store.count_sessions)
-    archive = awaits(Store.archive, waits=True)
-    unarchive = awaits(Store.unarchive, waits=True)
-    rename_session = awaits(Store.rename_session, waits=True)
-    set_project_root = awaits(Store.set_project_root, waits=True)
-    set_metadata = awaits(Store.set_metadata, waits=True)
-    append = awaits(Store.append, waits=True)
-    messages = awaits(Store.messages)
-    pages = iterates(Store.pages)
-    message = awaits(Store.message)
-    find = awaits(Store.find)
-    turns = awaits(Store.turns)
-    fork = awaits(Store.fork, waits=True)
-    rewind = awaits(Store.rewind, waits=True)
-    switch = awaits(Store.switch, waits=True)
-    branches = awaits(Store.branches)
-    siblings = awaits(Store.siblings)
-    replace = awaits(Store.replace, waits=True)
-    pop = awaits(Store.pop, waits=True)
-    undo_rewind = awaits(Store.undo_rewind, waits=True)
-    head_moves = awaits(Store.head_moves)
-    view = awaits(Store.view)
-    redact = awaits(Store.redact, waits=True)
     redactions = awaits(Store.redactions)
     erasures = awaits(Store.erasures)
     verify = awaits(Store.verify)
-    check = awaits(Store.check)
-    record_usage = awaits(Store.record_usage, waits=True)
-    compactions = awaits(Store.compactions)
-    hidden = awaits(Store.hidden)
-    replaced = awaits(Store.replaced)
-    plan_compaction = awaits(Store.plan_compaction)
-    undo_compaction = awaits(Store.undo_compaction, waits=True)
-    compact = awaits(Store.compact, waits=True)
-    compact_if_needed = awaits(Store.compact_if_needed, waits=True)
-    context = awaits(Store.context)
     delete_session = cast("Deletes", awaits(Store.delete_session, waits=True))
     purge = awaits(Store.purge, waits=True)
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
-    count_tokens = awaits(Store.count_tokens, waits=True)
     atomically = awaits(Store.atomically, waits=True)
 
     def scoped(self, owner: str) -> AsyncScoped:

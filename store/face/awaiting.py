@@ -19,7 +19,7 @@ Work: TypeAlias = Callable[[], R]
 """What a thread is given to do."""
 
 
-class Awaited(Protocol):
+class Threads(Protocol):
     """What has threads, and a face that they ask."""
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
@@ -28,25 +28,10 @@ class Awaited(Protocol):
     def _call(self, method: Method[P, R], *args: P.args, **options: P.kwargs) -> R:
         """Call a method of the face."""
 
-    @wraps(Workflows.wait)
-    async def wait(
-        self,
-        session_id: str,
-        revision: str | None,
-        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
-    ) -> Session | None:
-        """Wait until a session has another revision; no thread waits for it."""
-        asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
-        watch = await self._run(asked)
-        look = partial(self._run, watch.look)
-        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
-            await sleep(watch.pause)
-        return changed
-
 
 def awaits(
     method: Method[P, R], *, waits: bool = False
-) -> Callable[Concatenate[Awaited, P], Awaitable[R]]:
+) -> Callable[Concatenate[Threads, P], Awaitable[R]]:
     """Bind a method of a face to the same awaited: one thread hop for the whole operation.
 
     What ``waits`` for other writers, or for a summary, has threads of its own, so that however many
@@ -59,21 +44,21 @@ def awaits(
     """
 
     @wraps(method)
-    async def face(self: Awaited, *args: P.args, **options: P.kwargs) -> R:
+    async def face(self: Threads, *args: P.args, **options: P.kwargs) -> R:
         work = partial(self._call, method, *args, **options)
         return await self._run(work, waits=waits)
 
-    return cast("Callable[Concatenate[Awaited, P], Awaitable[R]]", face)
+    return cast("Callable[Concatenate[Threads, P], Awaitable[R]]", face)
 
 
 def iterates(
     method: Method[P, Iterator[R]],
-) -> Callable[Concatenate[Awaited, P], AsyncIterator[R]]:
+) -> Callable[Concatenate[Threads, P], AsyncIterator[R]]:
     """Bind a method of a face that yields: each step is an operation by itself."""
 
     @wraps(method)
     async def face(
-        self: Awaited,
+        self: Threads,
         *args: P.args,
         **options: P.kwargs,
     ) -> AsyncIterator[R]:
@@ -81,7 +66,7 @@ def iterates(
         while item := await self._run(partial(next, items, None)):
             yield item
 
-    return cast("Callable[Concatenate[Awaited, P], AsyncIterator[R]]", face)
+    return cast("Callable[Concatenate[Threads, P], AsyncIterator[R]]", face)
 
 
 class Deletes(Protocol):
@@ -101,3 +86,61 @@ class Deletes(Protocol):
     def __call__(
         self, *session_ids: str, purge: bool = False, now: Now = None
     ) -> Awaitable[list[Erasure]]: ...
+
+
+class Awaited(Threads):
+    """What can be asked of sessions, awaited."""
+
+    create_session = awaits(Workflows.create_session, waits=True)
+    session = awaits(Workflows.session)
+    title = awaits(Workflows.title)
+    sessions = awaits(Workflows.sessions)
+    count_sessions = awaits(Workflows.count_sessions)
+    archive = awaits(Workflows.archive, waits=True)
+    unarchive = awaits(Workflows.unarchive, waits=True)
+    rename_session = awaits(Workflows.rename_session, waits=True)
+    set_project_root = awaits(Workflows.set_project_root, waits=True)
+    set_metadata = awaits(Workflows.set_metadata, waits=True)
+    append = awaits(Workflows.append, waits=True)
+    messages = awaits(Workflows.messages)
+    pages = iterates(Workflows.pages)
+    message = awaits(Workflows.message)
+    find = awaits(Workflows.find)
+    turns = awaits(Workflows.turns)
+    fork = awaits(Workflows.fork, waits=True)
+    rewind = awaits(Workflows.rewind, waits=True)
+    switch = awaits(Workflows.switch, waits=True)
+    branches = awaits(Workflows.branches)
+    siblings = awaits(Workflows.siblings)
+    replace = awaits(Workflows.replace, waits=True)
+    pop = awaits(Workflows.pop, waits=True)
+    undo_rewind = awaits(Workflows.undo_rewind, waits=True)
+    head_moves = awaits(Workflows.head_moves)
+    view = awaits(Workflows.view)
+    redact = awaits(Workflows.redact, waits=True)
+    check = awaits(Workflows.check)
+    record_usage = awaits(Workflows.record_usage, waits=True)
+    compactions = awaits(Workflows.compactions)
+    hidden = awaits(Workflows.hidden)
+    replaced = awaits(Workflows.replaced)
+    plan_compaction = awaits(Workflows.plan_compaction)
+    undo_compaction = awaits(Workflows.undo_compaction, waits=True)
+    compact = awaits(Workflows.compact, waits=True)
+    compact_if_needed = awaits(Workflows.compact_if_needed, waits=True)
+    context = awaits(Workflows.context)
+    count_tokens = awaits(Workflows.count_tokens, waits=True)
+
+    @wraps(Workflows.wait)
+    async def wait(
+        self,
+        session_id: str,
+        revision: str | None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
+    ) -> Session | None:
+        """Wait until a session has another revision; no thread waits for it."""
+        asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
+        watch = await self._run(asked)
+        look = partial(self._run, watch.look)
+        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
+            await sleep(watch.pause)
+        return changed

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, literal_column, or_, select
 
@@ -27,7 +27,7 @@ from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads
 from .operations import Operations
 from .steps import atomically, check_work
-from .workflows import Workflows, check_single
+from .workflows import Workflows
 
 R = TypeVar("R")
 Arguments = dict[str, Any]
@@ -126,43 +126,19 @@ class Scoped(Owned, Workflows):
         owner = self._owner
         return atomically(self._database, lambda t: work(Owned(t, owner)), self._moment(now))
 
-    @overload
-    def delete_session(
+    def _erase(
         self,
-        session_id: str,
-        /,
+        session_ids: tuple[str, ...],
+        expected: str | None,
+        moment: int,
         *,
-        purge: bool = False,
-        expected: str | None = None,
-        now: Now = None,
-    ) -> Erasure: ...
-    @overload
-    def delete_session(
-        self, *session_ids: str, purge: bool = False, now: Now = None
-    ) -> list[Erasure]: ...
-    def delete_session(
-        self,
-        *session_ids: str,
-        purge: bool = False,
-        expected: str | None = None,
-        now: Now = None,
-    ) -> Erasure | list[Erasure]:
-        """Erase sessions of the owner for good, as `Store.delete_session` does.
-
-        Nothing is erased where one of them is another's. To ``purge`` is refused: it is done to the
-        whole file, on the whole store. Raises SessionNotFound, Conflict, InvalidValue.
-        """
+        purge: bool,
+    ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge is of the whole file; purge on the whole store")
-        check_single(session_ids, expected)
-        erased = slices.delete_sessions(
-            self._database,
-            session_ids,
-            moment=self._moment(now),
-            expected=expected,
-            owner=self._owner,
+        return slices.delete_sessions(
+            self._database, session_ids, moment=moment, expected=expected, owner=self._owner
         )
-        return erased[0] if len(session_ids) == 1 else erased
 
 
 def checked_owner(owner: str) -> str:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-
-class Shared(Protocol):
-    """What is open as often as it was asked for, and closed when the last one has done so."""
-
-    users: int
-
-
-S = TypeVar("S", bound=Shared)
+S = TypeVar("S")
 
 
 class Shares(Generic[S]):
@@ -22,6 +16,7 @@ class Shares(Generic[S]):
 
     def __init__(self) -> None:
         self._open: dict[object, S] = {}
+        self._users: Counter[int] = Counter()
         self._lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
             free = self._lock.release
@@ -35,14 +30,15 @@ class Shares(Generic[S]):
             shared = self._open.get(key)
             if shared is None:
                 shared = self._open[key] = opened()
-            shared.users += 1
+            self._users[id(shared)] += 1
             return shared
 
-    def give_back(self, shared: Shared) -> bool:
+    def give_back(self, shared: S) -> bool:
         """Count one user less; tell whether nobody uses it any more, as with what is not shared."""
         with self._lock:
-            shared.users = max(0, shared.users - 1)
-            if shared.users:
+            self._users[id(shared)] -= 1
+            if self._users[id(shared)] > 0:
                 return False
+            del self._users[id(shared)]
             self._open = {key: each for key, each in self._open.items() if each is not shared}
             return True

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection
 
@@ -30,7 +30,7 @@ from .operations import Whole
 from .scoped import Scoped
 from .shares import Shares
 from .steps import Steps, atomically
-from .workflows import Workflows, check_single
+from .workflows import Workflows
 
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
@@ -68,7 +68,6 @@ class Store(Whole, Workflows):
         reading, writing = self.database.reading, self.database.writing
         self._transactions = Transactions(reading, writing, milliseconds)
         self._requests = contexts.Requests()
-        self.users = 0
         self.upgraded = _upgraded(self.database)
         slices.go_on_at_opening(self.database, milliseconds(None))
 
@@ -100,6 +99,23 @@ class Store(Whole, Workflows):
     def _write(self, work: Work[R]) -> R:
         return self.database.write(work)
 
+    def _erase(
+        self,
+        session_ids: tuple[str, ...],
+        expected: str | None,
+        moment: int,
+        *,
+        purge: bool,
+    ) -> list[Erasure]:
+        erased = slices.delete_sessions(
+            self.database, session_ids, moment=moment, expected=expected
+        )
+        if purge:
+            with suppress(StoreError):  # what was erased stays so; the next purge does it
+                self._purge(moment)
+                erased = [each._replace(purged=True, finished=True) for each in erased]
+        return erased
+
     def scoped(self, owner: str) -> Scoped:
         """Return a face that sees and touches the sessions of an owner only.
 
@@ -121,48 +137,6 @@ class Store(Whole, Workflows):
         StoreError where ``work`` writes to the store by other means, InvalidValue.
         """
         return atomically(self.database, work, milliseconds(now))
-
-    @overload
-    def delete_session(
-        self,
-        session_id: str,
-        /,
-        *,
-        purge: bool = False,
-        expected: str | None = None,
-        now: Now = None,
-    ) -> Erasure: ...
-    @overload
-    def delete_session(
-        self, *session_ids: str, purge: bool = False, now: Now = None
-    ) -> list[Erasure]: ...
-    def delete_session(
-        self,
-        *session_ids: str,
-        purge: bool = False,
-        expected: str | None = None,
-        now: Now = None,
-    ) -> Erasure | list[Erasure]:
-        """Erase a session for good: its messages and all that was derived from them.
-
-        It is gone for every reader at once; its rows are erased between other writers, in slices of
-        some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
-        is recorded. What may be found in the file until a purge, and how `purge` does it at once,
-        is told by the `Erasure`. Several ids, each in a transaction of its own, give a list of
-        erasures. ``expected`` is the revision that a single one is to have (None: any). Raises
-        SessionNotFound where an id is unknown, Conflict, and then nothing was erased; nor where
-        anything else is raised. If one of several fails later, those that are erased are returned.
-        """
-        moment = milliseconds(now)
-        check_single(session_ids, expected)
-        erased = slices.delete_sessions(
-            self.database, session_ids, moment=moment, expected=expected
-        )
-        if purge:
-            with suppress(StoreError):  # what was erased stays so; the next purge does it
-                self._purge(moment)
-                erased = [each._replace(purged=True, finished=True) for each in erased]
-        return erased[0] if len(session_ids) == 1 else erased
 
     def purge(
         self,

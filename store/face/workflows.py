@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import overload
 
 from .. import compaction
 from ..clock import Now
@@ -14,7 +15,7 @@ from ..errors import InvalidValue
 from ..history import raw as history
 from ..history import token_counts
 from ..policy import TURNS, Policy
-from ..records import Session
+from ..records import Erasure, Session
 from .binding import Call, Opening, runs
 from .operations import Operations
 from .watch import Watch
@@ -44,6 +45,53 @@ class Workflows(Operations, Opening):
 
     def _watch(self, session_id: str, revision: str | None, timeout: float) -> Watch:
         return Watch(self._database, self.session, session_id, revision, timeout)
+
+    @overload
+    def delete_session(
+        self,
+        session_id: str,
+        /,
+        *,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Erasure: ...
+    @overload
+    def delete_session(
+        self, *session_ids: str, purge: bool = False, now: Now = None
+    ) -> list[Erasure]: ...
+    def delete_session(
+        self,
+        *session_ids: str,
+        purge: bool = False,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Erasure | list[Erasure]:
+        """Erase a session for good: its messages and all that was derived from them.
+
+        It is gone for every reader at once; its rows are erased between other writers, in slices of
+        some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
+        is recorded. What may be found in the file until a purge, and how `purge` does it at once,
+        is told by the `Erasure`; who has one owner's sessions only cannot purge. Several ids, each
+        in a transaction of its own, give a list of erasures. ``expected`` is the revision that a
+        single one is to have (None: any). Raises SessionNotFound where an id is unknown, Conflict,
+        and then nothing was erased; nor where anything else is raised. If one of several fails
+        later, those that are erased are returned.
+        """
+        _check_single(session_ids, expected)
+        erased = self._erase(session_ids, expected, self._moment(now), purge=purge)
+        return erased[0] if len(session_ids) == 1 else erased
+
+    def _erase(
+        self,
+        session_ids: tuple[str, ...],
+        expected: str | None,
+        moment: int,
+        *,
+        purge: bool,
+    ) -> list[Erasure]:
+        """Erase sessions, and purge the file if asked to."""
+        raise NotImplementedError
 
     def context(
         self,
@@ -81,7 +129,7 @@ class Workflows(Operations, Opening):
             return self._requests.compared(session_id, request)
 
 
-def check_single(session_ids: tuple[str, ...], expected: str | None) -> None:
+def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:
     """Refuse one revision for several sessions."""
     if expected is not None and len(session_ids) != 1:
         raise InvalidValue("a revision is that of one session; delete sessions one by one with it")

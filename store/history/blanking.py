@@ -47,7 +47,7 @@ from . import lines
 from .facts import derive, write_results
 from .lines import Line
 from .places import Pointer
-from .raw import read
+from .raw import messages_between
 
 Place = dict[str, int]
 """Where a message stands, by the names of `PLACE`."""
@@ -199,7 +199,7 @@ def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
 
 def _blanked(line: Line, seq: int, calls: list[StoredCall]) -> Prepared:
     """Return what stays of a message."""
-    (stored,) = read(line.connection, line.pointer.session_id, seq, seq)
+    (stored,) = messages_between(line, seq, seq)
     answers = answered_call_id(stored.message)
     return prepare(without_words(stored.message, calls, answers))
 

@@ -137,6 +137,16 @@ def test_the_store_itself_does_not_write_meanwhile(chats: Store) -> None:
     assert contents(chats, "b") == [2]
 
 
+@pytest.mark.sqlite_only
+def test_nothing_is_purged_meanwhile(chats: Store) -> None:
+    """It tells so at once, and waits for nobody."""
+    began = time.monotonic()
+    purge = chats.atomically(lambda _: chats.purge())
+    assert time.monotonic() - began < 5
+    assert purge.problem is not None
+    assert "inside `atomically`" in purge.problem
+
+
 def test_other_threads_write_on(chats: Store) -> None:
     """They wait for the steps, as for any writer."""
     inside, order = threading.Event(), []

@@ -106,36 +106,51 @@ def clock_steps(url: str, _: Path) -> Count:
     return sum(at == content for at, content in enumerate(found)), 1000
 
 
-def interrupted_writers(url: str, _: Path) -> Count:
+def interrupted_writers(url: str, folder: Path) -> Count:
     """Interrupt writers that wait in line; count after how many everybody can write."""
     with Store(url) as store:
         store.create_session("s")
-
-    def wait_in_line() -> None:
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        signal.signal(signal.SIGALRM, interrupt)
-        with Store(url, timeout=3) as store:
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
-            with suppress(KeyboardInterrupt):
-                store.append("s", said("never"))
-            time.sleep(0.3)
-            store.append("s", said("after"))
-
-    def hold() -> None:
-        with Store(url) as store, store.database.writing() as connection:
-            connection.exec_driver_sql("UPDATE sessions SET title = title")
-            time.sleep(0.25)
-
     held = 0
-    for _ in range(8):
-        children = [Child(hold), Child(wait_in_line)]
+    for number in range(8):
+        place = folder / str(number)
+        place.mkdir()
+        children = [Child(hold_the_line, url, place), Child(wait_in_line, url, place)]
         with suppress(AssertionError):
             for child in children:
                 child.result()
             held += 1
     return held, 8
+
+
+def hold_the_line(url: str, place: Path) -> None:
+    """Write until another has been interrupted in its waiting."""
+    with Store(url) as store, store.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE sessions SET title = title")
+        (place / "held").touch()
+        await_file(place / "interrupted")
+
+
+def wait_in_line(url: str, place: Path) -> None:
+    """Be interrupted in waiting for another writer, then write all the same."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    with Store(url, timeout=20) as store:
+        await_file(place / "held")
+        with suppress(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            store.append("s", said("never"))
+        (place / "interrupted").touch()
+        store.append("s", said("after"))
+
+
+def await_file(path: Path) -> None:
+    """Wait for another process to make a file, for ten seconds at most."""
+    end = time.monotonic() + 10
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.005)
 
 
 def ways_back(_: str, folder: Path) -> Count:

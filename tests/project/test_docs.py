@@ -182,7 +182,7 @@ def documented(*names: str) -> str:
 def test_every_name_of_the_library() -> None:
     """Each public name, method, record, field and error is on the page of the library."""
     text = documented("docs/api.md")
-    names = {*store.__all__, *vars(store.Store), *vars(store.AsyncStore)}
+    names = {*store.__all__, *dir(store.Store), *dir(store.AsyncStore)}
     for module in (records, errors):
         classes = {
             name
