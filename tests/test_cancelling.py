@@ -183,10 +183,12 @@ def test_a_waiting_purge_ends_at_once(url: str, loop: str) -> None:
 
 
 INTERRUPTED = """
+import signal
 import sys
-from functools import partial
 import anyio
 from store import AsyncStore
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 
 async def work():
     async with AsyncStore(sys.argv[1], timeout=120) as store:
