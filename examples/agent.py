@@ -72,12 +72,13 @@ class Agent:
             self.fixed_tokens = request.fixed_tokens
             self.log.note(request, self.now())
             reply = self.model(request.messages, self.tools.definitions())
-            usage = {
-                "input": request.tokens,
-                "output": len(str(reply)) // 4,
-                "cached": request.stable_prefix_tokens,
-            }
-            self.store.record_usage(SESSION, **usage, now=self.now())
+            self.store.record_usage(
+                SESSION,
+                input=request.tokens,
+                output=len(str(reply)) // 4,
+                cached=request.stable_prefix_tokens,
+                now=self.now(),
+            )
             self.store.append(SESSION, reply, now=self.now())
             if "tool_calls" not in reply:
                 return str(reply["content"])

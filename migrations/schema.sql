@@ -232,7 +232,7 @@ CREATE TABLE usages (
 	input INTEGER NOT NULL,
 	output INTEGER NOT NULL,
 	cached INTEGER NOT NULL,
-	at INTEGER NOT NULL, sealed BLOB,
+	at INTEGER NOT NULL, written INTEGER, cost REAL, model TEXT, provider TEXT, details TEXT, sealed BLOB,
 	CONSTRAINT pk_usages PRIMARY KEY (tree_id, branch, seq, usage),
 	CONSTRAINT fk_usages_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )
@@ -347,6 +347,8 @@ WHEN NOT EXISTS (
 )
     OR NEW.tree_id <> OLD.tree_id OR NEW.branch <> OLD.branch OR NEW.seq <> OLD.seq OR NEW.position <> OLD.position OR NEW.rowid <> OLD.rowid
 BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls change only by a redaction'); END;
+
+CREATE INDEX ix_usages_at ON usages (at);
 
 CREATE VIEW session_log AS
 WITH runs AS (
@@ -539,6 +541,13 @@ hidden AS (
 SELECT h.session_id, h.seq, h.role, h.compaction, strftime('%Y-%m-%dT%H:%M:%fZ', c.created_at / 1000.0, 'unixepoch') AS compacted_at, c.summary
 FROM hidden h
 JOIN compaction_records c ON c.tree_id = h.tree_id AND c.compaction = h.compaction;
+
+CREATE VIEW usage_log AS
+SELECT b.session_id, u.branch, u.seq, strftime('%Y-%m-%dT%H:%M:%fZ', u.at / 1000.0, 'unixepoch') AS at, s.owner, u.model, u.provider, u.input,
+       u.output, u.cached, COALESCE(u.written, 0) AS written, u.cost, u.details
+FROM usages u
+JOIN branches b ON b.tree_id = u.tree_id AND b.branch = u.branch
+JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id;
 
 CREATE TRIGGER summaries_no_update BEFORE UPDATE ON summaries
 WHEN 1

@@ -19,6 +19,7 @@ depends_on = None
 rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+NUMBER = sa.Double().with_variant(sa.REAL(), "sqlite")
 IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 PLACE = ("tree_id", "branch", "seq")
 
@@ -93,6 +94,7 @@ def upgrade() -> None:
     op.add_column("summaries", sa.Column("notice", sa.Text()))
     op.add_column("summaries", sa.Column("names", sa.Text()))
     create_redactions()
+    add_prices()
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(
@@ -135,6 +137,19 @@ def create_redactions() -> None:
     )
     for statement in REDACTABLE[op.get_bind().dialect.name]:
         op.execute(sa.DDL(statement.replace("%", "%%")))
+
+
+def add_prices() -> None:
+    """Let usages say of which model they are, and what was paid for them."""
+    for column in (
+        sa.Column("written", BIG),
+        sa.Column("cost", NUMBER),
+        sa.Column("model", sa.Text()),
+        sa.Column("provider", sa.Text()),
+        sa.Column("details", sa.Text()),
+    ):
+        op.add_column("usages", column)
+    op.create_index("ix_usages_at", "usages", ["at"])
 
 
 def create_keys() -> None:
@@ -522,6 +537,14 @@ SELECT h.session_id, h.seq, h.role, h.compaction, iso(c.created_at) AS compacted
 FROM hidden h
 JOIN compaction_records c ON c.tree_id = h.tree_id AND c.compaction = h.compaction"""
 
+# Of each request once: where several sessions go on from it, of the one that made it.
+USAGE_LOG = """CREATE VIEW usage_log AS
+SELECT b.session_id, u.branch, u.seq, iso(u.at) AS at, s.owner, u.model, u.provider, u.input,
+       u.output, u.cached, COALESCE(u.written, 0) AS written, u.cost, u.details
+FROM usages u
+JOIN branches b ON b.tree_id = u.tree_id AND b.branch = u.branch
+JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id"""
+
 VIEWS = (
     SESSION_LOG,
     SESSION_MESSAGES,
@@ -531,6 +554,7 @@ VIEWS = (
     TURN_LOG,
     COMPACTION_LOG,
     HIDDEN_MESSAGES,
+    USAGE_LOG,
 )
 """What people ask, with times as ISO texts: ``at`` is when a message was said, as far as it tells,
 else when it was stored.

@@ -29,6 +29,7 @@ from . import (
     redacting,
     render,
     simulating,
+    spending,
     transfer,
     writing,
 )
@@ -50,6 +51,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         writing.tree,
         counting.stats,
         counting.tokens,
+        spending.usage,
         moving.branches,
         moving.moves,
         asking.sql,
@@ -58,7 +60,6 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         compacting.compact,
         compacting.compactions,
         compacting.check,
-        compacting.usage,
         simulating.simulate,
     ),
     "Change": (

@@ -1,4 +1,4 @@
-"""Commands about compactions: compact, compactions, check, usage."""
+"""Commands about compactions: compact, compactions, check."""
 
 from __future__ import annotations
 
@@ -94,20 +94,6 @@ IfNeeded = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be hidden, and what kept.")
 ]
-Given = Annotated[
-    int,
-    typer.Option("--input", metavar="N", min=0, help="Tokens of the request, cached ones too."),
-]
-Output = Annotated[
-    int,
-    typer.Option("--output", metavar="N", min=0, help="Tokens of the answer."),
-]
-Cached = Annotated[
-    int,
-    typer.Option(
-        "--cached", metavar="N", min=0, help="Of the request's, those read from the cache."
-    ),
-]
 
 
 class Task(NamedTuple):
@@ -198,25 +184,6 @@ def check(
         said = store.check(found, rules, **given._asdict(), now=moment)
     answer = {"session": found, **said._asdict()}
     render.answer(answer, f"{found}: {_checked(said)}", json=json)
-
-
-def usage(
-    ctx: typer.Context,
-    session: SessionId,
-    given: Given,
-    output: Output,
-    cached: Cached = 0,
-    now: Now = None,
-    json: Json = False,
-) -> None:
-    """Record what a session's last request cost; checks go by it."""
-    with existing(ctx) as store:
-        found = find(store, session).id
-        tokens = {"input": given, "output": output, "cached": cached}
-        kept = store.record_usage(found, **tokens, now=moment_of(now))
-    amounts = f"{kept.input:,} in, {kept.output:,} out, {kept.cached:,} cached"
-    answer = {"session": found, **kept._asdict()}
-    render.answer(answer, f"{found}: {amounts} at position {kept.seq}", json=json)
 
 
 def said_of(done: Compaction) -> list[str]:

@@ -231,7 +231,7 @@ def require_new(file: Path | None, *, replace: bool) -> None:
         raise StoreError(f"{str(file)!r} exists already; --force replaces it")
 
 
-def moment_of(text: str | None) -> int | None:
+def moment_of(text: str | None, option: str = "--now") -> int | None:
     """Return a moment in ms from ms or an ISO time with a zone. Raises InvalidValue."""
     if text is None:
         return None
@@ -240,7 +240,7 @@ def moment_of(text: str | None) -> int | None:
     moment = _iso_moment(text)
     if moment is None:
         raise InvalidValue(
-            "--now is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
+            f"{option} is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
             f" not {text!r}"
         )
     return milliseconds(moment)

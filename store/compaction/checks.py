@@ -8,10 +8,10 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..errors import CompactionError, InvalidValue
-from ..history import NEVER, lines, turn_start
+from ..history import NEVER, LastRequest, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
-from ..records import Check, Usage
+from ..records import Check
 from ..view import Look, view_tokens
 from .back_off import holds_back, tried_in_vain
 from .budget import Added, Budget, budget
@@ -186,7 +186,7 @@ def _last_request(look: Look, given: int | None) -> _Request | None:
     return _Request(usage.seq, usage.input + usage.output)
 
 
-def _usage(look: Look) -> Usage | None:
+def _usage(look: Look) -> LastRequest | None:
     """Return the usage of the last request, None where it was made before the view last changed.
 
     On a line a later position is later, whatever the clocks of those who wrote it said.

@@ -11,9 +11,13 @@ by a digest (messages and their calls), follows from other rows, or is held by i
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
+    REAL,
     BigInteger,
     Column,
+    Double,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -41,6 +45,7 @@ METADATA = MetaData(
 # Partial indexes say so for SQLite only: naming PostgreSQL here would load its whole dialect at
 # every import. The migrations make them partial on both.
 BIG = BigInteger().with_variant(Integer(), "sqlite")
+NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
 IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
 
 
@@ -286,8 +291,14 @@ usages = _table(
     Column("output", BIG, nullable=False),
     Column("cached", BIG, nullable=False),
     Column("at", BIG, nullable=False),
+    Column("written", BIG),
+    Column("cost", NUMBER),
+    Column("model", Text),
+    Column("provider", Text),
+    Column("details", Text),
     _sealed(),
     _of("branches", "tree_id", "branch"),
+    Index(None, "at"),
 )
 
 token_counts = _narrow_table(

@@ -120,6 +120,8 @@ class Awaited(Threads):
     redact = awaits(Workflows.redact, waits=True)
     check = awaits(Workflows.check)
     record_usage = awaits(Workflows.record_usage, waits=True)
+    usages = awaits(Workflows.usages)
+    usage_totals = awaits(Workflows.usage_totals)
     compactions = awaits(Workflows.compactions)
     hidden = awaits(Workflows.hidden)
     replaced = awaits(Workflows.replaced)

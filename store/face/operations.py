@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import erasure, heads, left, listing, lookup, redaction, roots, tails, titles, usages
+from ..history import (
+    erasure,
+    heads,
+    left,
+    listing,
+    lookup,
+    redaction,
+    roots,
+    spending,
+    tails,
+    titles,
+)
 from ..history import raw as history
 from ..history import sessions as known_sessions
 from ..history import siblings as alike
+from ..history import usages as recorded
 from ..inspection import integrity as verifying
 from ..view import build as views
 from ..view import hiding as line_records
@@ -47,7 +59,9 @@ class Operations:
     head_moves = reads(heads.moves)
     view = reads(views.view)
     check = reads(compaction.check)
-    record_usage = writes(usages.record_usage)
+    record_usage = writes(recorded.record_usage)
+    usages = reads(spending.list_usages)
+    usage_totals = reads(spending.usage_totals)
     compactions = reads(compaction.compactions)
     hidden = reads(line_records.hidden)
     replaced = reads(inspection.replaced)

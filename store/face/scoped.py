@@ -21,7 +21,7 @@ from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError
 from ..history import append as appending
-from ..history import lines, listing, lookup, redaction, roots, slices
+from ..history import lines, listing, lookup, redaction, roots, slices, spending
 from ..history import sessions as known_sessions
 from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads
@@ -39,6 +39,8 @@ MAY_NAME: dict[Any, tuple[str, ...]] = {
     listing.list_sessions: ("tree", "after"),
     listing.count_sessions: ("tree",),
     lookup.find: ("session",),
+    spending.list_usages: ("session_id",),
+    spending.usage_totals: ("session_id",),
 }
 """What takes no session in its first place, and the parameters that may name one."""
 OF_TREE = (redaction.redact, roots.set_project_root)

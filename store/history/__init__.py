@@ -21,6 +21,7 @@ from . import (
     sessions,
     siblings,
     slices,
+    spending,
     tails,
     titles,
     token_counts,
@@ -48,10 +49,11 @@ from .lines import Line, line_cte, segments_cte
 from .links import ANSWERS
 from .order import lock_in_order
 from .places import NEVER, PLACE, Pointer, Segment
+from .prices import PriceList, price_list
 from .raw import read, stored_calls
 from .sessions import TEXT_LIMIT, newest_record
 from .turns import message_at, turn_of
-from .usages import last_usage
+from .usages import LastRequest, last_usage
 
 __all__ = [
     "ANSWERS",
@@ -63,9 +65,11 @@ __all__ = [
     "NEVER",
     "PLACE",
     "TEXT_LIMIT",
+    "LastRequest",
     "Line",
     "Measure",
     "Pointer",
+    "PriceList",
     "ResultRows",
     "Segment",
     "Weight",
@@ -87,6 +91,7 @@ __all__ = [
     "message_rows",
     "moment_at",
     "newest_record",
+    "price_list",
     "raw",
     "read",
     "redaction",
@@ -95,6 +100,7 @@ __all__ = [
     "sessions",
     "siblings",
     "slices",
+    "spending",
     "stored_calls",
     "stored_kinds",
     "tails",

@@ -37,7 +37,7 @@ TEXT_LIMIT = 10_000
 """Code points a title or a project's folder may have."""
 
 METADATA_LIMIT = 2**20
-"""Characters that the metadata of a session may have as JSON text."""
+"""Characters that an app's own values, such as metadata, may have as JSON text."""
 
 CLAIM_ID = Statement(
     sqlalchemy.text(
@@ -326,21 +326,27 @@ def folder_text(folder: str | os.PathLike[str] | None) -> str | None:
 
 def checked_metadata(metadata: dict[str, Any] | None) -> str | None:
     """Return metadata as text, None where they are empty. Raises InvalidValue."""
-    if metadata is None:
+    return checked_object("metadata", metadata)
+
+
+def checked_object(name: str, value: dict[str, Any] | None) -> str | None:
+    """Return a JSON object as text, None where it is empty. Raises InvalidValue naming it."""
+    if value is None:
         return None
-    if not isinstance(metadata, dict):
-        raise InvalidValue(f"metadata is an object, not {type(metadata).__name__}")
-    return _json(metadata) if metadata else None
+    if not isinstance(value, dict):
+        raise InvalidValue(f"{name} is an object, not {type(value).__name__}")
+    return checked_json(name, value) if value else None
 
 
-def _json(metadata: dict[str, Any]) -> str:
-    problem = problem_of(metadata)
+def checked_json(name: str, value: Any) -> str:
+    """Return a JSON value as text. Raises InvalidValue naming it."""
+    problem = problem_of(value)
     if problem:
-        raise InvalidValue(f"metadata cannot be stored: {problem}")
-    text = encode(metadata)
+        raise InvalidValue(f"{name} cannot be stored: {problem}")
+    text = encode(value)
     if len(text) > METADATA_LIMIT:
         length = f"{len(text):,} characters as JSON, the limit is {METADATA_LIMIT:,}"
-        raise InvalidValue(f"metadata has {length}")
+        raise InvalidValue(f"{name} has {length}")
     return text
 
 

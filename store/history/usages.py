@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from sqlalchemy import Connection, func, literal_column, select
 
 from ..clock import Now, given
 from ..database import Insertion, Statement, usages
 from ..errors import InvalidValue
+from ..messages import decode
 from ..records import Usage
 from . import lines
 from .lines import Line, line_cte
 from .places import NEVER, Pointer
+from .prices import price_list
+from .sessions import checked_object, checked_text
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
+HIGHEST_COST = 10**12
+"""More dollars than this are a mistake."""
+
+
+class LastRequest(NamedTuple):
+    """The request whose usage was recorded last: where it ended, its tokens, when it was (ms)."""
+
+    seq: int
+    input: int
+    output: int
+    at: int
+
 
 _line = line_cte()
 _counts = usages.c.seq <= _line.c.last
 
 LAST_USAGE = Statement(
-    select(*(usages.c[name] for name in Usage._fields))
+    select(*(usages.c[name] for name in LastRequest._fields))
     .select_from(_line)
     .join(usages, lines.on_branch(usages, _line) & _counts)
     .order_by(usages.c.seq.desc(), usages.c.usage.desc())
     .limit(literal_column("1")),
-    row=Usage,
+    row=LastRequest,
 )
 
 _newest = func.coalesce(func.max(usages.c.usage), literal_column("0"))
@@ -42,33 +61,81 @@ def record_usage(
     input: int,  # noqa: A002 - the public name
     output: int,
     cached: int = 0,
+    model: str | None = None,
+    provider: str | None = None,
+    written: int = 0,
+    details: dict[str, Any] | None = None,
+    cost: float | None = None,
+    seq: int | None = None,
     now: Now = None,
 ) -> Usage:
     """Record what the request at the session's head really cost, as the provider said.
 
-    Raises InvalidValue.
+    ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
+    from the provider's cache and put into it. (Anthropic's ``input_tokens`` are what is left of
+    them: add all three.) ``model`` and ``provider`` are as the provider names them, ``details``
+    anything else to keep, an object. ``cost`` is in US dollars, where it is known; else the price
+    list is asked whenever it is read. The request held the messages up to ``seq`` (None: to the
+    head), so record it before its answer is appended. The session's revision stays as it is. Raises
+    SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    counts = {"input": input, "output": output, "cached": cached}
-    for name, tokens in counts.items():
-        _check_tokens(name, tokens)
-    moment = given(now)
+    tokens = {"input": input, "output": output, "cached": cached, "written": written}
+    _check_tokens(tokens)
+    values = {
+        **tokens,
+        "model": checked_text("model", model),
+        "provider": checked_text("provider", provider),
+        "details": checked_object("details", details),
+        "cost": _checked_cost(cost),
+        "at": given(now),
+    }
     pointer = lines.lock(connection, session_id)
-    usage = Usage(pointer.head, **counts, at=moment)
-    _add(connection, pointer, usage)
-    return usage
+    return _added(connection, pointer, lines.position(pointer, seq), values)
 
 
-def _add(connection: Connection, pointer: Pointer, usage: Usage) -> None:
+def _added(
+    connection: Connection, pointer: Pointer, position: int, values: dict[str, Any]
+) -> Usage:
     """Write a usage as the newest one at its position."""
-    number = NEXT_USAGE.value(connection, **pointer.line, seq=usage.seq)
-    INSERT_USAGE.run(connection, **pointer.line, **usage._asdict(), usage=number)
+    place = {**pointer.line, "seq": position}
+    number = NEXT_USAGE.value(connection, **place)
+    INSERT_USAGE.run(connection, **place, **values, usage=number)
+    row = Usage(pointer.session_id, pointer.branch, position, **values, number=number)
+    return told(row, price_list().cost(row.model, row._asdict()))
 
 
-def _check_tokens(name: str, tokens: int) -> None:
-    if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
-        raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+def told(row: Usage, cost: float | None) -> Usage:
+    """Return a usage as it is given out: until now its details are a text.
+
+    ``cost`` is what the price list says; what was recorded stands before it.
+    """
+    text: Any = row.details
+    details = decode(text) if text else {}
+    return row._replace(details=details, cost=cost if row.cost is None else row.cost)
 
 
-def last_usage(line: Line, last: int) -> Usage | None:
+def _check_tokens(counts: Mapping[str, int]) -> None:
+    for name, tokens in counts.items():
+        if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
+            raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+    parts = counts["cached"] + counts["written"]
+    if parts > counts["input"]:
+        raise InvalidValue(
+            f"input is all that was sent, what is cached and written included, so "
+            f"{counts['input']:,} tokens cannot hold {parts:,}; add them to it"
+        )
+
+
+def _checked_cost(cost: float | None) -> float | None:
+    """Return a cost as the column holds it. Raises InvalidValue."""
+    if cost is None:
+        return None
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    if not is_number or not math.isfinite(cost) or not 0 <= cost <= HIGHEST_COST:
+        raise InvalidValue(f"cost is a number of US dollars from 0, not {cost!r:.80}")
+    return float(cost)
+
+
+def last_usage(line: Line, last: int) -> LastRequest | None:
     """Return the usage recorded last on a line, up to a position."""
     return LAST_USAGE.row(line.connection, **line.pointer.line, last=last, newest=NEVER)

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
 from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
-from .lines import Branch, Found, HeadMove, Session, Sibling, StoredMessage, TokenTotal, Turn, Usage
+from .lines import (
+    Branch,
+    Found,
+    HeadMove,
+    Session,
+    Sibling,
+    StoredMessage,
+    TokenTotal,
+    Turn,
+    Usage,
+    UsageTotal,
+)
 from .views import Entry, Replaced, View, ViewStats
 
 __all__ = [
@@ -38,6 +49,7 @@ __all__ = [
     "TokenTotal",
     "Turn",
     "Usage",
+    "UsageTotal",
     "View",
     "ViewStats",
 ]

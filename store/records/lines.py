@@ -121,10 +121,41 @@ class TokenTotal(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a request really cost, as the provider said, and where and when (ms) it was made."""
+    """What a request really cost, as the provider said, and where and when (ms) it was made.
 
+    It was made by ``session_id`` on its ``branch``, and ended with the position ``seq``. Of the
+    ``input`` some tokens are ``cached``, some ``written`` to the provider's cache, all others
+    plain. ``cost`` is in US dollars: what was recorded, else what the price list says; None where
+    that does not know the ``model``. ``number`` tells those of one place apart, from 1.
+    """
+
+    session_id: str
+    branch: int
     seq: int
+    model: str | None
+    provider: str | None
     input: int
     output: int
     cached: int
+    written: int
+    cost: float | None
+    details: dict[str, Any]
     at: int
+    number: int = 1
+
+
+class UsageTotal(NamedTuple):
+    """What requests cost together, by the model, session, owner or day that ``name`` is.
+
+    ``cost`` is in US dollars, of those whose cost is known (None: of none); of ``unpriced`` it is
+    not.
+    """
+
+    name: str | None
+    requests: int
+    input: int
+    output: int
+    cached: int
+    written: int
+    cost: float | None
+    unpriced: int

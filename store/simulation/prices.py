@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..history import price_list
+
 MINUTE = 60_000
+USUAL = "claude-sonnet-4-5"
+"""The model whose prices count where nothing else is said."""
+
+
+def _asked(model: str) -> tuple[float, float, float]:
+    """Return what cached, written and output tokens of a model cost, by the list of prices."""
+    price = price_list().models[model]
+    asked = (price.cached, price.written, price.output)
+    cached, written, output = (each / price.input for each in asked)
+    return cached, written, output
+
+
+_CACHED, _WRITTEN, _OUTPUT = _asked(USUAL)
 
 
 class Prices(NamedTuple):
@@ -15,9 +30,9 @@ class Prices(NamedTuple):
     beginning must have to be held at all.
     """
 
-    cached: float = 0.1
-    written: float = 1.25
-    output: float = 5.0
+    cached: float = _CACHED
+    written: float = _WRITTEN
+    output: float = _OUTPUT
     lifetime: int = 5 * MINUTE
     least: int = 0
 
@@ -25,13 +40,16 @@ class Prices(NamedTuple):
 LEAST_HELD = 1_024
 """The tokens that a beginning must have to be cached, with both providers."""
 ANTHROPIC = Prices(least=LEAST_HELD)
-OPENAI = Prices(written=1.0, output=4.0, lifetime=10 * MINUTE, least=LEAST_HELD)
+WRITTEN_FOR_AN_HOUR = 2.0
+OF_OPENAI = {"openai 0.1": "gpt-5", "openai 0.25": "gpt-4.1", "openai 0.5": "gpt-4o"}
+"""Models of OpenAI's, by what a cached token of theirs costs."""
 PROVIDERS = {
     "anthropic": ANTHROPIC,
-    "anthropic 1h": ANTHROPIC._replace(written=2.0, lifetime=60 * MINUTE),
-    "openai 0.1": OPENAI,
-    "openai 0.25": OPENAI._replace(cached=0.25),
-    "openai 0.5": OPENAI._replace(cached=0.5),
+    "anthropic 1h": ANTHROPIC._replace(written=WRITTEN_FOR_AN_HOUR, lifetime=60 * MINUTE),
+    **{
+        name: Prices(*_asked(model), lifetime=10 * MINUTE, least=LEAST_HELD)
+        for name, model in OF_OPENAI.items()
+    },
 }
 """What is compared: providers with the lifetimes of their caches, or what cached tokens cost."""
 

@@ -7,8 +7,8 @@ from itertools import chain, takewhile
 from typing import NamedTuple
 
 from ..formats import Placed
-from ..history import last_usage
-from ..records import Compaction, Entry, Usage
+from ..history import LastRequest, last_usage
+from ..records import Compaction, Entry
 from .hiding import Standing, active, visible_after
 from .judging import verdicts
 from .look import Look
@@ -78,7 +78,7 @@ class _Begun(NamedTuple):
         return entry.rule == "repair" or placed.compaction in self.compactions
 
 
-def _look_of(look: Look, usage: Usage) -> Look:
+def _look_of(look: Look, usage: LastRequest) -> Look:
     """Return the look that a recorded request was made by."""
     known = _known_then(look, usage)
     visible = visible_after(look.connection, look.pointer, active(known))
@@ -91,7 +91,7 @@ def _look_of(look: Look, usage: Usage) -> Look:
     )
 
 
-def _known_then(look: Look, usage: Usage) -> list[Compaction]:
+def _known_then(look: Look, usage: LastRequest) -> list[Compaction]:
     """Return the records that counted where and when a request was made."""
     then = (usage.seq, usage.at)
     return [each for each in look.known if (each.head, each.created_at) <= then]

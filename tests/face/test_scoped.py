@@ -98,7 +98,20 @@ TRIES: dict[str, list[Call]] = {
     "head_moves": [gone(HIS)],
     "view": [gone(HIS)],
     "check": [gone(HIS, TURNS)],
-    "record_usage": [gone(HIS, input=5, output=1)],
+    "record_usage": [gone(HIS, input=5, output=1), gone(HIS, input=5, output=1, seq=1)],
+    "usages": [
+        ([], {}, None),
+        ([], {"since": NOW - 1, "until": NOW + 1, "limit": 9}, None),
+        gone(HIS),
+        gone(session_id=HIS, since=NOW),
+        ([], {"owner": "bob"}, InvalidValue),
+    ],
+    "usage_totals": [
+        *(([], {"by": by}, None) for by in ("model", "session", "owner", "day")),
+        gone(HIS),
+        gone(HIS, by="session"),
+        ([], {"owner": "bob"}, InvalidValue),
+    ],
     "compactions": [gone(HIS)],
     "hidden": [gone(HIS)],
     "replaced": [gone(HIS)],
@@ -138,6 +151,8 @@ def chats(store: Store) -> Store:
         store.create_session(session_id, title=SECRET, owner=owner, metadata=metadata, now=NOW)
         store.append(session_id, [said(SECRET, id="secret-id"), said(SECRET)], now=NOW)
         store.redact(session_id, 2, SECRET, now=NOW)
+        usage = {"model": SECRET, "details": {SECRET: 1}, "cost": 1.5}
+        store.record_usage(session_id, input=5, output=1, **usage, now=NOW)
     store.create_session("hers", owner="ann", now=NOW)
     store.append("hers", [said("one"), said("two")], now=NOW)
     store.create_session("public", owner="bob", now=NOW)
@@ -150,7 +165,14 @@ def chats(store: Store) -> Store:
 def kept(store: Store) -> list[Any]:
     """Return all that the store has, as far as these tests could change it."""
     ids = sorted(each.id for each in store.sessions())
-    read = (store.session, store.messages, store.head_moves, store.compactions, store.redactions)
+    read = (
+        store.session,
+        store.messages,
+        store.head_moves,
+        store.compactions,
+        store.redactions,
+        store.usages,
+    )
     return [[each(session_id) for each in read] for session_id in ids] + [store.erasures()]
 
 
@@ -257,11 +279,18 @@ def test_an_owner_has_all_that_is_the_owners(url: str) -> None:
         assert ann.wait("a", None, 0) == store.session("a")
         assert ann.redact("a", 1, "why").session_id == "a"
         assert [each.session_id for each in ann.redactions("f")] == ["f"]
+        assert [each.input for each in map(_spend, (ann, bob), ("a", "c"))] == [1, 1]
+        assert [each.session_id for each in ann.usages()] == ["a"]
+        assert [each.name for each in bob.usage_totals(by="session")] == ["c"]
         assert ann.set_project_root("a", "/p").project_root == "/p"
         assert ann.atomically(lambda t: (t.pop("a"), t.create_session("s").owner))[1] == "ann"
         assert [each.session_id for each in ann.delete_session("a", "f")] == ["a", "f"]
         assert [each.id for each in store.sessions(owner="bob")] == ["c"]
         assert store.verify() == []
+
+
+def _spend(face: Any, session_id: str) -> Any:
+    return face.record_usage(session_id, input=1, output=1)
 
 
 @pytest.mark.parametrize("owner", [None, 5, "a\0", "\ud800", b"ann"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conversations import NOW, Agent
-from sqlalchemy import Column, Connection, Integer, LargeBinary, Table
+from sqlalchemy import Column, Connection, Double, Integer, LargeBinary, Table
 
 from store import Policy, Store
 from store.database.schema import GUARDED_TABLES, METADATA
@@ -41,7 +41,9 @@ def fill(store: Store, folder: Path) -> None:
     said = [message for seed in range(3) for message in Agent(seed).run()]
     store.append("s", [{"role": "user", "content": "x", "id": "m1", "name": "n"}, *said], now=NOW)
     store.compact_if_needed("s", PROBE, now=NOW)
-    store.record_usage("s", input=5, output=2, cached=1, now=NOW)
+    spent = {"model": "m", "provider": "p", "details": {"a": 1}, "cost": 1.5}
+    store.record_usage("s", input=5, output=2, cached=1, written=1, **spent, now=NOW)
+    store.record_usage("s", input=5, output=2, now=NOW)
     store.fork("s", session_id="f", now=NOW)
     store.compact("s", Policy(keep_turns=1), lambda _: "A summary. " * 5, now=NOW)
     store.append("s", [*said, {"role": "user", "content": "and?"}], now=NOW)
@@ -90,7 +92,7 @@ def other(value: Any, column: Column[Any]) -> Any:
     if isinstance(column.type, LargeBinary):
         whole = value or b"\0"
         return bytes([whole[0] ^ 1]) + whole[1:]
-    if isinstance(column.type, Integer):
+    if isinstance(column.type, Integer | Double):
         return 1 if value is None else value + 1_000_003
     return "x" if value is None else f"{value}x"
 
@@ -291,6 +293,8 @@ def asked(store: Store) -> Iterator[Callable[[], object]]:
             lambda name=name: store.hidden(name),
             lambda name=name: store.compactions(name),
             lambda name=name: store.head_moves(name),
+            lambda name=name: store.usages(name),
+            lambda name=name: store.usage_totals(name),
             lambda name=name: store.count_tokens(name, "quarter_of_length"),
             lambda name=name: store.append(name, {"role": "user", "content": "go"}, now=NOW),
             lambda name=name: store.compact(name, Policy(keep_turns=1), lambda _: "x", now=NOW),

@@ -42,7 +42,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "redacting upkeep exporting transfer counting demo"
+        "redacting upkeep exporting transfer counting spending demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
@@ -56,7 +56,7 @@ INSIDE = {
     "face": "binding operations steps shares watch workflows scoped store awaiting async_scoped async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines left order links facts keys sessions listing usages noted raw siblings append fates erasure blanking redaction slices heads tails "
+        "places lines left order links facts keys sessions listing prices usages spending noted raw siblings append fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
     "importing": "report session reading",

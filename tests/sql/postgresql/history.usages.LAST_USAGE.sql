@@ -32,7 +32,6 @@ WITH RECURSIVE line(
 SELECT usages.seq,
   usages.input,
   usages.output,
-  usages.cached,
   usages.at
 FROM line
 JOIN usages ON usages.tree_id = %(tree_id)s::BIGINT

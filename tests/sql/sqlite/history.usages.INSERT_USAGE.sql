@@ -7,6 +7,11 @@ INSERT INTO usages (
   output,
   cached,
   at,
+  written,
+  cost,
+  model,
+  provider,
+  details,
   sealed
 )
 VALUES (
@@ -18,5 +23,10 @@ VALUES (
   :output,
   :cached,
   :at,
+  :written,
+  :cost,
+  :model,
+  :provider,
+  :details,
   :sealed
 )

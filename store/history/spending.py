@@ -1,0 +1,247 @@
+"""Recorded usages listed, and added up by what they were for.
+
+A usage stands at one place, so however many forks go on from there it counts once, for the session
+that made the request; and where a rewind has left its answer it counts all the same: it was paid.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+    tuple_,
+)
+
+from ..clock import EPOCH, Now, given
+from ..database import BIG, Statement, branches, sessions, usages
+from ..errors import InvalidValue
+from ..records import Usage, UsageTotal
+from . import lines
+from .places import NEVER
+from .prices import FilePath, PriceList, price_list
+from .sessions import checked_text
+from .usages import told
+
+_u = usages.c
+_written = func.coalesce(_u.written, literal_column("0"))
+_FIELDS: dict[str, ColumnElement[Any]] = {
+    **dict(_u.items()),
+    "session_id": sessions.c.id,
+    "written": _written,
+    "number": _u.usage,
+}
+_TOKENS = ("input", "output", "cached", "written")
+_COLUMNS = [_FIELDS[name].label(name) for name in Usage._fields]
+
+_IN_ORDER = {
+    "at": _u.at,
+    "session_id": sessions.c.id,
+    "branch": _u.branch,
+    "seq": _u.seq,
+    "number": _u.usage,
+}
+"""The order of lists, oldest first, by the fields of a usage: no two of them stand alike."""
+_seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
+_CONDITIONS = {
+    "session_id": and_(
+        sessions.c.tree_id == bindparam("tree_id", type_=BIG),
+        sessions.c.id == bindparam("session_id", type_=sessions.c.id.type),
+    ),
+    "owner": sessions.c.owner == bindparam("owner", type_=sessions.c.id.type),
+    "since": _u.at >= bindparam("since", type_=BIG),
+    "until": _u.at < bindparam("until", type_=BIG),
+    "seen_at": and_(
+        _u.at >= bindparam("seen_at", type_=BIG),
+        tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
+    ),
+}
+"""What usages can be asked for by, each by a value that it binds."""
+
+A_DAY = 86_400_000
+KEYS: dict[str, ColumnElement[Any]] = {
+    "model": _u.model,
+    "session": sessions.c.id,
+    "owner": sessions.c.owner,
+    "day": _u.at // literal_column(str(A_DAY), BIG),
+}
+"""What usages are added up by."""
+
+
+class Sum(NamedTuple):
+    """The tokens of some usages of one model; ``paid`` where it was recorded what they cost."""
+
+    key: Any
+    model: str | None
+    requests: int
+    input: int
+    output: int
+    cached: int
+    written: int
+    paid: float | None
+
+
+@cache
+def listed(names: tuple[str, ...]) -> Statement[Usage]:
+    """Build the list of usages by the names of its conditions."""
+    found = _found(select(*_COLUMNS), names).order_by(*_IN_ORDER.values())
+    return Statement(found.limit(bindparam("limit", type_=BIG)), row=Usage)
+
+
+@cache
+def summed(by: str, names: tuple[str, ...]) -> Statement[Sum]:
+    """Build the sums of usages by the names of their conditions, apart where their cost is."""
+    key = KEYS[by].label("key")
+    apart = (key, _u.model, _u.cost.is_(null()))
+    sums = (cast(func.sum(_FIELDS[name]), BIG).label(name) for name in _TOKENS)
+    requests, paid = func.count().label("requests"), func.sum(_u.cost).label("paid")
+    query = select(key, _u.model, requests, *sums, paid)
+    return Statement(_found(query, names).group_by(*apart).order_by(key), row=Sum)
+
+
+def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
+    """Build the search for the usages that meet conditions; what an erased session left is none."""
+    on_branch = and_(branches.c.tree_id == _u.tree_id, branches.c.branch == _u.branch)
+    of_session = and_(
+        sessions.c.tree_id == branches.c.tree_id,
+        sessions.c.id == branches.c.session_id,
+    )
+    joined = query.select_from(usages).join(branches, on_branch).join(sessions, of_session)
+    return joined.where(*(_CONDITIONS[name] for name in names))
+
+
+LIST_USAGES = listed(("since", "until", "seen_at"))
+LIST_OF_SESSION = listed(("session_id",))
+LIST_OWNED = listed(("owner",))
+SUM_OF_SESSION = summed("model", ("session_id",))
+SUM_OWNED = summed("model", ("owner",))
+SUM_OF_DAYS = summed("day", ("since", "until"))
+
+
+def list_usages(
+    connection: Connection,
+    session_id: str | None = None,
+    *,
+    owner: str | None = None,
+    since: Now = None,
+    until: Now = None,
+    limit: int | None = None,
+    after: Usage | None = None,
+    prices: FilePath | None = None,
+) -> list[Usage]:
+    """Return recorded usages, oldest first: of a session, of an owner's sessions, or of all.
+
+    Each is given once, however many forks go on from where it stands, for the session that made the
+    request; those whose answers a rewind left, too. They are of the moments from ``since`` on and
+    before ``until`` (None: any), at most ``limit`` of them (None: all), behind ``after``, the last
+    one already seen. ``prices`` is a TOML file with prices of one's own, which stand before the
+    list that comes with the store. Raises SessionNotFound, InvalidValue.
+    """
+    costs = price_list(prices)
+    values = _values(connection, session_id, owner, since, until) | _behind(after)
+    statement = listed(_names(values))
+    rows = statement.rows(connection, **values, limit=_checked_limit(limit))
+    return [told(row, costs.cost(row.model, row._asdict())) for row in rows]
+
+
+def usage_totals(
+    connection: Connection,
+    session_id: str | None = None,
+    *,
+    by: str = "model",
+    owner: str | None = None,
+    since: Now = None,
+    until: Now = None,
+    prices: FilePath | None = None,
+) -> list[UsageTotal]:
+    """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
+
+    Which usages count is said as for `usages`; days are those of UTC. What was recorded without a
+    cost has that of the price list; for how many requests there is none, each total says. Raises
+    SessionNotFound, InvalidValue.
+    """
+    if by not in KEYS:
+        raise InvalidValue(f"usages are added up by {', '.join(KEYS)}, not by {by!r:.80}")
+    costs = price_list(prices)
+    values = _values(connection, session_id, owner, since, until)
+    rows = summed(by, _names(values)).rows(connection, **values)
+    totals = [_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))]
+    if by == "day":
+        return [each._replace(name=_day(each.name)) for each in totals]
+    return sorted(totals, key=_thrift)
+
+
+def _values(
+    connection: Connection, session_id: str | None, owner: str | None, since: Now, until: Now
+) -> dict[str, Any]:
+    """Return the values of the conditions that are given."""
+    values: dict[str, Any] = {"owner": checked_text("owner", owner)}
+    values["since"] = None if since is None else given(since)
+    values["until"] = None if until is None else given(until)
+    asked = {name: value for name, value in values.items() if value is not None}
+    if session_id is None:
+        return asked
+    return asked | lines.find(connection, session_id).session
+
+
+def _behind(after: Usage | None) -> dict[str, Any]:
+    """Return the values that tell the place of the last usage already seen."""
+    if after is None:
+        return {}
+    if not isinstance(after, Usage):
+        raise InvalidValue(f"after is the last usage already seen, not {after!r:.80}")
+    return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
+
+
+def _names(values: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in _CONDITIONS if name in values)
+
+
+def _checked_limit(limit: int | None) -> int:
+    if limit is None:
+        return NEVER
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+    return limit
+
+
+def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
+    """Return what usages come to together."""
+    costs = [_cost(each, prices) for each in sums]
+    known = [cost for cost in costs if cost is not None]
+    pairs = zip(sums, costs, strict=True)
+    return UsageTotal(
+        key,
+        **{name: sum(map(attrgetter(name), sums)) for name in ("requests", *_TOKENS)},
+        cost=sum(known) if known else None,
+        unpriced=sum(each.requests for each, cost in pairs if cost is None),
+    )
+
+
+def _cost(each: Sum, prices: PriceList) -> float | None:
+    if each.paid is not None:
+        return each.paid
+    return prices.cost(each.model, each._asdict())
+
+
+def _thrift(total: UsageTotal) -> tuple[float, int, str]:
+    """Return by what the cheaper of two totals stands behind the other."""
+    return -(total.cost or 0.0), -(total.input + total.output), total.name or ""
+
+
+def _day(number: Any) -> str:
+    """Return a day, counted from the epoch, as ISO text."""
+    return (EPOCH + timedelta(days=number)).date().isoformat()

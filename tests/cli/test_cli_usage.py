@@ -1,0 +1,138 @@
+"""The command that tells what requests cost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Ran, Run
+
+from store import Store
+
+NOW = 1_800_000_000_000
+DAY = 86_400_000
+SONNET = "claude-sonnet-4-5-20250929"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a store with the usages of two owners, once for all tests."""
+    path = tmp_path_factory.mktemp("stored") / "convostore.db"
+    with Store(path, durability="normal") as store:
+        for name, owner in (("talk", "ann"), ("chat", "bob")):
+            store.create_session(name, owner=owner, now=NOW)
+            store.append(name, {"role": "user", "content": "go"}, now=NOW)
+        spent = {"input": 100_000, "output": 2_000, "cached": 90_000, "model": SONNET}
+        store.record_usage("talk", **spent, now=NOW)
+        store.record_usage("talk", **spent, now=NOW + DAY)
+        store.record_usage("chat", input=500, output=20, model="local", now=NOW + DAY)
+        store.record_usage("chat", input=9_000, output=90, model="gpt-4o", cost=2.5, now=NOW + DAY)
+    return path
+
+
+@pytest.fixture
+def run(run: Run, tmp_path: Path, stored: Path) -> Run:
+    """Give a function that runs the command in a folder with that store."""
+    shutil.copy(stored, tmp_path)
+    return run
+
+
+def answer(ran: Ran) -> Any:
+    """Return the JSON that a command printed, which ended well."""
+    assert ran.status == 0, ran
+    return json.loads(ran.out)
+
+
+def test_costs_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each model with a bar of its tokens and what it cost, in 80 columns; the dearest first."""
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = run("usage")
+    head, *bars, day = ran.out.splitlines()
+    assert head == ("4 requests, 209,500 tokens in (86% cached), 4,110 out, $2.67, 1 unpriced")
+    assert [each.split()[:2] for each in bars if "█" in each] == [
+        ["gpt-4o", "9,090"],
+        [SONNET, "204,000"],
+        ["local", "520"],
+    ]
+    assert max(map(len, bars)) <= 80
+    assert bars[-1].endswith("1 unpriced")
+    assert day.startswith("at the prices of 20")
+    assert run("usage", "talk").out.startswith("talk: 2 requests, 200,000 tokens in (90% cached), ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ([], ["gpt-4o", SONNET, "local"]),
+        (["--by", "session"], ["chat", "talk"]),
+        (["--by", "owner"], ["bob", "ann"]),
+        (["--by", "day"], ["2027-01-15", "2027-01-16"]),
+        (["talk"], [SONNET]),
+        (["ta", "--by", "day", "--since", NOW + 1], ["2027-01-16"]),
+        (["--owner", "bob", "--by", "day"], ["2027-01-16"]),
+        (["--by", "day", "--until", "2027-01-16T00:00Z"], ["2027-01-15"]),
+    ],
+    ids=str,
+)
+def test_costs_as_json(run: Run, asked: list[Any], names: list[str]) -> None:
+    """What is chosen, by what is asked; the totals are those of the library."""
+    told = answer(run("usage", *asked, "--json"))
+    assert [each["name"] for each in told] == names
+    assert {*told[0]} == {
+        *("name", "requests", "input", "output", "cached", "written", "cost", "unpriced")
+    }
+
+
+def test_nothing_is_recorded_yet(run: Run) -> None:
+    """It says so, and a program gets an empty list."""
+    assert run("usage", "--until", "2001-01-01T00:00Z").out.startswith("no usage is recorded")
+    assert answer(run("usage", "--until", "2001-01-01T00:00Z", "--json")) == []
+
+
+def test_ones_own_prices(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an option, or by an environment's variable."""
+    Path("own.toml").write_text("[models]\nlocal = { input = 2000, output = 0 }\n")
+    (local,) = (e for e in answer(run("usage", "chat", "--prices", "own.toml", "--json"))[1:])
+    assert (local["name"], local["cost"], local["unpriced"]) == ("local", 1.0, 0)
+    monkeypatch.setenv("CONVOSTORE_PRICES", "own.toml")
+    assert answer(run("usage", "chat", "--json"))[1]["cost"] == 1.0
+    monkeypatch.setenv("CONVOSTORE_PRICES", "none.toml")
+    ran = run("usage")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no prices can be read from none.toml" in ran.err
+
+
+def test_a_request_is_recorded(run: Run) -> None:
+    """With all that is said of it; what was spent before is not shown."""
+    said = ["--input", 50, "--output", 5, "--cached", 20, "--written", 10, "--cost", 0.5]
+    kept = answer(
+        run("usage", "talk", *said, "--model", "m", "--provider", "p", "--now", NOW, "--json")
+    )
+    assert kept["cost"] == 0.5
+    assert (kept["model"], kept["provider"], kept["written"]) == ("m", "p", 10)
+    assert run("usage", "talk", "--input", 7, "--output", 1, "--now", NOW).out == (
+        "talk: 7 in, 1 out, 0 cached at position 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--by", "week"], "model, session, owner, day, not by 'week'"),
+        (["--since", "monday"], "--since is ms since the epoch"),
+        (["--until", "monday"], "--until is ms since the epoch"),
+        (["--input", "1", "--output", "1"], "SESSION"),
+        (["talk", "--input", "1"], "--output"),
+        (["talk", "--input", "1", "--output", "1", "--cached", "2"], "input is all that was sent"),
+        (["nobody"], "no session 'nobody'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked(run: Run, asked: list[str], said: str) -> None:
+    """One line on standard error, status 2."""
+    ran = run("usage", *asked)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said in ran.err
