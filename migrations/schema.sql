@@ -276,6 +276,31 @@ CREATE TABLE redactions (
 )
  STRICT;
 
+CREATE TABLE drafts (
+	tree_id INTEGER NOT NULL,
+	draft INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	branch INTEGER NOT NULL,
+	head INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	message TEXT NOT NULL, sealed BLOB,
+	CONSTRAINT pk_drafts PRIMARY KEY (tree_id, draft),
+	CONSTRAINT fk_drafts_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT;
+
+CREATE TABLE draft_pieces (
+	tree_id INTEGER NOT NULL,
+	draft INTEGER NOT NULL,
+	piece INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	"key" TEXT NOT NULL,
+	text TEXT NOT NULL, sealed BLOB,
+	CONSTRAINT pk_draft_pieces PRIMARY KEY (tree_id, draft, piece),
+	CONSTRAINT fk_draft_pieces_drafts FOREIGN KEY(tree_id, draft) REFERENCES drafts (tree_id, draft)
+)
+ STRICT;
+
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch

@@ -23,6 +23,7 @@ from .errors import (
     CompactionError,
     Conflict,
     ConnectionLost,
+    DraftNotFound,
     HeadMoved,
     InvalidMessage,
     InvalidPolicy,
@@ -43,13 +44,23 @@ from .errors import (
     StoreMoved,
     UnknownTranscript,
 )
-from .face import AsyncScoped, AsyncStore, Owned, Scoped, Steps, Store
+from .face import (
+    AsyncScoped,
+    AsyncStore,
+    AsyncStreaming,
+    Owned,
+    Scoped,
+    Steps,
+    Store,
+    Streaming,
+)
 from .policy import Policy
 from .records import (
     Branch,
     Check,
     Compaction,
     Copy,
+    Draft,
     Entry,
     Erasure,
     Finding,
@@ -77,6 +88,7 @@ logging.getLogger(__package__).addHandler(
 __all__ = [
     "AsyncScoped",
     "AsyncStore",
+    "AsyncStreaming",
     "Branch",
     "Check",
     "Compaction",
@@ -85,6 +97,8 @@ __all__ = [
     "ConnectionLost",
     "Context",
     "Copy",
+    "Draft",
+    "DraftNotFound",
     "Entry",
     "Erasure",
     "Finding",
@@ -120,6 +134,7 @@ __all__ = [
     "StoreFull",
     "StoreMoved",
     "StoredMessage",
+    "Streaming",
     "Summary",
     "SummaryRequest",
     "TokenTotal",

@@ -68,6 +68,14 @@ class MessageNotFound(StoreError, LookupError):
         self.session_id, self.message_id = session_id, message_id
 
 
+class DraftNotFound(StoreError, LookupError):
+    """Report that there is no such draft: it was finished, discarded or erased with its session."""
+
+    def __init__(self, draft: object) -> None:
+        super().__init__(f"there is no draft {draft!r:.80} in this store; `drafts` lists them")
+        self.draft = draft
+
+
 class SessionExists(StoreError):
     """Report that a new session's id is already taken."""
 

@@ -53,7 +53,7 @@ def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return asyncio.run(asyncio.wait_for(work(), 60))
 
 
-BOUND = sorted(names(Store) & names(AsyncStore) - {"scoped"})
+BOUND = sorted(names(Store) & names(AsyncStore) - {"scoped", "streaming"})
 
 
 def test_the_faces_have_the_same_names() -> None:
@@ -62,8 +62,10 @@ def test_the_faces_have_the_same_names() -> None:
 
 
 def test_what_only_names_sessions_is_not_awaited() -> None:
-    """`scoped` asks nothing of the database."""
+    """`scoped` asks nothing of the database, and `streaming` only where it is entered."""
     assert not inspect.iscoroutinefunction(AsyncStore.scoped)
+    assert not inspect.iscoroutinefunction(AsyncStore.streaming)
+    assert inspect.getdoc(AsyncStore.streaming) == inspect.getdoc(Store.streaming)
 
 
 @pytest.mark.parametrize("name", BOUND)

@@ -13,6 +13,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "methods": library.methods,
     "async_methods": library.async_methods,
     "scoped_methods": library.scoped_methods,
+    "stream_methods": library.stream_methods,
     "records": library.record_list,
     "values": library.values,
     "errors": library.error_list,

@@ -149,6 +149,20 @@ def scoped_methods() -> str:
     return "\n\n".join(f"### {each.__name__}\n\n{_of_an_owner(each)}" for each in faces)
 
 
+def stream_methods() -> str:
+    """Return what an answer can be asked for while it is streamed."""
+    return "\n\n".join(map(_streamed, (store.Streaming, store.AsyncStreaming)))
+
+
+def _streamed(face: type) -> str:
+    """Return what a stream is for, its methods and its properties."""
+    named = public_methods(face).items()
+    lines = [f"- `{name}{signature(each)}`: {plain(each.__doc__)}" for name, each in named]
+    found = inspect.getmembers(face, lambda each: isinstance(each, property))
+    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in found]
+    return "\n\n".join([f"### {face.__name__}", paragraphs(face.__doc__), "\n".join(lines)])
+
+
 def _of_an_owner(face: type) -> str:
     """Return what a face is for, and which methods of `Store` it has or lacks."""
     both, names = public_methods(store.Store), public_methods(face)

@@ -95,6 +95,7 @@ def upgrade() -> None:
     op.add_column("summaries", sa.Column("names", sa.Text()))
     create_redactions()
     add_prices()
+    create_drafts()
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(
@@ -152,6 +153,34 @@ def add_prices() -> None:
     op.create_index("ix_usages_at", "usages", ["at"])
 
 
+def create_drafts() -> None:
+    """Add the answers that are being streamed, and the pieces that came of them."""
+    op.create_table(
+        "drafts",
+        *(sa.Column(name, BIG, nullable=False) for name in ("tree_id", "draft")),
+        sa.Column("session_id", IDENTIFIER, nullable=False),
+        *(sa.Column(name, BIG, nullable=False) for name in ("branch", "head", "at")),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("tree_id", "draft", name="pk_drafts"),
+        sa.ForeignKeyConstraint(
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_drafts_branches",
+        ),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "draft_pieces",
+        *(sa.Column(name, BIG, nullable=False) for name in ("tree_id", "draft", "piece", "at")),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("key", "text")),
+        sa.PrimaryKeyConstraint("tree_id", "draft", "piece", name="pk_draft_pieces"),
+        sa.ForeignKeyConstraint(
+            ["tree_id", "draft"], ["drafts.tree_id", "drafts.draft"], name="fk_draft_pieces_drafts"
+        ),
+        sqlite_strict=True,
+    )
+
+
 def create_keys() -> None:
     """Add the keys of metadata, and write those of the sessions that are there."""
     op.create_table(
@@ -185,6 +214,8 @@ SEALED = (
     "branches",
     "compaction_records",
     "copies",
+    "draft_pieces",
+    "drafts",
     "erasures",
     "head_moves",
     "redactions",

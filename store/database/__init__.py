@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import json_sql, resources
 from .collector import paused
+from .columns import BIG
 from .copying import (
     COMPANIONS,
     COPIES,
@@ -30,13 +31,14 @@ from .json_sql import Pairs, positions
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
-    BIG,
     GUARDED_TABLES,
     HEAD,
     SEALED_TABLES,
     branches,
     compaction_records,
     copies,
+    draft_pieces,
+    drafts,
     erasures,
     head_moves,
     message_facts,
@@ -85,6 +87,8 @@ __all__ = [
     "compaction_records",
     "copies",
     "discard",
+    "draft_pieces",
+    "drafts",
     "erasures",
     "finish_copy",
     "guarded",

@@ -14,7 +14,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from .schema import BIG
+from .columns import BIG
 
 
 class Pairs(FunctionElement[Any]):

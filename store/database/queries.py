@@ -20,7 +20,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from . import json_sql
-from .schema import BIG
+from .columns import BIG
 from .statements import DIALECTS, R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)

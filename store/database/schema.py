@@ -11,77 +11,30 @@ by a digest (messages and their calls), follows from other rows, or is held by i
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
-    REAL,
-    BigInteger,
     Column,
-    Double,
     ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
-    Table,
     Text,
     literal_column,
     null,
 )
-from sqlalchemy.schema import SchemaItem
+
+from .columns import BIG, CHANGES, IDENTIFIER, METADATA, NUMBER
+from .columns import key as _key
+from .columns import narrow_table as _narrow_table
+from .columns import of as _of
+from .columns import position as _position
+from .columns import sealed as _sealed
+from .columns import table as _table
 
 HEAD = "0003"
 """The newest revision of the schema."""
 
-METADATA = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(referred_table_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
 # Partial indexes say so for SQLite only: naming PostgreSQL here would load its whole dialect at
 # every import. The migrations make them partial on both.
-BIG = BigInteger().with_variant(Integer(), "sqlite")
-NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
-IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
-
-
-CHANGES = {"changes": True}
-"""Marks a column that may change after its row was written."""
-
-
-def _sealed() -> Column[object]:
-    return Column("sealed", LargeBinary)
-
-
-def _table(name: str, *items: SchemaItem) -> Table:
-    return Table(name, METADATA, *items, sqlite_strict=True)
-
-
-def _narrow_table(name: str, *items: SchemaItem) -> Table:
-    """Define a table whose rows lie in its key itself.
-
-    For narrow rows half the pages, and one less to write.
-    """
-    return Table(name, METADATA, *items, sqlite_strict=True, sqlite_with_rowid=False)
-
-
-def _key(
-    name: str, type_: BigInteger | Integer | Text = BIG, info: dict[str, bool] | None = None
-) -> Column[object]:
-    return Column(name, type_, primary_key=True, autoincrement=False, nullable=False, info=info)
-
-
-def _position() -> tuple[Column[object], ...]:
-    return _key("tree_id"), _key("branch"), _key("seq")
-
-
-def _of(parent: str, *columns: str) -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(columns, [f"{parent}.{column}" for column in columns])
-
 
 session_ids = _table("session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG, nullable=False))
 
@@ -362,6 +315,31 @@ redactions = _table(
     Column("purged_at", BIG, info=CHANGES),
     _sealed(),
     _of("messages", "tree_id", "branch", "seq"),
+)
+
+drafts = _table(
+    "drafts",
+    _key("tree_id"),
+    _key("draft"),
+    Column("session_id", IDENTIFIER, nullable=False),
+    Column("branch", BIG, nullable=False),
+    Column("head", BIG, nullable=False),
+    Column("at", BIG, nullable=False, info=CHANGES),
+    Column("message", Text, nullable=False, info=CHANGES),
+    _sealed(),
+    _of("branches", "tree_id", "branch"),
+)
+
+draft_pieces = _table(
+    "draft_pieces",
+    _key("tree_id"),
+    _key("draft"),
+    _key("piece"),
+    Column("at", BIG, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    _sealed(),
+    _of("drafts", "tree_id", "draft"),
 )
 
 copies = _table(

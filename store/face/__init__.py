@@ -10,9 +10,22 @@ from __future__ import annotations
 
 from .async_scoped import AsyncScoped
 from .async_store import AsyncStore
+from .async_streaming import AsyncStreaming
 from .binding import reads
 from .scoped import Owned, Scoped
 from .steps import Steps
 from .store import Store, Target
+from .streaming import Streaming
 
-__all__ = ["AsyncScoped", "AsyncStore", "Owned", "Scoped", "Steps", "Store", "Target", "reads"]
+__all__ = [
+    "AsyncScoped",
+    "AsyncStore",
+    "AsyncStreaming",
+    "Owned",
+    "Scoped",
+    "Steps",
+    "Store",
+    "Streaming",
+    "Target",
+    "reads",
+]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-from .awaiting import Awaited, Deletes, Work, awaits
+from .awaiting import Awaited, Deletes, awaits
 from .binding import Method
 from .scoped import Scoped, checked_owner
+from .threads import Work
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -27,9 +27,10 @@ from anyio.lowlevel import EventLoopToken, current_token
 from ..callers import CALLER, Caller, Cancelled
 from ..errors import InvalidValue, StoreClosed
 from .async_scoped import AsyncScoped
-from .awaiting import Awaited, Deletes, Work, awaits
+from .awaiting import Awaited, Deletes, awaits
 from .binding import Method
 from .store import Store, Target
+from .threads import Work
 
 P = ParamSpec("P")
 R = TypeVar("R")

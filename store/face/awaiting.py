@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from anyio import sleep
+from pydantic import BaseModel
 
 from ..clock import Now
+from ..messages import Message
 from ..records import Erasure, Session
+from .async_streaming import AsyncStreaming
 from .binding import Method
+from .streaming import EVERY_BYTES, EVERY_MS
+from .threads import Threads
 from .workflows import Workflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Work: TypeAlias = Callable[[], R]
-"""What a thread is given to do."""
-
-
-class Threads(Protocol):
-    """What has threads, and a face that they ask."""
-
-    async def _run(self, work: Work[R], *, waits: bool = False) -> R:
-        """Run work in a thread; return what it returns."""
-
-    def _call(self, method: Method[P, R], *args: P.args, **options: P.kwargs) -> R:
-        """Call a method of the face."""
 
 
 def awaits(
@@ -114,6 +107,9 @@ class Awaited(Threads):
     siblings = awaits(Workflows.siblings)
     replace = awaits(Workflows.replace, waits=True)
     pop = awaits(Workflows.pop, waits=True)
+    drafts = awaits(Workflows.drafts)
+    finish_draft = awaits(Workflows.finish_draft, waits=True)
+    discard_draft = awaits(Workflows.discard_draft, waits=True)
     undo_rewind = awaits(Workflows.undo_rewind, waits=True)
     head_moves = awaits(Workflows.head_moves)
     view = awaits(Workflows.view)
@@ -146,3 +142,25 @@ class Awaited(Threads):
         while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
             await sleep(watch.pause)
         return changed
+
+    @wraps(Workflows.streaming)
+    def streaming(
+        self,
+        session_id: str,
+        message: Message | BaseModel,
+        *,
+        expected: str | None = None,
+        every_bytes: int = EVERY_BYTES,
+        every_ms: int = EVERY_MS,
+    ) -> AsyncStreaming:
+        """Return a stream; it begins where it is entered."""
+        opened = partial(
+            self._call,
+            Workflows.streaming,
+            session_id,
+            message,
+            expected=expected,
+            every_bytes=every_bytes,
+            every_ms=every_ms,
+        )
+        return AsyncStreaming(self, opened)

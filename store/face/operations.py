@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
+from ..history import drafts as unfinished
 from ..history import (
     erasure,
     heads,
@@ -55,6 +56,9 @@ class Operations:
     siblings = reads(alike.siblings)
     replace = writes(tails.replace)
     pop = writes(tails.pop)
+    drafts = reads(unfinished.list_drafts)
+    finish_draft = writes(unfinished.finish_draft)
+    discard_draft = writes(unfinished.discard_draft)
     undo_rewind = writes(heads.undo_rewind)
     head_moves = reads(heads.moves)
     view = reads(views.view)

@@ -21,7 +21,7 @@ from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError
 from ..history import append as appending
-from ..history import lines, listing, lookup, redaction, roots, slices, spending
+from ..history import drafts, lines, listing, lookup, redaction, roots, slices, spending
 from ..history import sessions as known_sessions
 from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads
@@ -41,8 +41,14 @@ MAY_NAME: dict[Any, tuple[str, ...]] = {
     lookup.find: ("session",),
     spending.list_usages: ("session_id",),
     spending.usage_totals: ("session_id",),
+    drafts.list_drafts: ("session_id",),
+    drafts.finish_draft: (),
+    drafts.discard_draft: (),
 }
-"""What takes no session in its first place, and the parameters that may name one."""
+"""What takes no session in its first place, and the parameters that may name one.
+
+A draft is looked for among those of the owner's sessions.
+"""
 OF_TREE = (redaction.redact, roots.set_project_root)
 """What changes all sessions of a tree, which then have to be the owner's."""
 

@@ -6,6 +6,8 @@ import os
 import time
 from typing import overload
 
+from pydantic import BaseModel
+
 from .. import compaction
 from ..clock import Now
 from ..context import Context, Tools, code_law
@@ -14,10 +16,12 @@ from ..database import Database, paused
 from ..errors import InvalidValue
 from ..history import raw as history
 from ..history import token_counts
+from ..messages import Message
 from ..policy import TURNS, Policy
 from ..records import Erasure, Session
 from .binding import Call, Opening, runs
 from .operations import Operations
+from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
 from .watch import Watch
 
 
@@ -45,6 +49,29 @@ class Workflows(Operations, Opening):
 
     def _watch(self, session_id: str, revision: str | None, timeout: float) -> Watch:
         return Watch(self._database, self.session, session_id, revision, timeout)
+
+    def streaming(
+        self,
+        session_id: str,
+        message: Message | BaseModel,
+        *,
+        expected: str | None = None,
+        every_bytes: int = EVERY_BYTES,
+        every_ms: int = EVERY_MS,
+    ) -> Streaming:
+        """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
+
+        ``message`` is how it begins: its role, maybe more. What comes is kept beside the line, as a
+        draft, whenever ``every_bytes`` of it have come (UTF-8), and at the latest with the first
+        text that comes ``every_ms`` after the last time: so a killed process loses less than that.
+        On leaving it is appended, and the draft deleted, as one change. Left by an exception, the
+        draft stays with all that came. So it does where the head is not any more where it was at
+        the beginning, or ``expected``, a revision, is not the session's: then Conflict is raised.
+        Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
+        DraftNotFound, too.
+        """
+        asked = Asked(self, session_id, message, expected, every_bytes, every_ms)
+        return Streaming(asked)
 
     @overload
     def delete_session(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import (
     append,
+    drafts,
     erasure,
     heads,
     keys,
@@ -75,6 +76,7 @@ __all__ = [
     "Weight",
     "append",
     "derive",
+    "drafts",
     "erasure",
     "heads",
     "keys",

@@ -119,10 +119,12 @@ def append(
     return _in_order(batch.messages, known | dict(zip(fresh, stored, strict=True)))
 
 
-def add(line: Line, batch: Batch) -> None:
-    """Append what a line does not have yet. Raises InvalidMessage."""
+def add(line: Line, batch: Batch) -> list[StoredMessage]:
+    """Append what a line does not have yet; return all as stored. Raises InvalidMessage."""
     known = _known(line, batch.messages, "refuse")
-    _store(line, batch.of(_fresh(batch.messages, known, "refuse")))
+    fresh = _fresh(batch.messages, known, "refuse")
+    stored = _store(line, batch.of(fresh))
+    return _in_order(batch.messages, known | dict(zip(fresh, stored, strict=True)))
 
 
 def ready(messages: Given | Batch, moment: int) -> Batch:

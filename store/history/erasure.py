@@ -37,6 +37,8 @@ from ..database import (
     branches,
     compaction_records,
     copies,
+    draft_pieces,
+    drafts,
     head_moves,
     messages,
     redactions,
@@ -95,14 +97,26 @@ OPEN_ERASURE = Insertion(
     "newest_copy",
 )
 _NAMED = (
+    (drafts, drafts.c.session_id),
     (head_moves, head_moves.c.session_id),
     (session_keys, session_keys.c.session_id),
     (sessions, sessions.c.id),
     (session_ids, session_ids.c.id),
 )
-DELETE_SESSION = tuple(
-    Statement(delete(table).where(table.c.tree_id == _tree, name == bindparam("session_id")))
-    for table, name in _NAMED
+_drafts_of_session = select(drafts.c.draft).where(
+    drafts.c.tree_id == _tree,
+    drafts.c.session_id == bindparam("session_id"),
+)
+_pieces_of_session = delete(draft_pieces).where(
+    draft_pieces.c.tree_id == _tree,
+    draft_pieces.c.draft.in_(_drafts_of_session),
+)
+DELETE_SESSION = (
+    Statement(_pieces_of_session),
+    *(
+        Statement(delete(table).where(table.c.tree_id == _tree, name == bindparam("session_id")))
+        for table, name in _NAMED
+    ),
 )
 DELETE_RECORDS = Statement(
     delete(compaction_records).where(

@@ -52,6 +52,9 @@ WHERE m.kind NOT IN ('fork', 'rewind', 'switch', 'undo') OR (m.kind = 'fork' AND
 -- session {0!r}: has keys of metadata, but there is no such session
 SELECT DISTINCT k.session_id FROM session_keys k
 LEFT JOIN sessions s ON s.tree_id = k.tree_id AND s.id = k.session_id WHERE s.id IS NULL
+-- session {0!r}: has a draft, but there is no such session
+SELECT d.session_id FROM drafts d
+LEFT JOIN sessions s ON s.tree_id = d.tree_id AND s.id = d.session_id WHERE s.id IS NULL
 -- session {0!r}, move {1}: there is no such session
 SELECT m.session_id, m.move FROM head_moves m
 LEFT JOIN sessions s ON s.tree_id = m.tree_id AND s.id = m.session_id WHERE s.id IS NULL

@@ -10,6 +10,7 @@ from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, 
 from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
 from .lines import (
     Branch,
+    Draft,
     Found,
     HeadMove,
     Session,
@@ -29,6 +30,7 @@ __all__ = [
     "Check",
     "Compaction",
     "Copy",
+    "Draft",
     "Entry",
     "Erasure",
     "Finding",

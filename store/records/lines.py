@@ -93,6 +93,21 @@ class Sibling(NamedTuple):
     current: bool
 
 
+class Draft(NamedTuple):
+    """An answer that broke off, or is being streamed just now: what was kept of it.
+
+    ``draft`` is its id. ``head`` and ``branch`` say behind which message it stands, ``at`` is when
+    something was kept last, in ms: one to which nothing is added any more has lost its process.
+    """
+
+    draft: str
+    session_id: str
+    message: Message
+    at: int
+    branch: int
+    head: int
+
+
 class HeadMove(NamedTuple):
     """One entry of a session's head-move log.
 

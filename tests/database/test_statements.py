@@ -58,6 +58,8 @@ ACROSS_TREES = {
         ),
         "lists the sessions of all trees",
     ),
+    "history.drafts.ALL": "lists the drafts of all trees",
+    "history.drafts.OF_OWNER": "lists the drafts of all trees",
     "history.sessions.OWNER": "finds the tree by the session's id",
     "history.sessions.SESSION": "finds the tree by the session's id",
     "history.lines.POINTER": "finds the tree by the session's id",
@@ -244,6 +246,7 @@ def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) ->
 # --- From an index --------------------------------------------------------------------------------
 
 SCANNED = {
+    "history.drafts.ALL": "reads all that there is",
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
     "history.redaction.NOTE_REWRITTEN": "redactions are few, and a purge rewrites the whole file",
@@ -334,6 +337,11 @@ HOT = {
     "history.usages.LAST_USAGE": ["branches", "parents", "usages"],
     "history.listing.LIST_PREFIX": ["session_ids", "sessions"],
     "history.listing.LIST_TREE": ["sessions"],
+    "history.drafts.DRAFT": ["drafts"],
+    "history.drafts.OF_SESSION": ["drafts"],
+    "history.drafts.OF_OWNER": ["drafts", "sessions"],
+    "history.drafts.PIECES": ["draft_pieces"],
+    "history.drafts.DELETE_FROM": ["draft_pieces"],
     "history.slices.OPEN_PART": ["erasures", "messages"],
     "history.slices.DELETE_BEYOND.8": ["messages"],
 }

@@ -6,18 +6,29 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
-from store import AsyncScoped, AsyncStore, Owned, Policy, Scoped, Store
-from store.errors import InvalidValue, SessionExists, SessionNotFound, StoreError
+from store import (
+    AsyncScoped,
+    AsyncStore,
+    AsyncStreaming,
+    Owned,
+    Policy,
+    Scoped,
+    Store,
+    Streaming,
+)
+from store.errors import DraftNotFound, InvalidValue, SessionExists, SessionNotFound, StoreError
 
 NOW = 1_800_000_000_000
 SECRET = "secret"
 HIS = "secret-session"
 NOBODYS = "secret-of-nobody"
+DRAFT = "a draft of "
 TURNS = Policy.named("turns")
 Try = Callable[[Any], Any]
 FOREIGN = (HIS, NOBODYS)
@@ -36,6 +47,11 @@ def names(face: type) -> set[str]:
 def gone(*args: Any, **options: Any) -> tuple[list[Any], dict[str, Any], type[StoreError]]:
     """Return a call that has to find no session; HIS stands for each session that is not hers."""
     return [*args], options, SessionNotFound
+
+
+def _no_draft(**options: Any) -> tuple[list[Any], dict[str, Any], type[StoreError]]:
+    """Return a call that has to find no draft; DRAFT stands for one of a session not hers."""
+    return [DRAFT], options, DraftNotFound
 
 
 Call = tuple[list[Any], dict[str, Any], type[StoreError] | None]
@@ -125,6 +141,10 @@ TRIES: dict[str, list[Call]] = {
     "count_tokens": [gone(HIS)],
     "context": [gone(HIS), gone(HIS, "system", user_input="now", at=99)],
     "wait": [gone(HIS, None, 0.0), gone(HIS, "no", timeout=0.0)],
+    "drafts": [gone(HIS), ([], {}, None), ([], {"owner": "bob"}, InvalidValue)],
+    "finish_draft": [_no_draft(), _no_draft(owner=None), (["0"], {"owner": "bob"}, InvalidValue)],
+    "discard_draft": [_no_draft(), _no_draft(owner="ann")],
+    "streaming": [gone(HIS, said("mine")), gone(HIS, said("mine"), expected="no")],
     "delete_session": [
         gone(HIS),
         gone("hers", HIS),
@@ -153,6 +173,8 @@ def chats(store: Store) -> Store:
         store.redact(session_id, 2, SECRET, now=NOW)
         usage = {"model": SECRET, "details": {SECRET: 1}, "cost": 1.5}
         store.record_usage(session_id, input=5, output=1, **usage, now=NOW)
+        with suppress(KeyError), store.streaming(session_id, said(SECRET)):
+            raise KeyError
     store.create_session("hers", owner="ann", now=NOW)
     store.append("hers", [said("one"), said("two")], now=NOW)
     store.create_session("public", owner="bob", now=NOW)
@@ -165,15 +187,22 @@ def chats(store: Store) -> Store:
 def kept(store: Store) -> list[Any]:
     """Return all that the store has, as far as these tests could change it."""
     ids = sorted(each.id for each in store.sessions())
-    read = (
+    read: tuple[Callable[[str], Any], ...] = (
         store.session,
         store.messages,
         store.head_moves,
         store.compactions,
         store.redactions,
         store.usages,
+        store.drafts,
     )
     return [[each(session_id) for each in read] for session_id in ids] + [store.erasures()]
+
+
+def _with_draft(store: Store, args: Any, session_id: str) -> list[Any]:
+    """Return arguments with the draft of a session where one stands for it."""
+    (draft,) = store.drafts(session_id)
+    return [draft.draft if each == DRAFT else each for each in args]
 
 
 def tried(ask: Callable[..., Any], call: Call, foreign: str) -> None:
@@ -209,7 +238,9 @@ def test_nothing_gets_at_anothers_session(
     method = getattr(chats.scoped("ann"), name)
 
     def ask(*args: Any, **options: Any) -> Any:
-        found = method(*args, **options)
+        found = method(*_with_draft(chats, args, foreign), **options)
+        if isinstance(found, Streaming):
+            found.__enter__()
         return list(found) if isinstance(found, Iterator) else found
 
     tried(ask, TRIES[name][number], foreign)
@@ -222,7 +253,8 @@ def test_no_step_gets_at_anothers_session(chats: Store, name: str, number: int) 
     before = kept(chats)
 
     def ask(*args: Any, **options: Any) -> Any:
-        return chats.scoped("ann").atomically(lambda t: getattr(t, name)(*args, **options))
+        named = _with_draft(chats, args, HIS)
+        return chats.scoped("ann").atomically(lambda t: getattr(t, name)(*named, **options))
 
     tried(ask, TRIES[name][number], HIS)
     assert kept(chats) == before
@@ -233,7 +265,9 @@ def test_awaited_methods_are_scoped(chats: Store) -> None:
     before = kept(chats)
 
     async def finished(face: AsyncScoped, name: str, args: Any, options: Any) -> Any:
-        asked = getattr(face, name)(*args, **options)
+        asked = getattr(face, name)(*_with_draft(chats, args, HIS), **options)
+        if isinstance(asked, AsyncStreaming):
+            return await asked.__aenter__()
         return [each async for each in asked] if inspect.isasyncgen(asked) else await asked
 
     with asyncio.Runner() as runner:

@@ -6,6 +6,7 @@ was changed by other means than the store's.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Literal, NamedTuple, get_type_hints
 
 import pytest
@@ -45,6 +46,8 @@ ANSWERS = {
     "compaction_records": Answer("beside", "with its session", "verified"),
     "usages": Answer("beside", "with its session", "open"),
     "redactions": Answer("beside", "with its session", "verified"),
+    "drafts": Answer("beside", "with its session", "open"),
+    "draft_pieces": Answer("beside", "with its session", "verified"),
     "erasures": Answer("beside", "stays", "verified"),
     "copies": Answer("beside", "belongs to none", "open"),
     "tool_kinds": Answer("beside", "belongs to none", "open"),
@@ -84,6 +87,9 @@ def test_what_is_erased_goes(url: str) -> None:
         store.rewind("s", 20)
         store.redact("s", 1, "asked for")
         store.record_usage("s", input=1, output=1)
+        with suppress(KeyError), store.streaming("s", {"role": "assistant"}) as answer:
+            answer.write("half")
+            raise KeyError
         assert store.compact("s", Policy(), lambda _: "said").outcome == "applied"
         with store.database.writing() as connection:
             place = connection.execute(select(METADATA.tables["messages"])).first()

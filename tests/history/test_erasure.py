@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,9 @@ def fill(store: Store, session_id: str) -> None:
     store.undo_rewind(session_id)
     store.record_usage(session_id, input=5, output=1)
     store.redact(session_id, 4, "asked for")
+    with suppress(KeyError), store.streaming(session_id, {"role": "assistant"}) as answer:
+        answer.write("half")
+        raise KeyError
     derive(store, session_id)
 
 

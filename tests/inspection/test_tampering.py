@@ -56,6 +56,9 @@ def fill(store: Store, folder: Path) -> None:
     store.count_tokens("f", "quarter_of_length")
     store.redact("s", store.session("s").head, "asked for", by="ada", now=NOW)
     store.redact("f", store.session("f").head, "asked for", now=NOW)
+    with suppress(KeyError), store.streaming("s", {"role": "assistant"}) as answer:
+        answer.write("half")
+        raise KeyError
     store.create_session("gone", now=NOW)
     store.append("gone", {"role": "user", "content": "x"}, now=NOW)
     store.delete_session("gone", now=NOW)

@@ -42,7 +42,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "redacting upkeep exporting transfer counting spending demo"
+        "drafting redacting upkeep exporting transfer counting spending demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
@@ -50,13 +50,13 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
-        "collector files queue forking write_ahead settings lease seals statements damage schema resources "
+        "collector files queue forking write_ahead settings lease seals statements damage columns schema resources "
         "engine copying json_sql queries transactions script migrate"
     ),
-    "face": "binding operations steps shares watch workflows scoped store awaiting async_scoped async_store",
+    "face": "binding operations steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed openai react",
     "history": (
-        "places lines left order links facts keys sessions listing prices usages spending noted raw siblings append fates erasure blanking redaction slices heads tails "
+        "places lines left order links facts keys sessions listing prices usages spending noted raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
     "importing": "report session reading",

@@ -1,3 +1,8 @@
-DELETE FROM head_moves
-WHERE head_moves.tree_id = %(tree_id)s::BIGINT
-  AND head_moves.session_id = %(session_id)s::VARCHAR COLLATE "C"
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = %(tree_id)s::BIGINT
+  AND draft_pieces.draft IN (
+    SELECT drafts.draft
+    FROM drafts
+    WHERE drafts.tree_id = %(tree_id)s::BIGINT
+      AND drafts.session_id = %(session_id)s::VARCHAR COLLATE "C"
+  )

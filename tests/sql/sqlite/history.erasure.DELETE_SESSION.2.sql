@@ -1,3 +1,3 @@
-DELETE FROM session_keys
-WHERE session_keys.tree_id = :tree_id
-  AND session_keys.session_id = :session_id
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id

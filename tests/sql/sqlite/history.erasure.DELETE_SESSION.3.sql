@@ -1,3 +1,3 @@
-DELETE FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.id = :session_id
+DELETE FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id

@@ -1,3 +1,3 @@
-DELETE FROM session_ids
-WHERE session_ids.tree_id = :tree_id
-  AND session_ids.id = :session_id
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id

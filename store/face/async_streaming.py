@@ -1,0 +1,66 @@
+"""An answer while it comes, awaited."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Self
+
+from anyio import CancelScope
+
+from ..messages import Message
+from .streaming import Streaming, Told
+from .threads import Threads, Work
+
+
+class AsyncStreaming(Told):
+    """A `Streaming` whose methods are awaited, as `AsyncStore.streaming` gives it.
+
+    Not to be shared by tasks. A thread is asked only where something is kept.
+    """
+
+    def __init__(self, threads: Threads, opened: Work[Streaming]) -> None:
+        self._threads, self._opened = threads, opened
+
+    async def write(self, text: str, key: str = "content") -> None:
+        """Add a text to what the message says, or to what another key of it does."""
+        self._answer.add(text, key)
+        await self._keep_if_due()
+
+    async def update(self, message: Message) -> None:
+        """Replace other keys of the message, such as ``tool_calls``, by those that are given."""
+        self._answer.replace(message)
+        await self._keep_if_due()
+
+    async def keep(self) -> None:
+        """Keep at once what came."""
+        await self._run(self._answer.keep)
+
+    async def __aenter__(self) -> Self:
+        await self._run(self._begin)
+        return self
+
+    async def __aexit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        if error is not None:
+            await self._keep_last()
+            return
+        try:
+            await self._run(self._answer.end)
+        except BaseException:
+            await self._keep_last()
+            raise
+
+    async def _keep_if_due(self) -> None:
+        if self._answer.is_due:
+            await self.keep()
+
+    def _begin(self) -> None:
+        self._answer = self._opened()._answer
+        self._answer.begin()
+
+    async def _keep_last(self) -> None:
+        """Keep what came last, also for a task that is cancelled; not where its loop has ended."""
+        with suppress(RuntimeError), CancelScope(shield=True):
+            await self._run(self._answer.keep_last)
+
+    async def _run(self, work: Work[None]) -> None:
+        await self._threads._run(work, waits=True)

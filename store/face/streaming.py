@@ -1,0 +1,203 @@
+"""An answer while it comes: what came is kept every so often, and is a message in the end.
+
+What is written is gathered in memory. It is kept when it has become much, or when the last time is
+some while ago: so a crash loses less than ``every_bytes``, all of which came within ``every_ms`` of
+each other. To keep it takes a transaction of a few rows; in between no other writer waits.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple, Self
+
+from pydantic import BaseModel
+
+from ..errors import InvalidValue, StoreError
+from ..history import drafts
+from ..messages import Message, prepare, utf8_size
+from ..records import StoredMessage
+from .binding import Face, writes
+
+EVERY_BYTES = 4096
+"""Bytes of text, in UTF-8, that are kept at once."""
+EVERY_MS = 250
+"""Ms after which the next text is kept, however little has come."""
+LARGEST = 2**62
+"""More bytes or ms than this are none."""
+
+_begin = writes(drafts.begin)
+_keep = writes(drafts.keep)
+_end = writes(drafts.end)
+
+
+class Asked(NamedTuple):
+    """What a stream is asked to be."""
+
+    face: Face
+    session_id: str
+    message: Message | BaseModel
+    expected: str | None
+    every_bytes: int
+    every_ms: int
+
+
+class Answer:
+    """What came of a message, and what of it is kept already."""
+
+    def __init__(self, asked: Asked) -> None:
+        _check_pace(asked.every_bytes, asked.every_ms)
+        self._asked = asked
+        self._given: Message = {}
+        self._texts: list[drafts.Text] = []
+        self._written: set[str] = set()
+        self._kept, self._next = 0, 1
+        self.id = ""
+        self.stored: StoredMessage | None = None
+
+    @property
+    def message(self) -> Message:
+        """The message as it is by now."""
+        return drafts.grown(self._given, self._texts)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to keep what came."""
+        if self._unkept_bytes >= self._asked.every_bytes:
+            return True
+        return (time.monotonic() - self._kept_at) * 1000 >= self._asked.every_ms
+
+    def begin(self) -> None:
+        """Begin the draft."""
+        face, session_id, message, expected, *_ = self._asked
+        draft = _begin(face, session_id, message, expected=expected)
+        self.id, self._given = draft.draft, draft.message
+        self._settle()
+
+    def add(self, text: str, key: str) -> None:
+        """Add a text to what a key says. Raises InvalidValue where one of them is no text."""
+        if not isinstance(text, str) or not isinstance(key, str):
+            raise InvalidValue(f"a message grows by texts, not by {text!r:.80} for {key!r:.80}")
+        if not isinstance(self._given.get(key), str | None):
+            raise InvalidValue(f"{key!r:.80} is no text in this message; `update` replaces it")
+        self._texts.append(drafts.Text(key, text))
+        self._written.add(key)
+        self._unkept_bytes += utf8_size(text)
+
+    def replace(self, changes: Message) -> None:
+        """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
+        if grown := self._written & {*changes}:
+            raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
+        self._given = prepare({**self._given, **changes}).message
+        self._is_changed = True
+
+    def keep(self) -> None:
+        """Keep what came since the last time."""
+        reached = len(self._texts)
+        if reached == self._kept and not self._is_changed:
+            return
+        pieces = _runs(self._texts[self._kept :])
+        changed = self._given if self._is_changed else None
+        session_id = self._asked.session_id
+        _keep(self._asked.face, session_id, self.id, self._next, pieces, changed)
+        self._kept, self._next = reached, self._next + len(pieces)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._is_changed, self._unkept_bytes = False, 0
+        self._kept_at = time.monotonic()
+
+    def end(self) -> None:
+        """Let it be a message; where it cannot be, keep all that came."""
+        face, session_id, _, expected, *_ = self._asked
+        try:
+            self.stored = _end(face, session_id, self.id, self.message, expected=expected)
+        except BaseException:
+            self.keep_last()
+            raise
+
+    def keep_last(self) -> None:
+        """Keep what came last, where it can be kept."""
+        with suppress(StoreError):
+            self.keep()
+
+
+def _check_pace(every_bytes: int, every_ms: int) -> None:
+    for name, given in (("every_bytes", every_bytes), ("every_ms", every_ms)):
+        if type(given) is not int or not 0 <= given <= LARGEST:
+            raise InvalidValue(f"{name} is a whole number from 0, not {given!r:.80}")
+
+
+def _runs(texts: list[drafts.Text]) -> list[drafts.Text]:
+    """Return texts with those joined that came one after the other for the same key."""
+    return [
+        drafts.Text(key, "".join(each.text for each in run))
+        for key, run in groupby(texts, attrgetter("key"))
+    ]
+
+
+class Told:
+    """What a stream tells of itself."""
+
+    _answer: Answer
+
+    @property
+    def draft(self) -> str:
+        """The id of the draft in which it is kept."""
+        return self._answer.id
+
+    @property
+    def message(self) -> Message:
+        """The message as it is by now."""
+        return self._answer.message
+
+    @property
+    def stored(self) -> StoredMessage | None:
+        """The message as it was stored in the end."""
+        return self._answer.stored
+
+
+class Streaming(Told):
+    """An answer that is being streamed, as ``with store.streaming(…) as answer`` gives it.
+
+    Not to be shared by threads.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._answer = Answer(asked)
+
+    def write(self, text: str, key: str = "content") -> None:
+        """Add a text to what the message says, or to what another key of it does.
+
+        Keeps what came where it is time to. Raises InvalidValue for what is no text, and for a key
+        that holds none; where it is kept, StoreError and its children: DraftNotFound if somebody
+        discarded it meanwhile.
+        """
+        self._answer.add(text, key)
+        if self._answer.is_due:
+            self._answer.keep()
+
+    def update(self, message: Message) -> None:
+        """Replace other keys of the message, such as ``tool_calls``, by those that are given.
+
+        Raises what `write` does, and InvalidMessage.
+        """
+        self._answer.replace(message)
+        if self._answer.is_due:
+            self._answer.keep()
+
+    def keep(self) -> None:
+        """Keep at once what came. Raises StoreError and its children."""
+        self._answer.keep()
+
+    def __enter__(self) -> Self:
+        self._answer.begin()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        if error is None:
+            self._answer.end()
+        else:
+            self._answer.keep_last()

@@ -1,0 +1,341 @@
+"""Answers that are being streamed, kept beside the line until they are messages.
+
+A model takes a minute for an answer, and much can happen in a minute. Raw rows cannot be added to,
+so what has come of an answer is kept apart, as a *draft*: the message as it began, and pieces of
+text behind it. To keep one more piece is to insert one row, however long the answer is by now.
+Nobody who reads a line looks for drafts, so they cost readers nothing.
+
+When the answer has ended, it is appended as any other message, and its draft goes, in the same
+transaction. Whatever happens before, the draft stays: it is listed, and finished or discarded.
+
+A draft's id is its tree and a random number in it, so it is found without a look-up of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    select,
+    update,
+)
+
+from ..clock import Now, given
+from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
+from ..errors import Conflict, DraftNotFound, SessionNotFound
+from ..messages import Message, decode, encode, prepare
+from ..records import Draft, StoredMessage
+from . import append, lines
+from .append import Batch
+from .lines import Line
+from .places import Pointer
+from .sessions import check_owner
+
+ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
+"""What a draft's id looks like: a tree and a number of 63 bits."""
+
+
+class Text(NamedTuple):
+    """A run of text that came for one key of a message."""
+
+    key: str
+    text: str
+
+
+class Kept(NamedTuple):
+    """A draft as it is stored."""
+
+    tree_id: int
+    draft: int
+    session_id: str
+    branch: int
+    head: int
+    at: int
+    message: str
+
+    @property
+    def place(self) -> dict[str, int]:
+        """The names under which statements are given the draft."""
+        return {"tree_id": self.tree_id, "draft": self.draft}
+
+    @property
+    def id(self) -> str:
+        """The id that it is known by."""
+        return f"{self.tree_id:016x}{self.draft:016x}"
+
+
+def _is_draft(table: Table) -> ColumnElement[bool]:
+    return and_(
+        table.c.tree_id == bindparam("tree_id", type_=BIG),
+        table.c.draft == bindparam("draft", type_=BIG),
+    )
+
+
+_columns = [drafts.c[name] for name in Kept._fields]
+_of_owner = and_(
+    sessions.c.tree_id == drafts.c.tree_id,
+    sessions.c.id == drafts.c.session_id,
+    sessions.c.owner == bindparam("owner"),
+)
+DRAFT = Statement(select(*_columns).where(_is_draft(drafts)), row=Kept)
+OF_SESSION = Statement(
+    select(*_columns).where(
+        drafts.c.tree_id == bindparam("tree_id"),
+        drafts.c.session_id == bindparam("session_id"),
+    ),
+    row=Kept,
+)
+OF_OWNER = Statement(select(*_columns).join(sessions, _of_owner), row=Kept)
+ALL = Statement(select(*_columns), row=Kept)
+PIECES = Statement(
+    select(draft_pieces.c.at, draft_pieces.c.key, draft_pieces.c.text)
+    .where(_is_draft(draft_pieces))
+    .order_by(draft_pieces.c.piece)
+)
+INSERT_DRAFT = Insertion(drafts)
+INSERT_PIECES = Insertion(draft_pieces)
+SET_MESSAGE = Statement(
+    update(drafts)
+    .where(drafts.c.tree_id == bindparam("tree"), drafts.c.draft == bindparam("of"))
+    .values(message=bindparam("given"), at=bindparam("now"))
+)
+DELETE_FROM = Statement(
+    delete(draft_pieces).where(_is_draft(draft_pieces), draft_pieces.c.piece >= bindparam("first"))
+)
+DELETE_DRAFT = (
+    Statement(delete(draft_pieces).where(_is_draft(draft_pieces))),
+    Statement(delete(drafts).where(_is_draft(drafts))),
+)
+
+
+def begin(
+    connection: Connection,
+    session_id: str,
+    message: Message | BaseModel,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> Draft:
+    """Begin a draft behind a session's head, with the message as it begins.
+
+    Raises InvalidMessage, SessionNotFound, Conflict.
+    """
+    moment, text = given(now), encode(prepare(message).message)
+    pointer = lines.lock(connection, session_id, expected)
+    place = (pointer.session_id, pointer.branch, pointer.head)
+    kept = Kept(pointer.tree_id, secrets.randbits(63), *place, moment, text)
+    INSERT_DRAFT.run(connection, **kept._asdict())
+    return whole(connection, kept)
+
+
+def keep(
+    connection: Connection,
+    session_id: str,
+    draft: str,
+    first: int,
+    texts: Sequence[Text],
+    message: Message | None,
+    *,
+    now: Now = None,
+) -> None:
+    """Keep what came of an answer since: texts, and the message without them if it has changed.
+
+    The texts are its pieces from the number ``first`` on, in place of any that there are: so what
+    was kept in a step whose outcome is unknown can be kept again. Raises SessionNotFound,
+    DraftNotFound.
+    """
+    moment = given(now)
+    text = None if message is None else encode(message)
+    written = [(each.key, encode(each.text)) for each in texts]
+    kept = _locked(connection, session_id, draft)
+    DELETE_FROM.run(connection, **kept.place, first=first)
+    INSERT_PIECES.insert_many(connection, _rows(kept, first, moment, written))
+    if text is not None:
+        SET_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
+
+
+def _rows(kept: Kept, first: int, moment: int, written: Iterable[tuple[str, str]]) -> list[Row]:
+    """Return the rows of pieces from a number on."""
+    return [
+        (kept.tree_id, kept.draft, number, moment, *each)
+        for number, each in enumerate(written, first)
+    ]
+
+
+def end(
+    connection: Connection,
+    session_id: str,
+    draft: str,
+    messages: Message,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> StoredMessage:
+    """Append an answer that has come as a whole, and delete its draft.
+
+    Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict where the head is not where
+    the draft began, or the session's revision is not the one that is expected.
+    """
+    batch = append.ready(messages, given(now))
+    pointer = lines.lock(connection, session_id, expected)
+    kept = _of(connection, pointer, draft)
+    _check_head(pointer, kept)
+    return _appended(Line(connection, pointer), kept, batch)
+
+
+def _check_head(pointer: Pointer, kept: Kept) -> None:
+    """Refuse to append behind another message than the one that was answered."""
+    began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
+    if began != found:
+        raise Conflict(pointer.session_id, began, found, "head (branch, position)")
+
+
+def _appended(line: Line, kept: Kept, batch: Batch) -> StoredMessage:
+    (stored,) = append.add(line, batch)
+    _delete(line.connection, kept)
+    return stored
+
+
+def _delete(connection: Connection, kept: Kept) -> None:
+    for statement in DELETE_DRAFT:
+        statement.run(connection, **kept.place)
+
+
+def list_drafts(
+    connection: Connection,
+    session_id: str | None = None,
+    *,
+    owner: str | None = None,
+    before: Now = None,
+) -> list[Draft]:
+    """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
+
+    They are answers that broke off, and those that are being streamed just now. ``before`` is a
+    moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
+    """
+    found = [whole(connection, each) for each in _listed(connection, session_id, owner)]
+    if before is not None:
+        found = [each for each in found if each.at < given(before)]
+    return sorted(found, key=lambda each: (each.at, each.draft))
+
+
+def _listed(connection: Connection, session_id: str | None, owner: str | None) -> list[Kept]:
+    if session_id is not None:
+        if owner is not None:
+            check_owner(connection, session_id, owner)
+        return of_pointer(connection, lines.find(connection, session_id))
+    if owner is not None:
+        return OF_OWNER.rows(connection, owner=owner)
+    return ALL.rows(connection)
+
+
+def finish_draft(
+    connection: Connection,
+    draft: str | Draft,
+    *,
+    update: Message | None = None,
+    expected: str | None = None,
+    owner: str | None = None,
+    now: Now = None,
+) -> StoredMessage:
+    """Append what was kept of a draft as a message at its session's head, and delete the draft.
+
+    ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
+    as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
+    revision that the session is to have (None: any), ``owner`` whose it is to be. Raises
+    DraftNotFound, Conflict, InvalidMessage.
+    """
+    moment = given(now)
+    pointer, kept = _found(connection, draft, owner)
+    lines.check_revision(pointer, expected)
+    message = whole(connection, kept).message
+    batch = append.ready({**message, **(update or {})}, moment)
+    return _appended(Line(connection, pointer), kept, batch)
+
+
+def discard_draft(
+    connection: Connection,
+    draft: str | Draft,
+    *,
+    owner: str | None = None,
+) -> Draft:
+    """Delete a draft, and return what was kept of it. Nothing of it is stored anywhere else.
+
+    ``draft`` is its id, or what `drafts` gave; ``owner`` is whose its session is to be (None:
+    anybody's). Raises DraftNotFound.
+    """
+    _, kept = _found(connection, draft, owner)
+    discarded = whole(connection, kept)
+    _delete(connection, kept)
+    return discarded
+
+
+def whole(connection: Connection, kept: Kept) -> Draft:
+    """Return a draft with all that was kept of it."""
+    at, texts = kept.at, []
+    for moment, key, text in PIECES.rows(connection, **kept.place):
+        at = max(at, moment)
+        texts.append(Text(key, decode(text)))
+    message = grown(decode(kept.message), texts)
+    return Draft(kept.id, kept.session_id, message, at, kept.branch, kept.head)
+
+
+def grown(message: Message, texts: Iterable[Text]) -> Message:
+    """Return a message with the texts that came for its keys behind what they say already."""
+    came: dict[str, list[str]] = {}
+    for each in texts:
+        came.setdefault(each.key, [message.get(each.key) or ""]).append(each.text)
+    return {**message, **{key: "".join(parts) for key, parts in came.items()}}
+
+
+def of_pointer(connection: Connection, pointer: Pointer) -> list[Kept]:
+    """Return the drafts of the session that a pointer is about, as they are stored."""
+    return OF_SESSION.rows(connection, **pointer.session)
+
+
+def _found(connection: Connection, draft: str | Draft, owner: str | None) -> tuple[Pointer, Kept]:
+    """Lock the session of a draft; return where it stands, and the draft. Raises DraftNotFound."""
+    named = draft.draft if isinstance(draft, Draft) else draft
+    kept = _stored(connection, named)
+    try:
+        if owner is not None:
+            check_owner(connection, kept.session_id, owner)
+        pointer = lines.lock(connection, kept.session_id)
+    except SessionNotFound as error:
+        raise DraftNotFound(named) from error
+    return pointer, _of(connection, pointer, named)
+
+
+def _locked(connection: Connection, session_id: str, draft: str) -> Kept:
+    """Lock the session of a draft, and return the draft."""
+    return _of(connection, lines.lock(connection, session_id), draft)
+
+
+def _of(connection: Connection, pointer: Pointer, draft: str) -> Kept:
+    """Return a draft of a session that is locked. Raises DraftNotFound."""
+    kept = _stored(connection, draft)
+    if (kept.tree_id, kept.session_id) != (pointer.tree_id, pointer.session_id):
+        raise DraftNotFound(draft)
+    return kept
+
+
+def _stored(connection: Connection, draft: str) -> Kept:
+    """Return a draft by its id. Raises DraftNotFound."""
+    named = ID.fullmatch(draft) if isinstance(draft, str) else None
+    if named is None:
+        raise DraftNotFound(draft)
+    tree_id, number = (int(each, 16) for each in named.groups())
+    kept = DRAFT.row(connection, tree_id=tree_id, draft=number)
+    if kept is None:
+        raise DraftNotFound(draft)
+    return kept

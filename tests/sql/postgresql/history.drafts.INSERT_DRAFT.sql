@@ -1,0 +1,20 @@
+INSERT INTO drafts (
+  tree_id,
+  draft,
+  session_id,
+  branch,
+  head,
+  at,
+  message,
+  sealed
+)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(draft)s::BIGINT,
+  %(session_id)s::VARCHAR COLLATE "C",
+  %(branch)s::BIGINT,
+  %(head)s::BIGINT,
+  %(at)s::BIGINT,
+  %(message)s::VARCHAR,
+  %(sealed)s
+)

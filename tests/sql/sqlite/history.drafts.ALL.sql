@@ -1,0 +1,8 @@
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message
+FROM drafts

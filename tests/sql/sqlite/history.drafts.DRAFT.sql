@@ -1,0 +1,10 @@
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
