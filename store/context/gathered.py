@@ -45,7 +45,7 @@ class Gathered(NamedTuple):
     """What the store has of a request."""
 
     view: View
-    """The view as chat messages."""
+    """The view in the format of the request."""
     placed: list[Placed]
     """The same before it is written in a format."""
     begins: int | None
@@ -86,9 +86,9 @@ def gather(
         now=given(now),
         turn_over=over,
     )
-    view = composed(look)
+    view = composed(look, format)
     return Gathered(
-        view=view.written(CHAT.name),
+        view=view.written(format),
         placed=view.placed,
         begins=begins,
         answered=answered,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from ..formats import Placed, sendable
+from ..formats import Placed, clean, sendable
 from ..messages import Message, content_text
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
@@ -14,6 +14,9 @@ from .at_files import Root, remind, reminder
 
 LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
 """The layers of a request, in their order."""
+
+CACHED_LAYERS = (LAYERS[:3], ("history",), ("user_input", "steps"))
+"""The layers at whose ends a prompt cache is asked to keep a request."""
 
 
 class Piece(NamedTuple):
@@ -47,14 +50,14 @@ def of_view(
     begins: int | None,
     root: Root | None = None,
 ) -> Iterator[Piece]:
-    """Yield the messages of a chat view in their layers, each user message with its reminder.
+    """Yield the messages of a view in their layers, each user message with its reminder.
 
     ``placed`` are the same before they were written, ``begins`` is where the current turn does
     (None: all are history), ``root`` is the folder of the files that are mentioned.
     """
     layers = _layers(view.entries, begins)
-    shown = zip(layers, view.messages, view.entries, placed, strict=True)
-    for layer, message, entry, each in shown:
+    for layer, entry, each in zip(layers, view.entries, placed, strict=True):
+        message = clean(each)
         piece = Piece(layer, message, entry.tokens, each)
         if message["role"] == "user" and entry.rule is None:
             piece = _reminded(piece, root)
@@ -70,6 +73,26 @@ def merged(pieces: list[Piece]) -> list[Piece]:
     tokens = sum(piece.tokens for piece in fronts)
     front = _rewritten(fronts[0], whole, whole)._replace(tokens=tokens)
     return [front, *pieces[len(fronts) :]]
+
+
+def with_markers(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return a request that asks a prompt cache to keep what the next request begins with, too.
+
+    That is what stands in front, the history, and all that was said and done: what is left to do is
+    another text each time.
+    """
+    ends = {_last_of(pieces, layers) for layers in CACHED_LAYERS}
+    return [_cached(piece) if place in ends else piece for place, piece in enumerate(pieces)]
+
+
+def _last_of(pieces: Sequence[Piece], layers: Sequence[str]) -> int | None:
+    """Return the place of the last piece of some layers; None where there is none."""
+    places = (place for place, piece in enumerate(pieces) if piece.layer in layers)
+    return max(places, default=None)
+
+
+def _cached(piece: Piece) -> Piece:
+    return piece._replace(placed=piece.placed._replace(cached=True))
 
 
 def _is_system(piece: Piece) -> bool:

@@ -25,7 +25,7 @@ from operator import eq
 from typing import Any, NamedTuple
 
 from ..errors import InvalidValue
-from ..formats import REACT, Format, Placed, format_named
+from ..formats import REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
 from ..policy import Policy
 from ..records import View
@@ -33,7 +33,7 @@ from ..tokens import estimate
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
 from .law import Law
-from .pieces import LAYERS, Piece, made, merged, of_view
+from .pieces import LAYERS, Piece, made, merged, of_view, with_markers
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
 
@@ -52,8 +52,9 @@ class Context(NamedTuple):
     does). Where there was none, ``is_first`` says so, and these are 0 and None. ``open_turn`` is
     the position of the user message that is being worked on (None: it is answered already, or not
     stored yet). ``tools`` are sent beside the messages, where they were given as definitions.
-    ``pieces`` and ``view`` hold chat messages in every format. ``notices`` say what is not sent
-    though it is there, such as project rules that are too long.
+    ``pieces`` hold chat messages in every format. ``notices`` say what is not sent though it is
+    there, such as project rules that are too long. ``system`` is the system text of a format that
+    has a place of its own for it, as in a `View`.
     """
 
     messages: list[Any]
@@ -66,6 +67,7 @@ class Context(NamedTuple):
     view: View
     is_first: bool = True
     notices: tuple[str, ...] = ()
+    system: System = None
 
     @property
     def fixed_tokens(self) -> int:
@@ -85,7 +87,7 @@ class Context(NamedTuple):
 
         Tool definitions stand in front, made-up calls are left out.
         """
-        (whole,) = _written(REACT, self.pieces, self.tools)
+        (whole,) = _written(REACT, self.pieces, self.tools).messages
         return str(whole["content"])
 
 
@@ -168,13 +170,17 @@ def assemble(
     policy: Policy,
     *,
     format: str,  # noqa: A002 - the public name
+    marked: bool = False,
 ) -> Context:
     """Return a request from what the caller gave, what the store has, and the project's rules."""
     layered = _layered(asked, gathered, law, policy)
     pieces = merged(layered) if policy.summary_role == "merge" else layered
     tools = asked.definitions
+    sent = with_markers(pieces) if marked else pieces
+    written = _written(format_named(format), sent, tools)
     return Context(
-        messages=_written(format_named(format), pieces, tools),
+        messages=written.messages,
+        system=written.system,
         layers=_layer_tokens(layered, tools),
         stable_prefix_tokens=0,
         first_changed=None,
@@ -241,12 +247,12 @@ def _written(
     format: Format,  # noqa: A002 - what it is
     pieces: Sequence[Piece],
     tools: Sequence[Mapping[str, Any]] | None,
-) -> list[Message]:
+) -> Written:
     """Return a request in a format; tools stand in front where it has no place beside them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
         placed.insert(0, Placed(None, {"role": "system", "content": _json(tools)}))
-    return format.write(placed)
+    return format.request(placed)
 
 
 def _layer_tokens(pieces: Sequence[Piece], tools: object) -> dict[str, int]:

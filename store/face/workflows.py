@@ -133,6 +133,7 @@ class Workflows(Operations, Opening):
         now: Now = None,
         *,
         at: int | None = None,
+        cache_markers: bool = False,
     ) -> Context:
         """Return a whole request.
 
@@ -143,7 +144,9 @@ class Workflows(Operations, Opening):
         left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
         (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
         a coding agent ``Policy.named("agent")``; ``format`` one of a view's, or ``react`` for the
-        whole as one text. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        whole as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache
+        of a provider that asks for it, which is Anthropic: at most four blocks, or three if the
+        turn is short. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         asked = contexts.asked(system, tools, user_input, todo_recap)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
@@ -152,7 +155,9 @@ class Workflows(Operations, Opening):
         gathered = self._read(gather)
         law = code_law(gathered.project_root)
         with paused(len(gathered.view.messages)):
-            request = contexts.assemble(asked, gathered, law, policy, format=format)
+            request = contexts.assemble(
+                asked, gathered, law, policy, format=format, marked=cache_markers
+            )
             return self._requests.compared(session_id, request)
 
 

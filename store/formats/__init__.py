@@ -12,22 +12,39 @@ from typing import NamedTuple
 
 from ..errors import InvalidValue
 from ..messages import Message
-from . import openai, react
-from .openai import foreign_kinds, sendable
-from .placed import ApiCall, Placed
+from . import anthropic, gemini, openai, react, responses
+from .kept import kept
+from .naming import Alphabet, Names, renamed
+from .openai import clean, continues, foreign_kinds, sendable
+from .placed import ApiCall, Placed, System
+from .turns import apart
 
 __all__ = [
     "CHAT",
     "FORMATS",
     "REACT",
+    "Alphabet",
     "ApiCall",
     "Format",
+    "Names",
     "Placed",
+    "System",
+    "Written",
     "asks_for_tool",
+    "clean",
+    "continues",
     "foreign_kinds",
     "format_named",
+    "kept",
     "sendable",
 ]
+
+
+class Written(NamedTuple):
+    """A request as a format writes it; ``system`` is what it says apart from the messages."""
+
+    messages: list[Message]
+    system: System = None
 
 
 class Format(NamedTuple):
@@ -36,17 +53,35 @@ class Format(NamedTuple):
     name: str
     write: Callable[[Sequence[Placed]], list[Message]]
     """Returns the messages of a request. They may be fewer or more than what they are made of."""
+    names: Names | None = None
+    """Which ids and names are taken; None where a request has none."""
+    system: Callable[[Sequence[Placed]], System] | None = None
+    """Returns system messages in front as what is sent apart; None where they are messages too."""
     tools_apart: bool = True
     """Whether definitions of tools have a place of their own, beside the messages."""
     asks_for_tool: Callable[[str], bool] | None = None
     """Tells whether what the assistant said is a call; None where calls are no part of a text."""
 
+    def request(self, placed: Sequence[Placed]) -> Written:
+        """Return a request, with its system text apart where that has a place of its own."""
+        if self.names is not None:
+            placed = renamed(placed, self.names)
+        if self.system is None:
+            return Written(self.write(placed))
+        front, turns = apart(placed)
+        return Written(self.write(turns), self.system(front))
 
-CHAT = Format("openai", openai.write)
+
+CHAT = Format("openai", openai.write, openai.NAMES)
 """One message for each that is placed, in the shape in which a context shows its pieces too."""
+RESPONSES = Format(responses.NAME, responses.write, responses.NAMES)
+ANTHROPIC = Format(anthropic.NAME, anthropic.write, anthropic.NAMES, anthropic.system)
+GEMINI = Format(gemini.NAME, gemini.write, gemini.NAMES, gemini.system)
 REACT = Format("react", react.write, tools_apart=False, asks_for_tool=react.asks_for_tool)
 
-FORMATS: Mapping[str, Format] = {row.name: row for row in (CHAT, REACT)}
+FORMATS: Mapping[str, Format] = {
+    row.name: row for row in (CHAT, REACT, RESPONSES, ANTHROPIC, GEMINI)
+}
 """The formats by name."""
 
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import Media, Message, changed, media_in, media_of
+from ..messages import WIRE, Media, Message, changed, media_in, media_of
+from .kept import kept
+from .naming import WORD, Alphabet, Names
 from .placed import ApiCall, Placed
 
 PARTS: dict[str, dict[str, type]] = {
@@ -23,17 +25,21 @@ under its own name.
 Any other role speaks as the user. Of media that a role has no part for, the type and size are said;
 any other part is sent as its JSON text.
 """
+ITEMS = "responses"
+"""The format in which an answer is several items."""
 TEXTS = ("text", "input_text", "output_text")
 """Parts that are text, by the names of several providers."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
 
 
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as messages, one for each, and one for pictures of tool results.
 
     A tool result has text alone here. So the pictures that are left in one, which a policy asks
-    for, follow in a message of the user's, behind the results of the same calls.
+    for, follow in a message of the user's, behind the results of the same calls. What an answer
+    said and called in items of their own is one message.
     """
     messages: list[Message] = []
     shown: list[Message] = []
@@ -42,12 +48,33 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if shown and not is_result:
             messages.append({"role": "user", "content": shown})
             shown = []
-        messages.append(clean(each))
+        if messages and continues(each.message) and messages[-1]["role"] == "assistant":
+            messages[-1] = _as_one(messages[-1], clean(each))
+        else:
+            messages.append(clean(each))
         if is_result:
             shown += _pictures(each)
     if shown:
         messages.append({"role": "user", "content": shown})
     return messages
+
+
+def continues(message: Message) -> bool:
+    """Tell an item of an answer, which with the items before it is one answer."""
+    return WIRE in message and message["role"] == "assistant" and kept(message, ITEMS) is not None
+
+
+def _as_one(message: Message, item: Message) -> Message:
+    """Return an answer with what one more of its items says and calls."""
+    said = [each["content"] for each in (message, item) if each["content"]]
+    calls = [*message.get("tool_calls", ()), *item.get("tool_calls", ())]
+    content = said[0] if len(said) == 1 else [part for each in said for part in _listed(each)]
+    one = {**message, "content": content or (None if calls else "")}
+    return {**one, "tool_calls": calls} if calls else one
+
+
+def _listed(content: Any) -> list[Message]:
+    return [_text_part(content)] if isinstance(content, str) else content
 
 
 def _pictures(result: Placed) -> list[Message]:
@@ -173,11 +200,12 @@ def _text_part(text: str) -> Message:
 
 
 def _call(call: ApiCall) -> Message:
-    function = {"name": sendable(call.name), "arguments": _arguments(call.arguments)}
+    function = {"name": sendable(call.name), "arguments": arguments_text(call.arguments)}
     return {"id": sendable(call.id), "type": "function", "function": function}
 
 
-def _arguments(given: Any) -> str:
+def arguments_text(given: Any) -> str:
+    """Return the arguments of a call as the text that some providers ask for."""
     if isinstance(given, str):
         return sendable(given)
     return "{}" if given is None else _json_text(given)

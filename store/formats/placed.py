@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 
+System = str | list[Message] | None
+"""What is said apart from the messages, in the shape that its format has for it."""
+
 
 class ApiCall(NamedTuple):
     """A tool call as it is sent: its place in its message, and an id that is unique there.
@@ -36,6 +39,8 @@ class Placed(NamedTuple):
     """The rule by which the store made it."""
     compaction: int | None = None
     """The compaction of the newest summary in it."""
+    cached: bool = False
+    """Whether a cache is to be asked to keep the request up to its end."""
 
     @property
     def is_made_up_call(self) -> bool:

@@ -26,7 +26,7 @@ from .json_text import (
     utf8_size,
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
-from .opaque import opaque_fields
+from .opaque import WIRE, opaque_fields
 from .preparing import TIME_KEYS, Prepared, moment_of, prepare
 from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
 
@@ -38,6 +38,7 @@ __all__ = [
     "REDACTED",
     "SIZE_LIMIT",
     "TIME_KEYS",
+    "WIRE",
     "Columns",
     "Media",
     "Message",

@@ -10,6 +10,8 @@ from typing import Any
 
 from .columns import Message
 
+WIRE = "_wire"
+"""Where a message keeps what it was in the wire format in which it came."""
 SAYING = (
     *("tool_calls", "function_call", "refusal", "audio"),
     *("reasoning_content", "reasoning", "thinking"),

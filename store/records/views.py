@@ -74,7 +74,9 @@ class View(NamedTuple):
     """What is sent to the model.
 
     ``messages`` are clean for the API, ``entries`` explain them one by one. What a message is
-    depends on the format, so its type is left open and any client takes them as they are.
+    depends on the format, so its type is left open and any client takes them as they are. In a
+    format that says system text apart from the messages, ``system`` is what stands in front: text
+    blocks for ``anthropic``, one text for ``gemini``; None where there is none, and in any other.
     """
 
     messages: list[Any]
@@ -83,3 +85,4 @@ class View(NamedTuple):
     session_id: str
     branch: int
     at: int
+    system: str | list[Any] | None = None

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, case, null, select
 
 from ..clock import Now, given
 from ..database import Statement, json_sql, messages, paused, tool_results
-from ..formats import Placed, format_named
+from ..formats import CHAT, Placed, format_named, kept
 from ..history import Segment, left, lines, stored_calls
 from ..messages import Message, assemble, opaque_fields
 from ..policy import DEFAULT, Policy, checked
@@ -87,7 +87,7 @@ def view(
     pointer = left.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
-    return composed(look).written(format)
+    return composed(look, format).written(format)
 
 
 class Composed(NamedTuple):
@@ -103,7 +103,7 @@ class Composed(NamedTuple):
     def written(self, format: str) -> View:  # noqa: A002 - the public name
         """Return the view in a format."""
         with paused(len(self.placed)):
-            messages = format_named(format).write(self.placed)
+            messages, system = format_named(format).request(self.placed)
         return View(
             messages,
             self.entries,
@@ -111,21 +111,22 @@ class Composed(NamedTuple):
             self.session_id,
             self.branch,
             self.at,
+            system,
         )
 
 
-def composed(look: Look) -> Composed:
+def composed(look: Look, format: str = CHAT.name) -> Composed:  # noqa: A002 - the public name
     """Return the view of what a look sees, before it is written in a format."""
     with paused(look.last - look.visible.first_kept):
-        view = _composed(look)
+        view = _composed(look, format)
     _log(view.session_id, view.stats)
     return view
 
 
-def _composed(look: Look) -> Composed:
+def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public name
     runs = _runs(look)
     read, judged = _read(look, verdicts(look), runs)
-    said = [each for each in read if "content" in each.message or not opaque_fields(each.message)]
+    said = [each for each in read if _is_shown(each.message, format)]
     items, named = shown(said, look.policy)
     placed = _placed(look, items)
     tokens = counted(look, runs)
@@ -137,6 +138,13 @@ def _composed(look: Look) -> Composed:
     pointer = look.pointer
     log_reads(pointer.session_id, judged, files)
     return Composed(placed, entries, stats, pointer.session_id, pointer.branch, look.last)
+
+
+def _is_shown(message: Message, format: str) -> bool:  # noqa: A002 - the public name
+    """Tell a message that says something in a format: what no chat shows, in its own alone."""
+    if "content" in message or not opaque_fields(message):
+        return True
+    return kept(message, format) is not None
 
 
 def _runs(look: Look) -> list[Segment]:

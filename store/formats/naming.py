@@ -1,0 +1,114 @@
+"""Names of calls and tools that a provider takes: others are renamed, the same in every request.
+
+What a provider takes stays as it is. Any other name has its foreign characters replaced and is cut;
+what tells it from others is a digest of the whole name behind it. So what is sent is a function of
+the name alone, two names never become one, and `Alphabet.original` finds which of the names at hand
+was meant.
+
+Ids repeat in real conversations. The first call keeps its id, the second gets its number in the
+request, so what is sent does not change when messages are added behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from .placed import ApiCall, Placed
+
+_DIGEST = 10  # hexadecimal digits, 40 bits
+
+
+class Alphabet(NamedTuple):
+    """Which names are taken: of at most so many characters, without the ``foreign`` ones."""
+
+    longest: int
+    foreign: re.Pattern[str]
+    begins: str = ""
+    """What a name gets in front that does not begin as it must; "" where any will do."""
+
+    def fits(self, name: str) -> bool:
+        """Tell whether a name is taken as it is."""
+        if not 0 < len(name) <= self.longest or self.foreign.search(name):
+            return False
+        return not self.begins or name[0].isalpha() or name[0] == self.begins
+
+    def fitted(self, name: str) -> str:
+        """Return what is sent for a name."""
+        return name if self.fits(name) else self._renamed(name)
+
+    def original(self, sent: str, names: Iterable[str]) -> str | None:
+        """Return which of some names was sent so; None where none was."""
+        return next((name for name in names if self.fitted(name) == sent), None)
+
+    def _renamed(self, name: str) -> str:
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        cleaned = self.begins + self.foreign.sub("_", name)
+        return f"{cleaned[: self.longest - _DIGEST - 1]}-{digest[:_DIGEST]}"
+
+
+class Names(NamedTuple):
+    """Which ids of calls and which names of tools a provider takes."""
+
+    ids: Alphabet
+    tools: Alphabet
+
+
+WORD = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
+"""Letters, digits, ``_`` and ``-`` of ASCII."""
+
+
+def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
+    """Return a request whose ids and names are taken, each id once; the same where all are."""
+    calls = [call for each in placed for call in each.calls]
+    if _all_fit(calls, names):
+        return placed
+    return list(_Renaming(names).all(placed))
+
+
+def _all_fit(calls: list[ApiCall], names: Names) -> bool:
+    ids = {call.id for call in calls}
+    if len(ids) < len(calls) or not all(map(names.ids.fits, ids)):
+        return False
+    tools = {call.name for call in calls}
+    return all(map(names.tools.fits, tools))
+
+
+class _Renaming:
+    """A walk through a request that names its calls, and their results after them."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._times: Counter[str] = Counter()
+        self._open: dict[str, list[str]] = {}
+
+    def all(self, placed: Iterable[Placed]) -> Iterator[Placed]:
+        for each in placed:
+            if each.calls:
+                yield each._replace(calls=tuple(map(self._call, each.calls)))
+            elif each.call_id is not None:
+                yield each._replace(call_id=self._answered(each.call_id))
+            else:
+                yield each
+
+    def _call(self, call: ApiCall) -> ApiCall:
+        sent = self._unique(call.id)
+        self._open.setdefault(call.id, []).append(sent)
+        return call._replace(id=sent, name=self._names.tools.fitted(call.name))
+
+    def _unique(self, call_id: str) -> str:
+        """Return what is sent for the id of the next call that has it."""
+        sent = self._names.ids.fitted(call_id)
+        while self._times[sent]:
+            self._times[sent] += 1
+            sent = self._names.ids.fitted(f"{sent}-{self._times[sent]}")
+        self._times[sent] += 1
+        return sent
+
+    def _answered(self, call_id: str) -> str:
+        """Return what was sent for the call that a result answers: of several, the first open."""
+        waiting = self._open.get(call_id)
+        return waiting.pop(0) if waiting else self._names.ids.fitted(call_id)

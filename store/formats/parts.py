@@ -1,0 +1,124 @@
+"""What a content says, part by part, in the words of a provider, whoever wrote it.
+
+Parts come in the shapes of all providers. Texts and media are known by any name; reasoning is left
+to the format whose own it is. What a provider has no part for goes out as its JSON text, without
+the bytes in it and without what only its own provider can read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..messages import Media, Message, changed, media_of
+from .openai import TEXTS, sendable
+
+REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
+"""Parts that are a model's reasoning, which says nothing to another provider's."""
+SEALED = frozenset(("encrypted_content", "encrypted_index", "signature", "thoughtSignature"))
+"""Keys under which parts hold what only their own provider can read."""
+
+
+class Speech(NamedTuple):
+    """How a provider is told a text, and media; None of media that it has no part for."""
+
+    text: Callable[[str], Message]
+    media: Callable[[Media], Message | None]
+    own: Callable[[Message], Message | None] = lambda _: None
+    """Returns a part that is in the provider's own shape as it is sent; None of any other."""
+
+
+def parts_of(content: Any) -> list[Any]:
+    """Return a content as its parts, none of them where it says nothing."""
+    if content is None or content == "":
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def told(content: Any, speech: Speech) -> list[Message]:
+    """Return what a content says, in the words of a provider; blank texts say nothing."""
+    return [part for each in parts_of(content) for part in part_told(each, speech)]
+
+
+def part_told(part: Any, speech: Speech) -> Iterator[Message]:
+    """Yield one part in the words of a provider, if it says anything."""
+    if not isinstance(part, dict):
+        yield from _text_told(part if isinstance(part, str) else as_json(part), speech)
+        return
+    own = speech.own(part)
+    if own is not None:
+        yield own
+    elif part.get("type") not in REASONING:
+        yield from _foreign_told(part, speech)
+
+
+def _text_told(text: str, speech: Speech) -> Iterator[Message]:
+    if text.strip():
+        yield speech.text(sendable(text))
+
+
+def _foreign_told(part: Message, speech: Speech) -> Iterator[Message]:
+    text = text_of_part(part)
+    media = media_of(part) if text is None else None
+    made = None if media is None else speech.media(media)
+    if made is not None:
+        yield made
+    elif media is not None:
+        yield from _text_told(media.named()["text"], speech)
+    else:
+        yield from _text_told(as_json(opened(part)) if text is None else text, speech)
+
+
+def text_of_part(part: Message) -> str | None:
+    """Return the text of a part that is text, or a refusal; None of any other."""
+    kind = part.get("type")
+    text = part.get("refusal") if kind == "refusal" else part.get("text")
+    if kind in (*TEXTS, "refusal") and isinstance(text, str):
+        return text
+    return None
+
+
+def opened(part: Any) -> Any:
+    """Return a part without what nobody but its provider can read."""
+    if isinstance(part, list):
+        return [*map(opened, part)]
+    if isinstance(part, dict):
+        return {key: opened(held) for key, held in part.items() if key not in SEALED}
+    return part
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON text that can be sent, with its media named."""
+    named = changed(value, Media.named)
+    return sendable(json.dumps(named, ensure_ascii=False))
+
+
+def mended(value: Any) -> Any:
+    """Return a value with texts that can be sent."""
+    if isinstance(value, str):
+        return sendable(value)
+    if isinstance(value, list):
+        return [*map(mended, value)]
+    if isinstance(value, dict):
+        return {sendable(key): mended(held) for key, held in value.items()}
+    return value
+
+
+def arguments_object(given: Any) -> Message:
+    """Return the arguments of a call as the object that some providers ask for."""
+    value = _decoded(given) if isinstance(given, str) else given
+    if isinstance(value, dict):
+        return mended(value)  # type: ignore[no-any-return]
+    return {} if value is None or value == "" else {"input": mended(value)}
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(constant)

@@ -1,0 +1,182 @@
+"""The OpenAI Responses format: a list of items, in which calls and reasoning stand by themselves.
+
+An item that came in this format goes out as it came, with its content and ids as they are sent. A
+reasoning item is refused without the item that it led to, so one whose next item is not sent, or
+is another provider's, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..messages import Media, Message
+from .kept import kept
+from .naming import WORD, Names
+from .openai import ITEMS, PARTS, arguments_text, sendable
+from .parts import Speech, arguments_object, mended, told
+from .placed import ApiCall, Placed
+
+NAME = ITEMS
+NAMES = Names(ids=WORD, tools=WORD)
+CALL, FREE = "function_call", "custom_tool_call"
+"""The types of calls that any text answers: those of a function, and those whose input is text."""
+ASKED = ("arguments", "input", "action", "operation")
+"""Keys that hold what a call asks for."""
+ANSWERED = ("output", "tools")
+"""Keys that hold what a result says."""
+PDF = "application/pdf"
+
+
+def write(placed: Sequence[Placed]) -> list[Message]:
+    """Return a request as items."""
+    writing = _Writing()
+    for each in placed:
+        writing.add(each)
+    writing.end_reasoning()
+    return writing.items
+
+
+class _Writing:
+    """Items as they are written, and the open calls among them by their ids."""
+
+    def __init__(self) -> None:
+        self.items: list[Message] = []
+        self._open: dict[str, tuple[int, ApiCall]] = {}
+
+    def add(self, placed: Placed) -> None:
+        """Add what one message says."""
+        message = placed.message
+        if message["role"] == "tool":
+            self.end_reasoning()
+            self.items.append(self._result(placed))
+            return
+        held = kept(message, NAME)
+        if held is None or message["role"] != "assistant":
+            self.end_reasoning()
+        if held is not None and "block" in held and not placed.calls:
+            self.items.append(mended(held["block"]))
+            return
+        self.items.extend(_said(message, held, alone=not placed.calls))
+        for call in placed.calls:
+            self._open[call.id] = (len(self.items), call)
+            self.items.append(_call(call, held))
+
+    def end_reasoning(self) -> None:
+        """Take reasoning off the end that led to nothing that is sent."""
+        while self.items and self.items[-1].get("type") == "reasoning":
+            self.items.pop()
+
+    def _result(self, placed: Placed) -> Message:
+        """Return a result as its call's type asks for it.
+
+        Where it cannot be, both are a function's.
+        """
+        call_id = placed.call_id or ""
+        place, call = self._open.pop(call_id, (0, None))
+        wanted = f"{self.items[place]['type']}_output" if call else f"{CALL}_output"
+        own = _own_result(placed, wanted)
+        if own is not None:
+            return own
+        if call and wanted not in (f"{CALL}_output", f"{FREE}_output"):
+            wanted = f"{CALL}_output"
+            self.items[place] = _call(call, None)
+        return {"type": wanted, "call_id": call_id, "output": _output(placed.message)}
+
+
+def _own_result(placed: Placed, wanted: str) -> Message | None:
+    """Return a result that came as an item of the type that is wanted; None of any other."""
+    message = placed.message
+    held = kept(message, NAME)
+    block = held.get("block") if held else None
+    if not block or block["type"] != wanted:
+        return None
+    content = message.get("content")
+    is_plain = wanted in (f"{CALL}_output", f"{FREE}_output")
+    if isinstance(content, str) and not is_plain:
+        return None
+    said = _output(message) if is_plain else mended(content)
+    return _filled(block, call_id=placed.call_id, **dict.fromkeys(ANSWERED, said))
+
+
+def _filled(block: Message, **values: Any) -> Message:
+    """Return an item with values in their places."""
+    return {key: values.get(key, mended(held)) for key, held in block.items()}
+
+
+def _call(call: ApiCall, held: Message | None) -> Message:
+    """Return a call as a function's, or as the item as which it came."""
+    block = held.get("block") if held else None
+    if not block:
+        arguments = arguments_text(call.arguments)
+        return {"type": CALL, "call_id": call.id, "name": call.name, "arguments": arguments}
+    kind = block["type"]
+    asked = call.arguments
+    if kind == FREE:
+        asked = arguments_object(asked).get("input")
+    elif kind == CALL:
+        asked = arguments_text(asked)
+    return _filled(block, call_id=call.id, name=call.name, **dict.fromkeys(ASKED, asked))
+
+
+def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:
+    """Return what a message says as an item; none where it has but calls."""
+    role = message["role"]
+    if held is not None and "outer" in held:
+        return [_filled(held["outer"], content=_own_content(message))]
+    said = _content(message, role)
+    if not said and not alone:
+        return []
+    return [{"type": "message", "role": role if role in PARTS else "user", "content": said}]
+
+
+def _content(message: Message, role: str) -> str | list[Message]:
+    content = message.get("content")
+    if role in ("system", "developer", "assistant"):
+        return _text_of(content)
+    if isinstance(content, str):
+        return sendable(content)
+    return told(content, SPEECH) or ""
+
+
+def _text_of(content: Any) -> str:
+    """Return what a content says as one text: no other is taken of an answer without an id."""
+    if isinstance(content, str):
+        return sendable(content)
+    return "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
+
+
+def _own_content(message: Message) -> Any:
+    content = message.get("content")
+    return mended(content) if content is not None else ""
+
+
+def _output(message: Message) -> str | list[Message]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return sendable(content)
+    if content is None or not isinstance(content, list):
+        return _text_of(content)
+    return told(content, SPEECH) or ""
+
+
+def _text(text: str) -> Message:
+    return {"type": "input_text", "text": text}
+
+
+def _media(media: Media) -> Message | None:
+    if media.type.startswith("image"):
+        return {"type": "input_image", "image_url": sendable(media.url), "detail": "auto"}
+    if media.type == PDF and media.data is not None:
+        return {"type": "input_file", "filename": "document.pdf", "file_data": media.url}
+    return None
+
+
+def _own(part: Message) -> Message | None:
+    """Return a part that is in this format's own shape, whoever stored it."""
+    return mended(part) if str(part.get("type")) in OWN else None
+
+
+OWN = ("input_text", "input_image", "input_file")
+SPEECH = Speech(_text, _media, _own)
+TEXTS_ALONE = Speech(_text, lambda _: None)
