@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import command, diagrams, library, logs, picture, policies, requirements, rules, storage
+from . import (
+    command,
+    diagrams,
+    formats,
+    library,
+    logs,
+    picture,
+    policies,
+    requirements,
+    rules,
+    storage,
+)
 
 PARTS: dict[str, Callable[[], str]] = {
     "methods": library.methods,
@@ -23,6 +34,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "reasons": rules.reasons,
     "kinds": rules.kinds,
     "tool_rules": rules.tool_rules,
+    "formats": formats.formats,
     "layers": rules.layers,
     "log_lines": logs.log_lines,
     "transcripts": rules.transcript_kinds,

@@ -59,7 +59,7 @@ def _stages() -> dict[str, list[str]]:
             f"a result without call: {_choices('orphans')}",
             "each result right behind its call, each id once in its message",
         ],
-        "format": [" or ".join(FORMATS) + ": the whole request as its model takes it"],
+        "format": ["the whole request as its model takes it: " + ", ".join(FORMATS)],
     }
 
 

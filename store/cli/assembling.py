@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ..context import Context, Tools
+from ..records import View
 from . import render
 from .fitting import Column
 from .options import (
@@ -19,6 +21,7 @@ from .options import (
     Json,
     Now,
     PolicyName,
+    Provider,
     SessionId,
     existing,
     find,
@@ -84,6 +87,9 @@ class Format(StrEnum):
     """What a request is printed as."""
 
     openai = "openai"
+    responses = "responses"
+    anthropic = "anthropic"
+    gemini = "gemini"
     react = "react"
     json = "json"
 
@@ -91,7 +97,7 @@ class Format(StrEnum):
 FormatName = Annotated[
     Format,
     typer.Option(
-        "--format", help="The API's messages, ReAct text, or all that is known of the request."
+        "--format", help="An API's messages, ReAct text, or all that is known of the request."
     ),
 ]
 
@@ -126,6 +132,7 @@ def context(
             policy=policy_of(policy, fields),
             now=moment_of(now),
             at=at,
+            format="openai" if format is Format.json else format.value,
         )
     if json or format is Format.json:
         render.print_json(_fields(built))
@@ -141,7 +148,7 @@ def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as a
     if format is Format.react:
         render.say(built.text)
     else:
-        render.print_json_list(built.messages)
+        render.print_request(built.messages, built.system)
 
 
 def _text(path: Path | None) -> str | None:
@@ -166,6 +173,28 @@ def _fields(built: Context) -> dict[str, Any]:
         "saved_by_rule": view.stats.saved_by_rule,
         "replaced": view.stats.replaced,
     }
+
+
+def explained(
+    built: View,
+    hidden: Iterable[NamedTuple],
+    format: Provider,  # noqa: A002 - what it is
+) -> dict[str, Any]:
+    """Return a view as JSON: its numbers, and each entry with the message that is sent.
+
+    Where a message is not what one entry became, all that is sent stands beside the entries.
+    """
+    told = {
+        "session": built.session_id,
+        "at": built.at,
+        **built.stats._asdict(),
+        "hidden": [each._asdict() for each in hidden],
+    }
+    entries = [entry._asdict() for entry in built.entries]
+    if format is not Provider.openai or len(entries) != len(built.messages):
+        return {**told, "entries": entries, "system": built.system, "messages": built.messages}
+    pairs = zip(entries, built.messages, strict=True)
+    return {**told, "entries": [{**entry, "sent": sent} for entry, sent in pairs]}
 
 
 def rows(built: Context) -> list[Row]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -16,14 +16,16 @@ from ..errors import StoreError
 from ..face import Store
 from ..importing import is_file_of
 from ..messages import Message
-from ..records import Session
+from ..records import Session, View
 from . import render
 from .options import (
     At,
     Fields,
     Now,
     PolicyName,
+    Provider,
     SessionId,
+    ViewFormat,
     existing,
     find,
     moment_of,
@@ -59,17 +61,19 @@ def export(
     now: Now = None,
     policy: PolicyName = "default",
     fields: Fields = None,
+    format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
 
-    `import` reads them back equal.
+    `import` reads them back equal. --format is that of a view.
     """
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
         messages, before = _raw(store, found, at), _where(store.session(found))
         if view:
-            messages, before = iter(store.view(found, rules, at=at, now=moment).messages), []
+            built = store.view(found, rules, at=at, now=moment, format=format.value)
+            messages, before = iter(_sent(built)), []
         if output is None:
             render.write(_lines(chain(before, messages)))
             return
@@ -78,6 +82,11 @@ def export(
         rows = _lines(chain(before, messages), ascii_only=False)
         count = _write_private(output, rows, replace=force) - len(before)
     render.say(f"{render.counted(count, 'message')} written to {output}")
+
+
+def _sent(view: View) -> list[Any]:
+    """Return what is sent, in front the system text that goes beside the messages."""
+    return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
 def _where(session: Session) -> list[Message]:

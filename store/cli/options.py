@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,6 +100,20 @@ Fields = Annotated[
         help="Change a field of the policy, e.g. terminal_keep=3. Can be repeated.",
         autocompletion=complete_field,
     ),
+]
+
+
+class Provider(StrEnum):
+    """The formats that providers take, and give."""
+
+    openai = "openai"
+    responses = "responses"
+    anthropic = "anthropic"
+    gemini = "gemini"
+
+
+ViewFormat = Annotated[
+    Provider, typer.Option("--format", help="The API that the messages are written for.")
 ]
 MaxTokens = Annotated[
     int | None,

@@ -235,6 +235,14 @@ def print_json_list(values: Iterable[Any]) -> None:
     write(["\n]\n"])
 
 
+def print_request(messages: list[Any], system: Any) -> None:
+    """Print the messages of a request; in an object where a text of the system goes beside them."""
+    if system is None:
+        print_json_list(messages)
+    else:
+        print_json({"system": system, "messages": messages})
+
+
 def _told(value: Any) -> Any:
     return value.response() if isinstance(value, CompactionError) else str(value)
 

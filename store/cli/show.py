@@ -13,6 +13,7 @@ from ..messages import Message, content_text
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
+from .assembling import explained
 from .fitting import Column
 from .options import (
     At,
@@ -20,7 +21,9 @@ from .options import (
     Json,
     Now,
     PolicyName,
+    Provider,
     SessionId,
+    ViewFormat,
     existing,
     find,
     listed,
@@ -148,21 +151,22 @@ def view(
     policy: PolicyName = "default",
     fields: Fields = None,
     explain: Explain = False,
+    format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
     """Show what would be sent to the model, and what is replaced.
 
-    --json prints just the API's messages.
+    --json prints just the API's messages, or an object where it takes system text beside them.
     """
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session)
-        built = store.view(found.id, rules, at=at, now=moment)
+        built = store.view(found.id, rules, at=at, now=moment, format=format.value)
         hidden = _ranges(store.hidden(built.session_id, built.at)) if explain else []
     if json and explain:
-        render.print_json(_explained(built, hidden))
+        render.print_json(explained(built, hidden, format))
     elif json:
-        render.print_json_list(built.messages)
+        render.print_request(built.messages, built.system)
     else:
         _print_view(built, explain=explain)
         render.say(*map(_hiding, hidden))
@@ -312,18 +316,6 @@ def _first(lines: list[str], limit: int) -> list[str]:
     if not limit or len(lines) <= limit:
         return lines
     return [*lines[:limit], f"… {len(lines) - limit} more lines"]
-
-
-def _explained(built: View, hidden: list[HiddenRange]) -> dict[str, Any]:
-    """Return a view as JSON: its numbers, and each entry with the message that is sent."""
-    pairs = zip(built.entries, built.messages, strict=True)
-    return {
-        "session": built.session_id,
-        "at": built.at,
-        **built.stats._asdict(),
-        "hidden": [each._asdict() for each in hidden],
-        "entries": [{**entry._asdict(), "sent": sent} for entry, sent in pairs],
-    }
 
 
 def _print_view(built: View, *, explain: bool) -> None:

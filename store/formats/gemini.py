@@ -148,13 +148,9 @@ def _answer(placed: Placed) -> list[Message]:
     held = kept(message, NAME)
     speech = TEXTS_ALONE if held is None else OWN
     plan = held.get("plan", ()) if held else ()
-    return [
-        part
-        for place, value in planned(
-            plan, parts_of(message.get("content")), by_position(placed.calls)
-        )
-        for part in _parts(place, value, speech, held)
-    ]
+    parts = parts_of(message.get("content"))
+    places = planned(plan, parts, by_position(placed.calls))
+    return [part for place, value in places for part in _parts(place, value, speech, held)]
 
 
 def _parts(place: str, held: Any, speech: Speech, own: Message | None) -> Iterator[Message]:

@@ -34,7 +34,7 @@ class Alphabet(NamedTuple):
         """Tell whether a name is taken as it is."""
         if not 0 < len(name) <= self.longest or self.foreign.search(name):
             return False
-        return not self.begins or name[0].isalpha() or name[0] == self.begins
+        return self._begins_well(name)
 
     def fitted(self, name: str) -> str:
         """Return what is sent for a name."""
@@ -44,9 +44,14 @@ class Alphabet(NamedTuple):
         """Return which of some names was sent so; None where none was."""
         return next((name for name in names if self.fitted(name) == sent), None)
 
+    def _begins_well(self, name: str) -> bool:
+        return not self.begins or name[:1].isalpha() or name[:1] == self.begins
+
     def _renamed(self, name: str) -> str:
         digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        cleaned = self.begins + self.foreign.sub("_", name)
+        cleaned = self.foreign.sub("_", name)
+        if not self._begins_well(cleaned):
+            cleaned = self.begins + cleaned
         return f"{cleaned[: self.longest - _DIGEST - 1]}-{digest[:_DIGEST]}"
 
 

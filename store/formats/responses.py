@@ -174,9 +174,11 @@ def _media(media: Media) -> Message | None:
 
 def _own(part: Message) -> Message | None:
     """Return a part that is in this format's own shape, whoever stored it."""
-    return mended(part) if str(part.get("type")) in OWN else None
+    kind = part.get("type")
+    return {**OWN[kind], **mended(part)} if isinstance(kind, str) and kind in OWN else None
 
 
-OWN = ("input_text", "input_image", "input_file")
+OWN: dict[str, Message] = {"input_text": {}, "input_image": {"detail": "auto"}, "input_file": {}}
+"""Types of parts of a user's, and what each has to say at least."""
 SPEECH = Speech(_text, _media, _own)
 TEXTS_ALONE = Speech(_text, lambda _: None)
