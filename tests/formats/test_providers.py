@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
-from conversations import NOW, Message, conversations
+from conversations import NOW, Message, busy_conversations, conversations
 from hypothesis import given, settings
 from judge import JUDGES, complaints, misfits, own_types
 
@@ -61,7 +61,7 @@ def test_no_provider_refuses_a_conversation(name: str, line: list[Message]) -> N
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@given(line=conversations)
+@given(line=busy_conversations)
 @settings(max_examples=20)
 def test_what_was_sent_stays_as_it_was(name: str, line: list[Message]) -> None:
     """A request begins as the one before did, as far as an answer was not still being given."""
