@@ -301,6 +301,21 @@ CREATE TABLE draft_pieces (
 )
  STRICT;
 
+CREATE TABLE notes (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	note INTEGER NOT NULL,
+	"key" TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	owner TEXT,
+	at INTEGER NOT NULL,
+	value TEXT NOT NULL, sealed BLOB,
+	CONSTRAINT pk_notes PRIMARY KEY (tree_id, branch, seq, note),
+	CONSTRAINT fk_notes_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq)
+)
+ STRICT;
+
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
@@ -374,6 +389,8 @@ WHEN NOT EXISTS (
 BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls change only by a redaction'); END;
 
 CREATE INDEX ix_usages_at ON usages (at);
+
+CREATE INDEX ix_notes_key_at ON notes ("key", at);
 
 CREATE VIEW session_log AS
 WITH runs AS (

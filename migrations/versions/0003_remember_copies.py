@@ -96,6 +96,7 @@ def upgrade() -> None:
     create_redactions()
     add_prices()
     create_drafts()
+    create_notes()
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(
@@ -181,6 +182,25 @@ def create_drafts() -> None:
     )
 
 
+def create_notes() -> None:
+    """Add what apps note beside messages."""
+    op.create_table(
+        "notes",
+        *(sa.Column(name, BIG, nullable=False) for name in (*PLACE, "note")),
+        sa.Column("key", IDENTIFIER, nullable=False),
+        sa.Column("session_id", IDENTIFIER, nullable=False),
+        sa.Column("owner", IDENTIFIER),
+        sa.Column("at", BIG, nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint(*PLACE, "note", name="pk_notes"),
+        sa.ForeignKeyConstraint(
+            PLACE, [f"messages.{name}" for name in PLACE], name="fk_notes_messages"
+        ),
+        sqlite_strict=True,
+    )
+    op.create_index("ix_notes_key_at", "notes", ["key", "at"])
+
+
 def create_keys() -> None:
     """Add the keys of metadata, and write those of the sessions that are there."""
     op.create_table(
@@ -218,6 +238,7 @@ SEALED = (
     "drafts",
     "erasures",
     "head_moves",
+    "notes",
     "redactions",
     "sessions",
     "summaries",

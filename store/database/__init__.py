@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import json_sql, resources
 from .collector import paused
-from .columns import BIG
+from .columns import BIG, IDENTIFIER
 from .copying import (
     COMPANIONS,
     COPIES,
@@ -43,6 +43,7 @@ from .schema import (
     head_moves,
     message_facts,
     messages,
+    notes,
     redactions,
     session_ids,
     session_keys,
@@ -67,6 +68,7 @@ __all__ = [
     "FORGET_COPY",
     "GUARDED_TABLES",
     "HEAD",
+    "IDENTIFIER",
     "LONGEST_PURGE",
     "SEALED",
     "SEALED_TABLES",
@@ -98,6 +100,7 @@ __all__ = [
     "locks",
     "message_facts",
     "messages",
+    "notes",
     "paused",
     "positions",
     "put_in_place",

@@ -342,6 +342,20 @@ draft_pieces = _table(
     _of("drafts", "tree_id", "draft"),
 )
 
+notes = _table(
+    "notes",
+    *_position(),
+    _key("note"),
+    Column("key", IDENTIFIER, nullable=False),
+    Column("session_id", IDENTIFIER, nullable=False),
+    Column("owner", IDENTIFIER),
+    Column("at", BIG, nullable=False),
+    Column("value", Text, nullable=False),
+    _sealed(),
+    _of("messages", "tree_id", "branch", "seq"),
+    Index(None, "key", "at"),
+)
+
 copies = _table(
     "copies",
     _key("copy"),

@@ -118,6 +118,8 @@ class Awaited(Threads):
     record_usage = awaits(Workflows.record_usage, waits=True)
     usages = awaits(Workflows.usages)
     usage_totals = awaits(Workflows.usage_totals)
+    annotate = awaits(Workflows.annotate, waits=True)
+    annotations = awaits(Workflows.annotations)
     compactions = awaits(Workflows.compactions)
     hidden = awaits(Workflows.hidden)
     replaced = awaits(Workflows.replaced)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from .. import compaction, inspection
 from ..history import append as appending
-from ..history import drafts as unfinished
 from ..history import (
+    beside,
     erasure,
     heads,
     left,
@@ -21,6 +21,7 @@ from ..history import (
     tails,
     titles,
 )
+from ..history import drafts as unfinished
 from ..history import raw as history
 from ..history import sessions as known_sessions
 from ..history import siblings as alike
@@ -66,6 +67,8 @@ class Operations:
     record_usage = writes(recorded.record_usage)
     usages = reads(spending.list_usages)
     usage_totals = reads(spending.usage_totals)
+    annotate = writes(beside.annotate)
+    annotations = reads(beside.list_notes)
     compactions = reads(compaction.compactions)
     hidden = reads(line_records.hidden)
     replaced = reads(inspection.replaced)

@@ -21,7 +21,7 @@ from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError
 from ..history import append as appending
-from ..history import drafts, lines, listing, lookup, redaction, roots, slices, spending
+from ..history import beside, drafts, lines, listing, lookup, redaction, roots, slices, spending
 from ..history import sessions as known_sessions
 from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads
@@ -44,6 +44,7 @@ MAY_NAME: dict[Any, tuple[str, ...]] = {
     drafts.list_drafts: ("session_id",),
     drafts.finish_draft: (),
     drafts.discard_draft: (),
+    beside.list_notes: ("session_id",),
 }
 """What takes no session in its first place, and the parameters that may name one.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import (
     append,
+    beside,
     drafts,
     erasure,
     heads,
@@ -75,6 +76,7 @@ __all__ = [
     "Segment",
     "Weight",
     "append",
+    "beside",
     "derive",
     "drafts",
     "erasure",

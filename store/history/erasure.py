@@ -49,6 +49,7 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
+from .beside import DELETE_LEFT
 from .fates import Fate, fates
 from .sessions import check_owner, newest_record
 
@@ -253,7 +254,7 @@ def _rows(opened: Opened, moment: int, newest: int) -> Iterator[Row]:
 def _delete_session(connection: Connection, opened: Opened) -> None:
     """Delete all that names the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
-    for statement in DELETE_SESSION:
+    for statement in (*DELETE_SESSION, DELETE_LEFT):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)
 

@@ -41,6 +41,7 @@ from ..database import (
     compaction_records,
     message_facts,
     messages,
+    notes,
     redactions,
     summaries,
     token_counts,
@@ -140,6 +141,7 @@ DELETE_BEYOND = tuple(
     _delete_beyond(table)
     for table in (
         redactions,
+        notes,
         token_counts,
         message_facts,
         usages,

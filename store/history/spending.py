@@ -153,7 +153,7 @@ def list_usages(
     costs = price_list(prices)
     values = _values(connection, session_id, owner, since, until) | _behind(after)
     statement = listed(_names(values))
-    rows = statement.rows(connection, **values, limit=_checked_limit(limit))
+    rows = statement.rows(connection, **values, limit=checked_limit(limit))
     return [told(row, costs.cost(row.model, row._asdict())) for row in rows]
 
 
@@ -210,7 +210,8 @@ def _names(values: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in _CONDITIONS if name in values)
 
 
-def _checked_limit(limit: int | None) -> int:
+def checked_limit(limit: int | None) -> int:
+    """Return how many rows a list may have at most, None: all. Raises InvalidValue."""
     if limit is None:
         return NEVER
     if type(limit) is not int or limit < 0:

@@ -135,6 +135,20 @@ class TokenTotal(NamedTuple):
     tokens: int
 
 
+class Note(NamedTuple):
+    """What an app noted under a key beside a message, in ``session_id``, and when (ms).
+
+    The message is at the position ``seq`` of ``branch``; ``value`` is any JSON.
+    """
+
+    session_id: str
+    branch: int
+    seq: int
+    key: str
+    value: Any
+    at: int
+
+
 class Usage(NamedTuple):
     """What a request really cost, as the provider said, and where and when (ms) it was made.
 

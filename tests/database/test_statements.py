@@ -78,6 +78,15 @@ ACROSS_TREES = {
         ),
         "is of the usages of many trees",
     ),
+    **dict.fromkeys(
+        (
+            "history.beside.LIST_OF_KEY",
+            "history.beside.LIST_OF_KEY_AFTER",
+            "history.beside.LIST_OF_OWNER",
+            "history.beside.LIST_OF_OWNERS_KEY",
+        ),
+        "lists the notes of many trees",
+    ),
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
@@ -329,6 +338,12 @@ HOT = {
     "compaction.cuts.SPANNING": ["branches", "parents", "tool_results"],
     "compaction.cuts.NEXT_USER": ["branches", "parents", "message_facts"],
     "history.token_counts.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
+    "history.beside.NOTES": ["branches", "parents", "notes"],
+    "history.beside.NOTES_OF_KEY": ["branches", "parents", "notes"],
+    "history.beside.LIST_OF_KEY": ["notes", "sessions"],
+    "history.beside.LIST_OF_OWNER": ["notes", "sessions"],
+    "history.beside.DELETE_NOTE": ["notes"],
+    "history.beside.DELETE_LEFT": ["notes", "sessions"],
     "history.spending.LIST_OF_SESSION": ["sessions", "usages", "branches"],
     "history.spending.LIST_OWNED": ["sessions", "usages", "branches"],
     "history.spending.LIST_USAGES": ["sessions", "usages", "branches"],
@@ -343,7 +358,7 @@ HOT = {
     "history.drafts.PIECES": ["draft_pieces"],
     "history.drafts.DELETE_FROM": ["draft_pieces"],
     "history.slices.OPEN_PART": ["erasures", "messages"],
-    "history.slices.DELETE_BEYOND.8": ["messages"],
+    "history.slices.DELETE_BEYOND.9": ["messages"],
 }
 """What the hot paths look up, table by table (``parents``: the walk up the branches)."""
 

@@ -122,6 +122,16 @@ TRIES: dict[str, list[Call]] = {
         gone(session_id=HIS, since=NOW),
         ([], {"owner": "bob"}, InvalidValue),
     ],
+    "annotate": [gone(HIS, 1, "mine", 1), gone(HIS, 1, SECRET, None), gone(HIS, 99, "mine", 1)],
+    "annotations": [
+        ([], {}, None),
+        ([], {"key": SECRET}, None),
+        (["shared"], {}, None),
+        (["shared"], {"key": SECRET}, None),
+        gone(HIS),
+        gone(HIS, key=SECRET),
+        ([], {"owner": "bob"}, InvalidValue),
+    ],
     "usage_totals": [
         *(([], {"by": by}, None) for by in ("model", "session", "owner", "day")),
         gone(HIS),
@@ -175,10 +185,12 @@ def chats(store: Store) -> Store:
         store.record_usage(session_id, input=5, output=1, **usage, now=NOW)
         with suppress(KeyError), store.streaming(session_id, said(SECRET)):
             raise KeyError
+        store.annotate(session_id, 1, SECRET, SECRET, now=NOW)
     store.create_session("hers", owner="ann", now=NOW)
     store.append("hers", [said("one"), said("two")], now=NOW)
     store.create_session("public", owner="bob", now=NOW)
     store.append("public", [said("one"), said(SECRET)], now=NOW)
+    store.annotate("public", 1, SECRET, SECRET, now=NOW)
     store.rewind("public", 1, now=NOW)
     store.fork("public", session_id="shared", owner="ann", now=NOW)
     return store
@@ -195,6 +207,7 @@ def kept(store: Store) -> list[Any]:
         store.redactions,
         store.usages,
         store.drafts,
+        store.annotations,
     )
     return [[each(session_id) for each in read] for session_id in ids] + [store.erasures()]
 
@@ -315,6 +328,9 @@ def test_an_owner_has_all_that_is_the_owners(url: str) -> None:
         assert [each.session_id for each in ann.redactions("f")] == ["f"]
         assert [each.input for each in map(_spend, (ann, bob), ("a", "c"))] == [1, 1]
         assert [each.session_id for each in ann.usages()] == ["a"]
+        assert [bool(ann.annotate("a", 1, "read", True)), bool(bob.annotate("c", 1, "read", 1))]
+        assert [each.session_id for each in ann.annotations(key="read")] == ["a"]
+        assert [each.session_id for each in store.annotations(owner="bob")] == ["c"]
         assert [each.name for each in bob.usage_totals(by="session")] == ["c"]
         assert ann.set_project_root("a", "/p").project_root == "/p"
         assert ann.atomically(lambda t: (t.pop("a"), t.create_session("s").owner))[1] == "ann"

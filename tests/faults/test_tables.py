@@ -44,7 +44,8 @@ ANSWERS = {
     "head_moves": Answer("beside", "with its session", "verified"),
     "summaries": Answer("beside", "with its session", "open"),
     "compaction_records": Answer("beside", "with its session", "verified"),
-    "usages": Answer("beside", "with its session", "open"),
+    "usages": Answer("beside", "with its session", "verified"),
+    "notes": Answer("beside", "with its session", "verified"),
     "redactions": Answer("beside", "with its session", "verified"),
     "drafts": Answer("beside", "with its session", "open"),
     "draft_pieces": Answer("beside", "with its session", "verified"),
@@ -90,6 +91,7 @@ def test_what_is_erased_goes(url: str) -> None:
         with suppress(KeyError), store.streaming("s", {"role": "assistant"}) as answer:
             answer.write("half")
             raise KeyError
+        store.annotate("s", 1, "rating", 5)
         assert store.compact("s", Policy(), lambda _: "said").outcome == "applied"
         with store.database.writing() as connection:
             place = connection.execute(select(METADATA.tables["messages"])).first()

@@ -78,6 +78,7 @@ def fill(store: Store, session_id: str) -> None:
     store.rewind(session_id, 3)
     store.undo_rewind(session_id)
     store.record_usage(session_id, input=5, output=1)
+    store.annotate(session_id, 2, "rating", 5)
     store.redact(session_id, 4, "asked for")
     with suppress(KeyError), store.streaming(session_id, {"role": "assistant"}) as answer:
         answer.write("half")

@@ -44,6 +44,10 @@ def fill(store: Store, folder: Path) -> None:
     spent = {"model": "m", "provider": "p", "details": {"a": 1}, "cost": 1.5}
     store.record_usage("s", input=5, output=2, cached=1, written=1, **spent, now=NOW)
     store.record_usage("s", input=5, output=2, now=NOW)
+    store.create_session("o", owner="ann", now=NOW)
+    store.append("o", {"role": "user", "content": "x"}, now=NOW)
+    for name in ("s", "o"):
+        store.annotate(name, 1, "rating", {"stars": 5}, now=NOW)
     store.fork("s", session_id="f", now=NOW)
     store.compact("s", Policy(keep_turns=1), lambda _: "A summary. " * 5, now=NOW)
     store.append("s", [*said, {"role": "user", "content": "and?"}], now=NOW)
@@ -297,6 +301,7 @@ def asked(store: Store) -> Iterator[Callable[[], object]]:
             lambda name=name: store.compactions(name),
             lambda name=name: store.head_moves(name),
             lambda name=name: store.usages(name),
+            lambda name=name: store.annotations(name),
             lambda name=name: store.usage_totals(name),
             lambda name=name: store.count_tokens(name, "quarter_of_length"),
             lambda name=name: store.append(name, {"role": "user", "content": "go"}, now=NOW),
@@ -306,6 +311,7 @@ def asked(store: Store) -> Iterator[Callable[[], object]]:
             lambda name=name: store.undo_rewind(name),
             lambda name=name: store.delete_session(name),
         )
+    yield from (store.usages, store.annotations)
     yield from (store.sessions, store.erasures, store.copies, store.verify)
 
 

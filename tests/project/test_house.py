@@ -42,7 +42,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting upkeep exporting transfer counting spending demo"
+        "drafting redacting upkeep exporting transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
@@ -56,7 +56,7 @@ INSIDE = {
     "face": "binding operations steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept openai parts turns responses anthropic gemini react",
     "history": (
-        "places lines left order links facts keys sessions listing prices usages spending noted raw siblings append drafts fates erasure blanking redaction slices heads tails "
+        "places lines left order links facts keys sessions listing prices usages spending beside noted raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
     "importing": "report session reading",

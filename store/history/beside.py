@@ -1,0 +1,191 @@
+"""Notes that an app keeps beside messages: ratings, read marks, scores of evaluations.
+
+A note stands with its message, so all lines that run through the message have it, and it is erased
+with it. What one owner notes is not seen in the sessions of another: so it is kept whose it is, and
+of a key there is one note for each message and owner, the newest.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
+
+from ..clock import Now, given
+from ..database import BIG, IDENTIFIER, Insertion, Statement, notes, sessions
+from ..errors import InvalidValue, PositionOutOfRange
+from ..messages import decode
+from ..records import Note
+from . import lines
+from .lines import Line
+from .sessions import checked_json, checked_text, session
+from .spending import checked_limit
+
+_n = notes.c
+_key = _n.key == bindparam("key", type_=IDENTIFIER)
+_whose = _n.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
+_newest = func.coalesce(func.max(_n.note), literal_column("0"))
+NEXT_NOTE = Statement(select(_newest + literal_column("1")).where(lines.at(notes)))
+INSERT_NOTE = Insertion(notes)
+DELETE_NOTE = Statement(delete(notes).where(lines.at(notes), _key, _whose))
+_of_owner = and_(
+    sessions.c.tree_id == bindparam("tree_id", type_=BIG),
+    sessions.c.owner.is_not_distinct_from(_n.owner),
+)
+DELETE_LEFT = Statement(
+    delete(notes).where(
+        _n.tree_id == bindparam("tree_id", type_=BIG),
+        _n.session_id == bindparam("session_id", type_=IDENTIFIER),
+        ~exists().where(_of_owner),
+    )
+)
+"""What was noted in a session whose owner has no other in the tree that could show it."""
+
+_FIELDS: dict[str, Column[Any]] = {name: _n[name] for name in Note._fields}
+_COLUMNS = _FIELDS.values()
+_IN_ORDER = {name: _n[name] for name in ("at", "session_id", "branch", "seq", "key")}
+"""The order of lists over sessions, oldest first: no two notes stand alike."""
+_seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
+_CONDITIONS: dict[str, ColumnElement[bool]] = {
+    "key": _key,
+    "owner": and_(_whose, sessions.c.owner == bindparam("owner", type_=IDENTIFIER)),
+    "seen_at": and_(
+        _n.at >= bindparam("seen_at", type_=BIG),
+        tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
+    ),
+}
+"""What notes can be asked for by, each by a value that it binds."""
+
+
+@cache
+def on_line(names: tuple[str, ...]) -> Statement[Note]:
+    """Build the list of an owner's notes on a line, in its order."""
+    segments = lines.segments_cte()
+    query = select(*_COLUMNS).select_from(segments).join(notes, lines.inside(notes, segments))
+    found = query.where(_whose, *(_CONDITIONS[name] for name in names))
+    return Statement(found.order_by(_n.seq, _n.key), row=Note)
+
+
+@cache
+def listed(names: tuple[str, ...]) -> Statement[Note]:
+    """Build the list of notes over sessions by the names of its conditions."""
+    query = _noted(select(*_COLUMNS)).where(*(_CONDITIONS[name] for name in names))
+    ordered = query.order_by(*_IN_ORDER.values())
+    return Statement(ordered.limit(bindparam("limit", type_=BIG)), row=Note)
+
+
+def _noted(query: Select[Any]) -> Select[Any]:
+    """Build the search for the notes that were made in sessions that there are."""
+    of_session = and_(sessions.c.tree_id == _n.tree_id, sessions.c.id == _n.session_id)
+    return query.select_from(notes).join(sessions, of_session)
+
+
+NOTES = on_line(())
+NOTES_OF_KEY = on_line(("key",))
+LIST_OF_KEY = listed(("key",))
+LIST_OF_KEY_AFTER = listed(("key", "seen_at"))
+LIST_OF_OWNER = listed(("owner",))
+LIST_OF_OWNERS_KEY = listed(("key", "owner"))
+
+
+def annotate(
+    connection: Connection, session_id: str, seq: int, key: str, value: Any, *, now: Now = None
+) -> Note | None:
+    """Note a JSON value under a key beside a message of a session's line; None takes it away.
+
+    The message stays as it is, and so does the session's revision. Of each key a message has one
+    note, the newest; it stands on every line of the same owner that the message is on, and is
+    erased with it. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+    """
+    name, text = _checked_key(key), None if value is None else checked_json("value", value)
+    pointer = lines.lock_tree(connection, session_id)
+    if type(seq) is not int or not 0 < seq <= pointer.head:
+        raise PositionOutOfRange(session_id, seq, pointer.head)
+    place = Line(connection, pointer).place(seq)
+    whose = {"key": name, "owner": session(connection, session_id).owner}
+    DELETE_NOTE.run(connection, **place, **whose)
+    if text is None:
+        return None
+    number = NEXT_NOTE.value(connection, **place)
+    made: dict[str, Any] = {"session_id": session_id, "value": text, "at": given(now)}
+    INSERT_NOTE.run(connection, **place, **whose, **made, note=number)
+    return _told(Note(branch=place["branch"], seq=seq, key=name, **made))
+
+
+def list_notes(
+    connection: Connection,
+    session_id: str | None = None,
+    *,
+    key: str | None = None,
+    owner: str | None = None,
+    limit: int | None = None,
+    after: Note | None = None,
+) -> list[Note]:
+    """Return notes: those on a session's line in its order, or over all sessions, oldest first.
+
+    ``key`` gives those of one key. On a line stand those of the session's owner, in whichever
+    session they were made. Over all sessions they are those of an ``owner`` (None: any), at most
+    ``limit`` of them (None: all), behind ``after``, the last one already seen. Raises
+    SessionNotFound, InvalidValue.
+    """
+    asked: dict[str, Any] = {} if key is None else {"key": _checked_key(key)}
+    if session_id is not None:
+        found = _on_line(connection, session_id, asked, owner)
+    else:
+        values = asked | _of(owner) | _behind(after)
+        found = listed(_names(values)).rows(connection, **values, limit=checked_limit(limit))
+    return [*map(_told, found)]
+
+
+def _on_line(
+    connection: Connection, session_id: str, asked: dict[str, Any], owner: str | None
+) -> list[Note]:
+    """Return the notes of a session's owner on its line; none where another owner is asked for."""
+    pointer = lines.find(connection, session_id)
+    whose = session(connection, session_id).owner
+    if owner not in (None, whose):
+        return []
+    return on_line(_names(asked)).rows(connection, **pointer.whole, owner=whose, **asked)
+
+
+def _of(owner: str | None) -> dict[str, Any]:
+    return {} if owner is None else {"owner": checked_text("owner", owner)}
+
+
+def _behind(after: Note | None) -> dict[str, Any]:
+    """Return the values that tell the place of the last note already seen."""
+    if after is None:
+        return {}
+    if not isinstance(after, Note):
+        raise InvalidValue(f"after is the last note already seen, not {after!r:.80}")
+    return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
+
+
+def _names(values: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in _CONDITIONS if name in values)
+
+
+def _checked_key(key: str) -> str:
+    text = checked_text("key", key)
+    if not text:
+        raise InvalidValue(f"key is a text, such as 'rating', not {key!r}")
+    return text
+
+
+def _told(note: Note) -> Note:
+    """Return a note as it is given out: until now its value is a text."""
+    return note._replace(value=decode(note.value))

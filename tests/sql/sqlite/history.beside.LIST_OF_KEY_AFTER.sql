@@ -1,0 +1,30 @@
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes."key" = :key
+  AND notes.at >= :seen_at
+  AND (
+    notes.at,
+    notes.session_id,
+    notes.branch,
+    notes.seq,
+    notes."key"
+  ) > (
+    :seen_at,
+    :seen_session_id,
+    :seen_branch,
+    :seen_seq,
+    :seen_key
+  )
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key"
+LIMIT :limit OFFSET :param_1
