@@ -25,12 +25,11 @@ def sealed_names(table: Table) -> tuple[str, ...]:
     return tuple(each.name for each in columns if each.name != SEALED)
 
 
+_told = json.JSONEncoder(sort_keys=True, default=bytes.hex).encode
+
+
 def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
     """Return the seal of a row's values, given with the names of their columns, in any order."""
-    held = {name: _plain(value) for name, value in zip(names, values, strict=True)}
-    told = {name: value for name, value in held.items() if value is not None}
-    return sha256(json.dumps(told, sort_keys=True).encode()).digest()
-
-
-def _plain(value: object) -> object:
-    return value.hex() if isinstance(value, bytes) else value
+    row = zip(names, values, strict=True)
+    held = {name: value for name, value in row if value is not None}
+    return sha256(_told(held).encode()).digest()

@@ -9,9 +9,18 @@ anywhere else on a new one, which continues the line from there.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, exists, func, literal_column, select
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    select,
+)
 
 from ..clock import Now, given
 from ..database import BIG, Insertion, Statement, branches, compaction_records, head_moves, sessions
@@ -26,16 +35,40 @@ from .sessions import (
     id_for,
     insert_branch,
     insert_session,
-    newest_record,
     session,
 )
 
-_in_tree = branches.c.tree_id == bindparam("tree_id", type_=BIG)
-_newest_branch = func.max(branches.c.branch)
-NEXT_BRANCH = Statement(select(_newest_branch + 1).where(_in_tree))
+_tree: BindParameter[int] = bindparam("tree_id", type_=BIG)
 _of_session = and_(
-    head_moves.c.tree_id == bindparam("tree_id", type_=BIG),
+    head_moves.c.tree_id == _tree,
     head_moves.c.session_id == bindparam("session_id"),
+)
+
+
+class Next(NamedTuple):
+    """The numbers that come next in a tree: that of a branch, and of a move of a session's head.
+
+    ``record`` is the newest compaction record's (0: none), up to which a new branch knows all.
+    """
+
+    branch: int
+    move: int
+    record: int
+
+
+_none, _one = literal_column("0"), literal_column("1")
+_newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _tree)
+_newest_move = select(func.max(head_moves.c.move)).where(_of_session)
+_newest_record = select(func.max(compaction_records.c.compaction)).where(
+    compaction_records.c.tree_id == _tree
+)
+NEXT = Statement(
+    select(
+        (_newest_branch.scalar_subquery() + _one).label("branch"),
+        (func.coalesce(_newest_move.scalar_subquery(), _none) + _one).label("move"),
+        func.coalesce(_newest_record.scalar_subquery(), _none).label("record"),
+    ),
+    row=Next,
 )
 FORKED_SESSION = Statement(
     select(sessions).where(
@@ -66,8 +99,6 @@ STEM = Statement(
         branches.c.branch == bindparam("branch"),
     )
 )
-_newest_move = func.coalesce(func.max(head_moves.c.move), 0)
-NEXT_MOVE = Statement(select(_newest_move + 1).where(_of_session))
 INSERT_MOVE = Insertion(head_moves)
 MOVE = Statement(
     select(
@@ -111,14 +142,14 @@ def fork(
     position = lines.position(line, at)
     values = _stored(connection, pointer)
     their_owner = values["owner"]
-    newest = newest_record(connection, pointer.tree_id)
-    stem = _next_branch(connection, line, position, newest)
+    following = NEXT.one(connection, **pointer.session)
+    stem = _next_branch(connection, line, position, following)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
     values |= _given(title=title, owner=owner)
     created = insert_session(connection, values, stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    seen = newest if created.owner == their_owner else None
+    seen = following if created.owner == their_owner else None
     _log_fork(connection, line, target, seen, moment)
     return created
 
@@ -213,8 +244,9 @@ def undo_rewind(
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
     branch, position, earlier = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
     line = left.end_of(connection, pointer, branch)
-    target = _arrived(connection, line, position, moment)
-    _log_move(connection, "undo", pointer, target, moment)
+    following = NEXT.one(connection, **pointer.session)
+    target = _arrived(connection, line, position, following, moment)
+    _log_move(connection, "undo", pointer, target, following, moment)
     _point(connection, target._replace(last_rewind=earlier), moment)
     return session(connection, session_id)
 
@@ -237,33 +269,43 @@ def _go(
     moment: int,
 ) -> Session:
     """Move a session's head to a position of a line, by a move that can be undone."""
-    target = _arrived(connection, line, position, moment)
+    following = NEXT.one(connection, **pointer.session)
+    target = _arrived(connection, line, position, following, moment)
     if target.line != pointer.line:
-        move = _log_move(connection, kind, pointer, target, moment)
-        _point(connection, target._replace(last_rewind=move), moment)
+        _log_move(connection, kind, pointer, target, following, moment)
+        _point(connection, target._replace(last_rewind=following.move), moment)
     return session(connection, pointer.session_id)
 
 
-def _arrived(connection: Connection, line: Pointer, position: int, moment: int) -> Pointer:
+def _arrived(
+    connection: Connection,
+    line: Pointer,
+    position: int,
+    following: Next,
+    moment: int,
+) -> Pointer:
     """Return where a session stands that has gone to a position of a line."""
     if line.is_own and position == line.head:
         return line
-    newest = newest_record(connection, line.tree_id)
-    stem = _next_branch(connection, line, position, newest)
+    stem = _next_branch(connection, line, position, following)
     insert_branch(connection, line.tree_id, stem, line.session_id, moment)
     return line._replace(branch=stem.branch, head=position)
 
 
-def _next_branch(connection: Connection, pointer: Pointer, position: int, newest: int) -> Stem:
+def _next_branch(
+    connection: Connection,
+    pointer: Pointer,
+    position: int,
+    following: Next,
+) -> Stem:
     """Return a new branch, which hangs on the ancestor that really holds the position.
 
     A branch that begins at the position and was compacted there is hung on too, though it holds no
     message: its records are of the line, but for one that still runs, which may end elsewhere. What
-    the line may not know of an ancestor's later records, the new branch may not either. ``newest``
-    is the tree's newest record.
+    the line may not know of an ancestor's later records, the new branch may not either.
     """
-    number = NEXT_BRANCH.value(connection, tree_id=pointer.tree_id)
-    branch, seen = pointer.branch, min(newest, pointer.newest)
+    number = following.branch
+    branch, seen = pointer.branch, min(following.record, pointer.newest)
     while True:
         stem = STEM.one(
             connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen
@@ -277,32 +319,46 @@ def _next_branch(connection: Connection, pointer: Pointer, position: int, newest
 
 
 def _log_move(
-    connection: Connection, kind: str, source: Pointer, target: Pointer, moment: int
-) -> int:
-    """Record a move of a session's head; return its number."""
-    number: int = NEXT_MOVE.value(connection, **source.session)
+    connection: Connection,
+    kind: str,
+    source: Pointer,
+    target: Pointer,
+    following: Next,
+    moment: int,
+) -> None:
+    """Record a move of a session's head."""
     earlier = None if kind == "undo" else source.last_rewind
-    move = {"move": number, "kind": kind, "earlier_rewind": earlier, "moved_at": moment}
-    INSERT_MOVE.run(connection, **_ways(source, target), **move, **_NO_SOURCE)
-    return number
-
-
-_NO_SOURCE: dict[str, int | None] = {"source_move": None, "source_record": None}
+    move = {
+        "move": following.move,
+        "kind": kind,
+        "earlier_rewind": earlier,
+        "moved_at": moment,
+        "source_move": None,
+        "source_record": None,
+    }
+    INSERT_MOVE.run(connection, **_ways(source, target), **move)
 
 
 def _log_fork(
-    connection: Connection, source: Pointer, target: Pointer, newest: int | None, moment: int
+    connection: Connection,
+    source: Pointer,
+    target: Pointer,
+    seen: Next | None,
+    moment: int,
 ) -> None:
-    """Record a fork, with how far it sees what its source did: its moves, and the records.
+    """Record a fork, with how far it sees what its source did: the moves and records before these.
 
-    Without a newest record it sees nothing but its line.
+    Without them it sees nothing but its line.
     """
-    seen = _NO_SOURCE
-    if newest is not None:
-        made = NEXT_MOVE.value(connection, **source.session) - 1
-        seen = {"source_move": made, "source_record": newest}
-    move = {"move": 1, "kind": "fork", "earlier_rewind": None, "moved_at": moment}
-    INSERT_MOVE.run(connection, **_ways(source, target), **move, **seen)
+    move = {
+        "move": 1,
+        "kind": "fork",
+        "earlier_rewind": None,
+        "moved_at": moment,
+        "source_move": seen and seen.move - 1,
+        "source_record": seen and seen.record,
+    }
+    INSERT_MOVE.run(connection, **_ways(source, target), **move)
 
 
 def _ways(source: Pointer, target: Pointer) -> dict[str, Any]:

@@ -53,9 +53,8 @@ NEWEST_RECORD = Statement(
     .limit(literal_column("1"))
 )
 _NAMED_OTHERWISE = {"branch": "head_branch"}
-COLUMNS = tuple(
-    sessions.c[_NAMED_OTHERWISE.get(name, name)].label(name) for name in Session._fields
-)
+_STORED = [sessions.c[_NAMED_OTHERWISE.get(name, name)] for name in Session._fields]
+COLUMNS = tuple(column.label(name) for column, name in zip(_STORED, Session._fields, strict=True))
 """What a session is made of."""
 SESSION = Statement(
     select(*COLUMNS)
@@ -273,10 +272,12 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
-    INSERT_SESSION.run(connection, **(values | {"revision": new_revision()}))
-    if values["metadata"]:
-        note_keys(connection, values["tree_id"], session_id, decode(values["metadata"]))
-    return session(connection, session_id)
+    row = values | {"revision": new_revision()}
+    INSERT_SESSION.run(connection, **row)
+    created = decoded(Session._make(row[column.key] for column in _STORED))
+    if created.metadata:
+        note_keys(connection, values["tree_id"], session_id, created.metadata)
+    return created
 
 
 def insert_branch(
