@@ -20,16 +20,19 @@ SEALED = "sealed"
 
 
 def sealed_names(table: Table) -> tuple[str, ...]:
-    """Return the columns that a table's seals are of: all but those that may change."""
+    """Return the columns that a table's seals are of, in the order of their names.
+
+    These are all but those that may change.
+    """
     columns = (each for each in table.c if not each.info.get("changes"))
-    return tuple(each.name for each in columns if each.name != SEALED)
+    return tuple(sorted(each.name for each in columns if each.name != SEALED))
 
 
-_told = json.JSONEncoder(sort_keys=True, default=bytes.hex).encode
+_told = json.JSONEncoder(default=bytes.hex).encode
 
 
 def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
-    """Return the seal of a row's values, given with the names of their columns, in any order."""
+    """Return the seal of a row's values, given with the names of their columns, in that order."""
     row = zip(names, values, strict=True)
     held = {name: value for name, value in row if value is not None}
     return sha256(_told(held).encode()).digest()

@@ -175,8 +175,9 @@ class Insertion(Statement[Row]):
     def run(self, connection: Connection, **values: Any) -> int:
         """Insert a row."""
         if self._sealed:
-            values[SEALED] = seal(self._sealed, (values[name] for name in self._sealed))
-        return super().run(connection, **values)
+            values[SEALED] = seal(self._sealed, map(values.__getitem__, self._sealed))
+        count: int = self._execute(connection, values).rowcount
+        return count
 
     def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert rows of values in the order of ``columns``."""
@@ -198,8 +199,7 @@ class Insertion(Statement[Row]):
 
 def _places(names: tuple[str, ...], table: Table) -> dict[str, int]:
     """Return where in a row of these columns the values stand that its seal is of."""
-    sealed = sealed_names(table)
-    return {name: place for place, name in enumerate(names) if name in sealed}
+    return {name: names.index(name) for name in sealed_names(table) if name in names}
 
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:

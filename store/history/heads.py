@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BindParameter,
+    ColumnClause,
     Connection,
     and_,
     bindparam,
@@ -56,7 +57,8 @@ class Next(NamedTuple):
     record: int
 
 
-_none, _one = literal_column("0"), literal_column("1")
+_none: ColumnClause[int] = literal_column("0")
+_one: ColumnClause[int] = literal_column("1")
 _newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _tree)
 _newest_move = select(func.max(head_moves.c.move)).where(_of_session)
 _newest_record = select(func.max(compaction_records.c.compaction)).where(

@@ -50,6 +50,7 @@ class Request(NamedTuple):
     now: int
     is_first: bool
     notices: list[str]
+    system: str | None
 
     def of(self, *layers: str) -> list[Message]:
         """The messages of some layers."""
