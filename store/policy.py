@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import InvalidPolicy
-from .ready import DEFAULT_LANGUAGE, POLICIES, SPOKEN, TEXTS, Fields, Language
+from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
 from .zones import zone_name
 
@@ -91,6 +91,13 @@ class Policy(BaseModel):
     """How many newest pictures, sounds and files of tool results are sent, for models that see."""
     picture_placeholder: str = _TEXTS["picture_placeholder"]
     """What stands for an older one; ``{type}`` and ``{size}`` are its own."""
+
+    show_drafts: bool = False
+    """Send what has come of answers that broke off, each behind the message that it answers, until
+    the line goes on with another answer there. Such a view depends on the drafts, too.
+    """
+    draft_notice: Name = _TEXTS["draft_notice"]
+    """What stands at the end of such an answer."""
 
     tool_kinds: Mapping[Name, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds``."""
@@ -316,22 +323,6 @@ class Policy(BaseModel):
         """
         ready = _ready_fields(name, fields.get("language"))
         return cls(**{**ready, **fields})
-
-
-PROBLEMS = {
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "is a number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),
-    "string_type": "is a text",
-    "tuple_type": "is a list",
-    "dict_type": "is a mapping",
-    "literal_error": "is {expected}",
-    "greater_than": "is more than {gt}",
-    "greater_than_equal": "is at least {ge}",
-    "less_than": "is less than {lt}",
-    "less_than_equal": "is at most {le}",
-}
-"""What a field should be, by the kind of what is wrong with it."""
 
 
 def _problem(found: Any) -> str:

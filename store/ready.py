@@ -15,12 +15,14 @@ TEXTS: dict[Language, dict[str, str]] = {
         "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
         "any_tool_placeholder": "[旧结果已清除]",
         "picture_placeholder": "[此处未显示:{type},{size}]",
+        "draft_notice": "[此回答在此中断]",
     },
     "en": {
         "terminal_placeholder": "[Outdated output of this command]",
         "file_read_placeholder": "[Older read of this file; see the newest one]",
         "any_tool_placeholder": "[Old result, cleared]",
         "picture_placeholder": "[Not shown here: {type}, {size}]",
+        "draft_notice": "[This answer was interrupted here]",
     },
 }
 """The fields that are texts for a model, by the language of the policy."""
@@ -100,3 +102,18 @@ SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
     },
 }
 """What ready policies say in another language than the default one."""
+
+PROBLEMS = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "is a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),
+    "string_type": "is a text",
+    "tuple_type": "is a list",
+    "dict_type": "is a mapping",
+    "literal_error": "is {expected}",
+    "greater_than": "is more than {gt}",
+    "greater_than_equal": "is at least {ge}",
+    "less_than": "is less than {lt}",
+    "less_than_equal": "is at most {le}",
+}
+"""What a field should be, by the kind of what is wrong with it."""

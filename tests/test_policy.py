@@ -177,6 +177,7 @@ ENGLISH = {
     "file_read_placeholder": "[Older read of this file; see the newest one]",
     "any_tool_placeholder": "[Old result, cleared]",
     "picture_placeholder": "[Not shown here: {type}, {size}]",
+    "draft_notice": "[This answer was interrupted here]",
 }
 
 

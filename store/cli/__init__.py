@@ -18,7 +18,7 @@ import typer
 from pydantic import ValidationError
 
 from ..errors import StoreError
-from ..policy import PROBLEMS
+from ..ready import PROBLEMS
 from . import (
     assembling,
     compacting,

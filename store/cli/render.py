@@ -38,7 +38,7 @@ STYLES = {
     **dict.fromkeys(("terminal", "any_tool", "arguments"), "yellow"),
     "file_read": "cyan",
     "tool_output": "green",
-    **dict.fromkeys(("summary", "picture"), "magenta"),
+    **dict.fromkeys(("summary", "picture", "draft"), "magenta"),
     "repair": "red",
     "user": "green",
     "assistant": "blue",

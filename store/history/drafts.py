@@ -233,7 +233,7 @@ def _listed(connection: Connection, session_id: str | None, owner: str | None) -
     if session_id is not None:
         if owner is not None:
             check_owner(connection, session_id, owner)
-        return of_pointer(connection, lines.find(connection, session_id))
+        return OF_SESSION.rows(connection, **lines.find(connection, session_id).session)
     if owner is not None:
         return OF_OWNER.rows(connection, owner=owner)
     return ALL.rows(connection)
@@ -298,9 +298,11 @@ def grown(message: Message, texts: Iterable[Text]) -> Message:
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
 
 
-def of_pointer(connection: Connection, pointer: Pointer) -> list[Kept]:
-    """Return the drafts of the session that a pointer is about, as they are stored."""
-    return OF_SESSION.rows(connection, **pointer.session)
+def is_behind(line: Line, draft: Draft) -> bool:
+    """Tell whether the message of a line at a draft's position is the one that it answers."""
+    line_then = line.pointer._replace(branch=draft.branch, parent_position=draft.head)
+    then = Line(line.connection, line_then).place(draft.head)
+    return then == line.place(draft.head)
 
 
 def _found(connection: Connection, draft: str | Draft, owner: str | None) -> tuple[Pointer, Kept]:

@@ -23,6 +23,7 @@ from ..policy import DEFAULT, Policy, checked
 from ..records import Entry, View, ViewStats
 from .entries import counted, entries_of, stats_of
 from .hiding import Standing
+from .interrupted import with_drafts
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
 from .named_results import line_of
@@ -248,6 +249,8 @@ def _placed(look: Look, items: list[Item]) -> list[Placed]:
     ]
     behind = _behind(placed, look.visible.pinned)
     placed[behind:behind] = _summaries(look)
+    if look.policy.show_drafts:
+        placed = with_drafts(look, placed)
     if look.policy.summary_role == "merge":
         return merged(placed)
     return placed

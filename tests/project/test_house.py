@@ -80,7 +80,7 @@ INSIDE = {
         "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
         "codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
-    "view": "hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries build",
+    "view": "hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
 """The modules of each room in the order in which they can be read."""
 

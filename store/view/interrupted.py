@@ -1,0 +1,65 @@
+"""Answers that broke off, shown as what they are: a policy may ask for it.
+
+A draft stands behind the message that it answers, on every line that runs through this, until the
+line goes on with another answer in its place. So a user who says "go on" is understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..formats import Placed
+from ..history import drafts
+from ..messages import content_text
+from ..records import Draft
+from .look import Look
+
+RULE = "draft"
+WHY = "an answer that broke off, which is no message: draft {}"
+
+
+def with_drafts(look: Look, placed: list[Placed]) -> list[Placed]:
+    """Return the messages of a view with the answers that broke off in their places."""
+    shown = placed
+    for draft in _on_line(look):
+        shown = _shown(shown, draft, look.policy.draft_notice)
+    return shown
+
+
+def _on_line(look: Look) -> Iterator[Draft]:
+    """Yield the drafts of the session that stand behind a message that the view shows."""
+    first = max(1, look.visible.first_kept - 1)
+    for draft in drafts.list_drafts(look.connection, look.pointer.session_id):
+        if first <= draft.head <= look.last and drafts.is_behind(look.raw, draft):
+            yield draft
+
+
+def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
+    """Return messages with a draft in its place, if it says anything and is not answered anew."""
+    text = content_text(draft.message.get("content"))
+    place = _place(placed, draft.head)
+    if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
+        return placed
+    message = {"role": "assistant", "content": f"{text}\n\n{notice}"}
+    made = Placed(None, message, WHY.format(draft.draft), rule=RULE)
+    return [*placed[:place], made, *placed[place:]]
+
+
+def _place(placed: list[Placed], head: int) -> int:
+    """Return the place of the first message behind a position; results stay behind their calls."""
+    behind = (
+        index
+        for index, each in enumerate(placed)
+        if each.seq is not None and each.seq > head and each.call_id is None
+    )
+    return next(behind, len(placed))
+
+
+def _is_open(before: list[Placed]) -> bool:
+    """Tell whether calls come last that have no results yet."""
+    return bool(before) and bool(before[-1].calls)
+
+
+def _is_answer(behind: list[Placed]) -> bool:
+    """Tell whether the line goes on with an answer."""
+    return bool(behind) and behind[0].message.get("role") == "assistant"
