@@ -316,6 +316,27 @@ CREATE TABLE notes (
 )
  STRICT;
 
+CREATE TABLE search_rows (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	summary INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	words TEXT,
+	names TEXT,
+	CONSTRAINT pk_search_rows PRIMARY KEY (tree_id, branch, seq, summary),
+	CONSTRAINT fk_search_rows_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE settings (
+	name TEXT NOT NULL,
+	value TEXT NOT NULL,
+	CONSTRAINT pk_settings PRIMARY KEY (name)
+)
+ STRICT;
+
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
@@ -391,6 +412,8 @@ BEGIN SELECT RAISE(ABORT, 'raw rows of tool_calls change only by a redaction'); 
 CREATE INDEX ix_usages_at ON usages (at);
 
 CREATE INDEX ix_notes_key_at ON notes ("key", at);
+
+CREATE INDEX ix_search_rows_number ON search_rows (number);
 
 CREATE VIEW session_log AS
 WITH runs AS (

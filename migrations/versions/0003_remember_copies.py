@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import context, op
+from sqlalchemy.dialects import postgresql
 
 revision = "0003"
 down_revision = "0002"
@@ -97,6 +98,7 @@ def upgrade() -> None:
     add_prices()
     create_drafts()
     create_notes()
+    create_index()
     for kind in SUMMARY_ERRORS:
         op.execute(
             sa.text(
@@ -116,6 +118,36 @@ def upgrade() -> None:
     seal_rows(op.get_bind())
     for trigger in TRIGGERS[op.get_bind().dialect.name]:
         op.execute(sa.DDL(trigger.replace("%", "%%")))
+
+
+def create_index() -> None:
+    """Add what tells which messages and summaries a search finds, and what is set for the store.
+
+    On a server their words lie in it; a file gets tables of its own for them by the first search.
+    """
+    words = sa.Text().with_variant(postgresql.TSVECTOR(), "postgresql")
+    op.create_table(
+        "search_rows",
+        *(sa.Column(name, BIG, nullable=False) for name in (*PLACE, "summary", "number")),
+        sa.Column("words", words),
+        sa.Column("names", sa.Text()),
+        sa.PrimaryKeyConstraint(*PLACE, "summary", name="pk_search_rows"),
+        sa.ForeignKeyConstraint(
+            ["tree_id", "branch"],
+            ["branches.tree_id", "branches.branch"],
+            name="fk_search_rows_branches",
+        ),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_search_rows_number", "search_rows", ["number"])
+    op.create_table(
+        "settings",
+        sa.Column("name", IDENTIFIER, nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_settings"),
+        sqlite_strict=True,
+    )
 
 
 def create_redactions() -> None:

@@ -30,6 +30,7 @@ from . import (
     policies,
     redacting,
     render,
+    searching,
     simulating,
     spending,
     transfer,
@@ -57,6 +58,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         noting.annotations_,
         moving.branches,
         moving.moves,
+        searching.search,
         asking.sql,
     ),
     "Compact": (
@@ -87,6 +89,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         keeping.backup,
         keeping.restore,
         keeping.purge,
+        searching.index,
         asking.verify,
         keeping.doctor,
         keeping.migrate,

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import UserDefinedType
 
 METADATA = MetaData(
     naming_convention={
@@ -30,6 +31,16 @@ METADATA = MetaData(
 BIG = BigInteger().with_variant(Integer(), "sqlite")
 NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
 IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+class Searched(UserDefinedType[str]):
+    """The words of a text with their places; named here, so that no dialect has to be loaded."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the type as a server names it."""
+        return "TSVECTOR"
 
 
 CHANGES = {"changes": True}

@@ -262,6 +262,7 @@ class Database:
         self,
         note: Callable[[Connection], object],
         *,
+        before: Callable[[Connection], object],
         longest: float = LONGEST_PURGE,
         patience: float | None = None,
     ) -> None:
@@ -269,13 +270,16 @@ class Database:
 
         Rows that moved when a page was split or joined leave copies where they were, which
         secure_delete does not overwrite. Writers wait meanwhile, so what takes more than
-        ``longest`` seconds is given up. ``note`` is called in a transaction that no other writer
-        precedes. Raises StoreBusy, StoreFull, StoreError on a server; then nothing has changed.
+        ``longest`` seconds is given up. ``before`` is called in a transaction before it, ``note``
+        in one behind it, with no other writer's between. Raises StoreBusy, StoreFull, StoreError on
+        a server; then nothing else has changed.
         """
         if self.path is None:
             raise StoreError(ON_SERVER)
         with self._alone(patience) as lease:
             waits = PURGE_PATIENCE if patience is None else int(patience * 1000)
+            before(lease.connection)
+            lease.commit()
             rewrite(lease.driver, longest, waits)
             note(lease.connection)
             lease.commit()

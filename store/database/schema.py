@@ -22,7 +22,7 @@ from sqlalchemy import (
     null,
 )
 
-from .columns import BIG, CHANGES, IDENTIFIER, METADATA, NUMBER
+from .columns import BIG, CHANGES, IDENTIFIER, METADATA, NUMBER, Searched
 from .columns import key as _key
 from .columns import narrow_table as _narrow_table
 from .columns import of as _of
@@ -354,6 +354,22 @@ notes = _table(
     _sealed(),
     _of("messages", "tree_id", "branch", "seq"),
     Index(None, "key", "at"),
+)
+
+search_rows = _narrow_table(
+    "search_rows",
+    *(_key(name, info=CHANGES) for name in ("tree_id", "branch", "seq", "summary")),
+    Column("number", BIG, nullable=False, info=CHANGES),
+    Column("words", Text().with_variant(Searched(), "postgresql"), info=CHANGES),
+    Column("names", Text, info=CHANGES),
+    _of("branches", "tree_id", "branch"),
+    Index(None, "number"),
+)
+
+settings = _table(
+    "settings",
+    _key("name", IDENTIFIER, CHANGES),
+    Column("value", Text, nullable=False, info=CHANGES),
 )
 
 copies = _table(

@@ -14,9 +14,11 @@ from ..clock import Now
 class Transactions(NamedTuple):
     """Opens transactions one after the other, and tells the time to each.
 
-    ``clock`` returns a moment in ms; for None it reads the clock anew.
+    ``soon`` is for what can be done later: it gives up where others write just now. ``clock``
+    returns a moment in ms; for None it reads the clock anew.
     """
 
     reading: Callable[[], AbstractContextManager[Connection]]
     writing: Callable[[], AbstractContextManager[Connection]]
+    soon: Callable[[], AbstractContextManager[Connection]]
     clock: Callable[[Now], int]

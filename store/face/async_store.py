@@ -74,6 +74,7 @@ class AsyncStore(Awaited):
     verify = awaits(Store.verify)
     delete_session = cast("Deletes", awaits(Store.delete_session, waits=True))
     purge = awaits(Store.purge, waits=True)
+    index = awaits(Store.index, waits=True)
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
     atomically = awaits(Store.atomically, waits=True)

@@ -24,6 +24,7 @@ from ..history import append as appending
 from ..history import beside, drafts, lines, listing, lookup, redaction, roots, slices, spending
 from ..history import sessions as known_sessions
 from ..records import Erasure, Redaction, Session
+from ..search import finding
 from .binding import Call, Face, reads
 from .operations import Operations
 from .steps import atomically, check_work
@@ -45,6 +46,7 @@ MAY_NAME: dict[Any, tuple[str, ...]] = {
     drafts.finish_draft: (),
     drafts.discard_draft: (),
     beside.list_notes: ("session_id",),
+    finding.search: ("session",),
 }
 """What takes no session in its first place, and the parameters that may name one.
 
@@ -118,11 +120,15 @@ class Scoped(Owned, Workflows):
         self._database, self._requests = store._database, store._requests
 
     def _opened(self, call: Call[Any], /) -> Transactions:
-        whole = self._store._opened(call)
-        within = partial(_opened_within, self._owner, _named(call, _bound(call).arguments))
+        whole, given = self._store._opened(call), _bound(call).arguments
+        _keep_to(self._owner, call, given)
+        if "owner" in given:
+            call.options["owner"] = self._owner
+        within = partial(_opened_within, self._owner, _named(call, given))
         return whole._replace(
             reading=partial(within, whole.reading),
             writing=partial(within, whole.writing),
+            soon=partial(within, whole.soon),
         )
 
     def atomically(self, work: Callable[[Owned], R], *, now: Now = None) -> R:

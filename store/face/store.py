@@ -24,7 +24,8 @@ from ..database import (
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
 from ..history import erasure, redaction, slices
-from ..records import Copy, Erasure, Purge, Removal
+from ..records import Copy, Erasure, Index, Purge, Removal
+from ..search import index as search_index
 from .binding import Call, Work
 from .operations import Whole
 from .scoped import Scoped
@@ -34,6 +35,10 @@ from .workflows import Workflows
 
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
+
+
+SOON = 0.05
+"""Seconds that others are waited for by what can be done later."""
 
 
 def _upgraded(database: Database) -> Upgrade:
@@ -66,7 +71,8 @@ class Store(Whole, Workflows):
         self.database = Database(target, durability=durability, timeout=timeout)
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
-        self._transactions = Transactions(reading, writing, milliseconds)
+        soon = partial(writing, SOON)
+        self._transactions = Transactions(reading, writing, soon, milliseconds)
         self._requests = contexts.Requests()
         self.upgraded = _upgraded(self.database)
         slices.go_on_at_opening(self.database, milliseconds(None))
@@ -177,7 +183,20 @@ class Store(Whole, Workflows):
         note = partial(_note_purged, now=moment)
         with in_steps():
             slices.go_on(self.database, moment, patience=patience)
-        self.database.purge(note, longest=longest, patience=patience)
+        forget = search_index.empty_dead
+        self.database.purge(note, before=forget, longest=longest, patience=patience)
+        with suppress(StoreError):  # a search goes on with it
+            search_index.refill(self._transactions)
+
+    def index(self, *, on: bool | None = None, anew: bool = False) -> Index:
+        """Take all that is not searched yet into the index; return what there is of it.
+
+        Other writers have their turn between its steps. ``on=False`` switches searching off, for
+        everybody who has the store, and drops the index; ``on=True`` switches it on again. ``anew``
+        makes the index anew from what was said. Raises StoreError.
+        """
+        with in_steps():
+            return search_index.bring(self._transactions, on=on, anew=anew)
 
     def backup(
         self,

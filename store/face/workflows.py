@@ -19,6 +19,7 @@ from ..history import token_counts
 from ..messages import Message
 from ..policy import TURNS, Policy
 from ..records import Erasure, Session
+from ..search import finding
 from .binding import Call, Opening, runs
 from .operations import Operations
 from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
@@ -35,6 +36,7 @@ class Workflows(Operations, Opening):
     compact = runs(compaction.compact)
     compact_if_needed = runs(compaction.compact_if_needed)
     count_tokens = runs(token_counts.count_tokens)
+    search = runs(finding.search)
 
     def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
         """Wait until a session has another revision; return it as it is then, else None.

@@ -27,6 +27,7 @@ from ..database import (
     branches,
     message_facts,
     messages,
+    search_rows,
     token_counts,
     tool_calls,
     tool_result_paths,
@@ -136,6 +137,7 @@ def _forgetting(table: Table) -> Statement[Row]:
 
 
 FORGET_COUNTS = _forgetting(token_counts)
+FORGET_SEARCHED = _forgetting(search_rows)
 FORGET_PATHS = _forgetting(tool_result_paths)
 FORGET_RESULT = _forgetting(tool_results)
 _of_result = and_(
@@ -184,6 +186,7 @@ def blank(line: Line, place: Place) -> None:
     _write_over(connection, place, blanked)
     _weigh_anew(connection, place, beneath, blanked)
     FORGET_COUNTS.run(connection, **names_of(place))
+    FORGET_SEARCHED.run(connection, **names_of(place))
     if blanked.columns.role == "tool":
         _judge_anew(line, place, blanked)
     if calls:

@@ -43,6 +43,7 @@ from ..database import (
     messages,
     notes,
     redactions,
+    search_rows,
     summaries,
     token_counts,
     tool_calls,
@@ -149,6 +150,7 @@ DELETE_BEYOND = tuple(
         tool_results,
         tool_calls,
         messages,
+        search_rows,
     )
 )
 """Everything that hangs on a branch beyond a position, children first."""
@@ -169,6 +171,16 @@ DELETE_SUMMARIES = Statement(
 
 A summary refers to the older ones that it replaced.
 """
+_no_message: ColumnElement[int] = literal_column("0")
+_told_still = select(summaries.c.summary).where(summaries.c.tree_id == _tree)
+FORGET_SUMMARIES = Statement(
+    delete(search_rows).where(
+        search_rows.c.tree_id == _tree,
+        search_rows.c.summary > _no_message,
+        search_rows.c.summary.not_in(_told_still),
+    )
+)
+"""Summaries that went are found by no search."""
 DELETE_BRANCH = Statement(delete(branches).where(_of_branch(branches)))
 _newest = bindparam("newest", type_=BIG)
 _is_newer = erasure_log.c.newest_copy > _newest
@@ -334,13 +346,21 @@ def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_beyond(connection, of, part.next_end)
-    elif not DELETE_SUMMARIES.run(connection, **of):
+    elif not _erase_summaries(connection, of):
         _close(connection, of, part, moment)
 
 
 def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
     for statement in DELETE_BEYOND:
         statement.run(connection, **of, kept=kept)
+
+
+def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
+    """Erase a few summaries of a branch, and what searches find them by; tell whether any went."""
+    went = DELETE_SUMMARIES.run(connection, **of) > 0
+    if went:
+        FORGET_SUMMARIES.run(connection, tree_id=of["tree_id"])
+    return went
 
 
 def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) -> None:

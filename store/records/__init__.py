@@ -7,6 +7,7 @@ messages and errors.
 from __future__ import annotations
 
 from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
+from .hits import Hit, Hits, Index
 from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
 from .lines import (
     Branch,
@@ -38,6 +39,9 @@ __all__ = [
     "Found",
     "HeadMove",
     "Hidden",
+    "Hit",
+    "Hits",
+    "Index",
     "Kind",
     "Note",
     "Outcome",

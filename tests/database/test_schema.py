@@ -22,7 +22,7 @@ from store.database.schema import GUARDED_TABLES, METADATA, RAW_TABLES, TREE_TAB
 TABLES = METADATA.sorted_tables
 DIALECTS = {"sqlite": sqlite.dialect(), "postgresql": postgresql.dialect()}
 
-LOOK_UPS = {"session_ids", "tool_kinds", "copies"}
+LOOK_UPS = {"session_ids", "tool_kinds", "copies", "settings"}
 """The tables that belong to no tree.
 
 The one global look-up, what is the same for everybody, and what is known of the whole store.

@@ -90,6 +90,19 @@ ACROSS_TREES = {
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
+    **dict.fromkeys(
+        (
+            "search.finding.FOUND",
+            "search.finding.FOUND_SUMMARIES",
+            "search.titles.TITLES",
+            "search.titles.TITLES_OWNED",
+        ),
+        "searches all trees",
+    ),
+    **dict.fromkeys(
+        ("search.index.ALL", "search.index.FORGET_ALL", "search.index.KNOWN"),
+        "an index is of the whole store",
+    ),
 }
 """The statements that name no tree, each with its reason; a new one is argued for here."""
 
@@ -264,6 +277,9 @@ SCANNED = {
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
+    "search.index.ALL": "counts over the whole store",
+    "search.index.FORGET_ALL": "empties the index",
+    "search.index.KNOWN": "counts over the whole store",
 }
 """The statements that walk a whole table of conversations, each with its reason."""
 
@@ -359,6 +375,14 @@ HOT = {
     "history.drafts.DELETE_FROM": ["draft_pieces"],
     "history.slices.OPEN_PART": ["erasures", "messages"],
     "history.slices.DELETE_BEYOND.9": ["messages"],
+    "history.slices.DELETE_BEYOND.10": ["search_rows"],
+    "search.finding.FOUND": ["search_rows", "messages", "tool_results"],
+    "search.finding.FOUND_SUMMARIES": ["search_rows", "summaries"],
+    "search.finding.SUMMARY_TEXT": ["summaries"],
+    "search.holders.BRANCHES": ["branches"],
+    "search.holders.SESSIONS": ["sessions"],
+    "search.titles.TITLES": ["sessions"],
+    "search.titles.TITLES_OWNED": ["sessions"],
 }
 """What the hot paths look up, table by table (``parents``: the walk up the branches)."""
 

@@ -98,6 +98,15 @@ TRIES: dict[str, list[Call]] = {
         (["secret-id"], {"owner": "bob"}, InvalidValue),
     ],
     "turns": [gone(HIS)],
+    "search": [
+        ([SECRET], {}, None),
+        ([SECRET], {"left": True, "order": "newest"}, None),
+        ([SECRET[:-1]], {"left": True}, None),
+        ([SECRET], {"roles": ["title"]}, None),
+        gone(SECRET, session=HIS),
+        gone("one", session=HIS, left=True),
+        ([SECRET], {"owner": "bob"}, InvalidValue),
+    ],
     "fork": [
         gone(HIS),
         gone(source=HIS, at=1, session_id="mine"),
@@ -237,7 +246,18 @@ def test_every_method_is_tried() -> None:
     assert names(Scoped) - {"owner"} == {*TRIES}
     assert names(AsyncScoped) == names(Scoped)
     assert names(Owned) <= names(Scoped)
-    whole = {"verify", "backup", "purge", "copies", "erasures", "sql", "scoped", "shared", "close"}
+    whole = {
+        "verify",
+        "backup",
+        "purge",
+        "index",
+        "copies",
+        "erasures",
+        "sql",
+        "scoped",
+        "shared",
+        "close",
+    }
     assert names(Scoped).isdisjoint(whole | {"database", "upgraded"})
 
 

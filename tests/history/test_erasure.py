@@ -84,6 +84,7 @@ def fill(store: Store, session_id: str) -> None:
         answer.write("half")
         raise KeyError
     derive(store, session_id)
+    store.search("one")
 
 
 def derive(store: Store, session_id: str, marker: str = "body") -> None:

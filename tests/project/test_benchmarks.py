@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import erasing, replay, requests
+from benchmarks import erasing, replay, requests, searching
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
 from benchmarks.measures import MEASURES
@@ -48,6 +48,19 @@ def test_waits_beside_a_deletion_are_measured(tmp_path: Path) -> None:
         assert [each.finished for each in store.erasures()] == [True]
         assert store.verify() == []
     assert "at worst" in erasing.told(run)
+
+
+def test_searches_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a small store: each question has the hits that it should have."""
+    options = ["--messages", "400", "--runs", "1", "--folder", str(tmp_path)]
+    assert searching.main(options) in (0, 1)
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if line.endswith(" 0 hits")] == [told[5]]
+    with Store(tmp_path / "chat.db") as store:
+        searching.fill(store, 400)
+        store.index()
+        assert len(store.search("hundredth", limit=1000)) == 4
+        assert len(store.search("tenth", limit=1000)) == 40
 
 
 RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)

@@ -31,7 +31,7 @@ FLOORS = [
         "tokens records transcripts formats tools",
         "history summaries",
         "view",
-        "compaction context inspection",
+        "compaction context inspection search",
         "face",
         "importing simulation",
         "cli",
@@ -42,7 +42,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting upkeep exporting transfer counting spending noting demo"
+        "drafting redacting searching upkeep exporting transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
@@ -65,7 +65,8 @@ INSIDE = {
         "checking copies advice"
     ),
     "messages": "json_text columns media opaque preparing redacted",
-    "records": "compactions keeping lines views",
+    "records": "compactions hits keeping lines views",
+    "search": "terms said snippets engines index holders asked candidates titles finding",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "
@@ -96,6 +97,7 @@ SQL_ROOMS = {
     "compaction",
     "context",
     "inspection",
+    "search",
     "face",
     "simulation",
 }

@@ -1,0 +1,122 @@
+"""``python -m benchmarks.searching``: how long a first page of hits takes, and what the index does.
+
+A store of 100,000 messages in 2,000 sessions. Its words are as frequent as those of a language, and
+three of them are in a hundredth, in a tenth and in all of the messages. Each question is asked some
+times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth takes more
+than 20 ms, or the index is larger than 1.5 × the text that it covers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from store import Store
+
+LONGEST = 20.0
+"""Ms that a first page may take, of words that at most a tenth of the messages have."""
+LARGEST = 1.5
+"""Bytes of the index to a byte of text."""
+SESSION = 50
+"""Messages of a session."""
+WORDS = 60
+"""Words of a message, names included."""
+VOCABULARY = 20_000
+
+QUESTIONS: dict[str, tuple[str, dict[str, Any], float]] = {
+    "in a hundredth": ("hundredth", {}, LONGEST),
+    "in a tenth": ("tenth", {}, LONGEST),
+    "in a tenth, newest first": ("tenth", {"order": "newest"}, LONGEST),
+    "two words in a row": ('"tenth every"', {}, LONGEST),
+    "in no message": ("nowhere", {}, LONGEST),
+    "a part of a name": ("nique_name_7", {}, LONGEST),
+    "in all, so newest first": ("every", {}, LONGEST),
+    "of one owner": ("tenth", {"owner": "owner 3"}, 5 * LONGEST),
+    "of one session": ("tenth", {"session": "s7"}, 5 * LONGEST),
+}
+"""What is asked: words, options, and how many ms it may take."""
+
+
+class Timed(NamedTuple):
+    """A question, how long its first page took (ms), and how many hits that has."""
+
+    question: str
+    ms: float
+    hits: int
+    is_met: bool
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return 1 where a target is missed."""
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory(prefix="benchmark-", dir=options.folder) as folder:
+        path = Path(folder, "chat.db")
+        text, size, found = measured(path, options.messages, options.runs)
+    for each in found:
+        print(f"{each.question:28} {each.ms:8.1f} ms {each.hits:4} hits")
+    print(f"index: {size / text:.2f} x the text of {text / 1e6:.0f} MB")
+    return int(size > LARGEST * text or not all(each.is_met for each in found))
+
+
+def measured(path: Path, messages: int, runs: int) -> tuple[int, int, list[Timed]]:
+    """Make a store and ask it; return the bytes of its text and of its index, and the answers."""
+    with Store(path, durability="normal") as store:
+        text = fill(store, messages)
+        began = time.perf_counter()
+        size = store.index().size
+        print(f"indexed in {time.perf_counter() - began:.1f} s")
+        return text, size, [asked(store, question, runs) for question in QUESTIONS]
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.searching", description=__doc__)
+    parser.add_argument("--messages", type=int, default=100_000, help="in the store")
+    parser.add_argument("--runs", type=int, default=9, help="of which the best one counts")
+    parser.add_argument("--folder", type=Path, help="where the store is made")
+    return parser.parse_args(arguments)
+
+
+def fill(store: Store, messages: int) -> int:
+    """Make the sessions; return how many bytes of text they have."""
+    said, size = texts(messages), 0
+    for number in range(0, messages, SESSION):
+        session = f"s{number // SESSION}"
+        store.create_session(
+            session, title=f"chat {number}", owner=f"owner {number // SESSION % 40}"
+        )
+        contents = [next(said) for _ in range(min(SESSION, messages - number))]
+        store.append(session, [{"role": "user", "content": each} for each in contents])
+        size += sum(len(each.encode()) for each in contents)
+    return size
+
+
+def texts(messages: int) -> Iterator[str]:
+    """Yield what is said."""
+    chance = random.Random(1)
+    vocabulary = ["".join(chance.choices("aeioubcdfgklmnprst", k=7)) for _ in range(VOCABULARY)]
+    for number in range(messages):
+        drawn = (int(chance.paretovariate(0.6)) % VOCABULARY for _ in range(WORDS))
+        words = [vocabulary[each] for each in drawn]
+        words += ["hundredth"] * (number % 100 == 0) + ["tenth"] * (number % 10 == 0)
+        yield " ".join([*words, "every", f"src/unique_name_{number}.py"])
+
+
+def asked(store: Store, question: str, runs: int) -> Timed:
+    """Ask a question some times, and take the best."""
+    words, options, limit = QUESTIONS[question]
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        hits = store.search(words, **options)
+        times.append((time.perf_counter() - began) * 1000)
+    return Timed(question, min(times), len(hits), min(times) <= limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

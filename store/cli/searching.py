@@ -1,0 +1,138 @@
+"""Commands that search what was said, and keep the index of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from ..records import Hit, Hits, Index
+from . import render
+from .options import Json, existing, find, moment_of
+
+Words = Annotated[
+    list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
+]
+Within = Annotated[
+    str | None, typer.Option("--session", metavar="SESSION", help="Of one session alone.")
+]
+Owner = Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Of one owner alone.")]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option("--role", metavar="ROLE", help="Of a role, title or summary. Can be repeated."),
+]
+Tools = Annotated[
+    list[str] | None,
+    typer.Option("--tool", metavar="TOOL", help="Calls and results of a tool. Can be repeated."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Not before: ms, or ISO with a zone."),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="Not after: ms, or ISO with a zone.")
+]
+Newest = Annotated[bool, typer.Option("--newest", help="The newest first, not the best.")]
+Left = Annotated[bool, typer.Option("--left", help="On branches that were left, too.")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=0, help="So many at most.")]
+On = Annotated[
+    bool | None, typer.Option("--on/--off", help="Switch searching on or off.", show_default=False)
+]
+Anew = Annotated[bool, typer.Option("--anew", help="Make the index anew from what was said.")]
+
+BEHIND = "newer messages are not searched yet; `convostore index` takes them in"
+MARK = "bold yellow"
+
+
+def search(
+    ctx: typer.Context,
+    words: Words,
+    session: Within = None,
+    owner: Owner = None,
+    role: Roles = None,
+    tool: Tools = None,
+    since: Since = None,
+    until: Until = None,
+    newest: Newest = False,
+    left: Left = False,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """Find what has all words: messages, calls, results, titles, summaries."""
+    with existing(ctx) as store:
+        hits = store.search(
+            " ".join(words),
+            session=find(store, session).id if session else None,
+            owner=owner,
+            roles=role,
+            tools=tool,
+            since=moment_of(since, "--since"),
+            until=moment_of(until, "--until"),
+            order="newest" if newest else "best",
+            limit=limit,
+            left=left,
+        )
+    _show(hits, json=json)
+
+
+def _show(hits: Hits, *, json: bool) -> None:
+    if json:
+        found = [hit._asdict() for hit in hits]
+        render.print_json({"hits": found, "behind": hits.behind})
+    else:
+        _show_all(hits)
+
+
+def _show_all(hits: Hits) -> None:
+    for hit in hits:
+        _show_hit(hit)
+    if not hits:
+        render.remark("nothing has these words")
+    if hits.behind:
+        render.remark(BEHIND)
+
+
+def _show_hit(hit: Hit) -> None:
+    """Print where a hit is, and below it what it says."""
+    where = f" {hit.seq}" if hit.seq else ""
+    gone = "" if hit.on_line else f" (left, branch {hit.branch})"
+    said = Text(f"{render.safe(hit.session_id)}{where} ", "dim")
+    said.append(render.styled(hit.role)).append(f" {render.moment(hit.at)}{gone}", "dim")
+    screen = render.console()
+    screen.print(said, soft_wrap=True)
+    screen.print(Padding(_marked(hit), (0, 0, 0, 2), expand=False))
+
+
+def _marked(hit: Hit) -> Text:
+    """Return a snippet with its words marked, by a colour or, for a program, by stars."""
+    stars = "" if sys.stdout.isatty() else "**"
+    shown, last = Text(), 0
+    for first, end in hit.marks:
+        shown.append(render.safe(hit.snippet[last:first]))
+        shown.append(f"{stars}{render.safe(hit.snippet[first:end])}{stars}", MARK)
+        last = end
+    return shown.append(render.safe(hit.snippet[last:]))
+
+
+def index(
+    ctx: typer.Context,
+    on: On = None,
+    anew: Anew = False,
+    json: Json = False,
+) -> None:
+    """Take what is not searched yet into the index of searches.
+
+    Searches do so by themselves, some messages each.
+    """
+    with existing(ctx) as store:
+        done = store.index(on=on, anew=anew)
+    render.answer(done._asdict(), _told(done), json=json)
+
+
+def _told(done: Index) -> str:
+    if not done.on:
+        return "searching is switched off, and there is no index"
+    return f"{render.counted(done.messages, 'row')} in the index, {done.size:,} bytes"

@@ -1,0 +1,48 @@
+"""What a search gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Hit(NamedTuple):
+    """A message that has what was searched for, a summary (its last position), or a title (0).
+
+    ``session_id`` is a session that has it on its line, or had it and left it: then ``on_line`` is
+    False. With ``branch`` the message is read, and switched to. ``role`` is that of the message, or
+    ``summary`` or ``title``; ``at`` is when it was said, as far as it tells, else stored (ms).
+    ``marks`` are the places of the words in the ``snippet``. The higher the ``score``, the better.
+    ``number`` is where the search goes on behind it.
+    """
+
+    session_id: str
+    branch: int
+    seq: int
+    on_line: bool
+    role: str
+    at: int
+    snippet: str
+    score: float
+    marks: tuple[tuple[int, int], ...]
+    number: int
+
+
+class Hits(list[Hit]):
+    """Hits in their order; ``behind`` tells that newer messages are not searched yet."""
+
+    def __init__(self, hits: Iterable[Hit] = (), *, behind: bool = False) -> None:
+        super().__init__(hits)
+        self.behind = behind
+
+
+class Index(NamedTuple):
+    """The index of a store: whether it is on, and how many messages and summaries it has.
+
+    ``waiting`` are those that it has not; ``size`` is what it takes in bytes.
+    """
+
+    on: bool
+    messages: int
+    waiting: int
+    size: int

@@ -1,0 +1,11 @@
+"""Searching what was said, and calling it back: an index beside the messages, and what asks it.
+
+Rooms above ask `search` for hits, and `index` for what there is of the index. Nothing here is
+needed to read or to write a message: the index can be made anew from them, or switched off.
+"""
+
+from __future__ import annotations
+
+from . import finding, index
+
+__all__ = ["finding", "index"]

@@ -1,0 +1,98 @@
+"""What a search is asked for, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..clock import Now, given
+from ..errors import InvalidValue
+from ..records import Hit
+from ..text import is_text
+from .holders import Of
+from .terms import Term, terms
+
+ORDERS = ("best", "newest")
+MOST_HITS = 1_000
+TITLE, SUMMARY = "title", "summary"
+"""The roles of hits that are no messages."""
+
+
+class Asked(NamedTuple):
+    """What is searched for, in what, in which order, and how much of it."""
+
+    terms: tuple[Term, ...]
+    of: Of
+    roles: frozenset[str] | None
+    tools: frozenset[str] | None
+    since: int | None
+    until: int | None
+    order: str
+    limit: int
+    after: Hit | None
+
+    def has_role(self, role: str) -> bool:
+        """Tell whether hits of a role are asked for."""
+        if self.tools is not None and role in (TITLE, SUMMARY):
+            return False
+        return self.roles is None or role in self.roles
+
+    def has_tool(self, names: Iterable[str | None]) -> bool:
+        """Tell whether messages about some tools are asked for."""
+        return self.tools is None or not self.tools.isdisjoint(names)
+
+    def has_moment(self, at: int) -> bool:
+        """Tell whether messages of a moment are asked for."""
+        is_early = self.since is not None and at < self.since
+        is_late = self.until is not None and at > self.until
+        return not (is_early or is_late)
+
+
+def asked(
+    text: str,
+    of: Of,
+    roles: Iterable[str] | None,
+    tools: Iterable[str] | None,
+    since: Now,
+    until: Now,
+    order: str,
+    limit: int,
+    after: Hit | None,
+) -> Asked:
+    """Return what is asked for. Raises InvalidValue."""
+    _check(text, order, limit, after)
+    return Asked(
+        tuple(terms(text)),
+        of,
+        _names("roles", roles),
+        _names("tools", tools),
+        _moment(since),
+        _moment(until),
+        order,
+        limit,
+        after,
+    )
+
+
+def _check(text: str, order: str, limit: int, after: Hit | None) -> None:
+    if not isinstance(text, str):
+        raise InvalidValue(f"what is searched for is a text, not {text!r:.80}")
+    if order not in ORDERS:
+        raise InvalidValue(f"order is one of {', '.join(ORDERS)}, not {order!r:.80}")
+    if type(limit) is not int or not 0 <= limit <= MOST_HITS:
+        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {limit!r:.80}")
+    if after is not None and not isinstance(after, Hit):
+        raise InvalidValue(f"after is the last hit that was seen, not {after!r:.80}")
+
+
+def _names(what: str, given: Iterable[str] | None) -> frozenset[str] | None:
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else list(given)
+    if not all(map(is_text, names)):
+        raise InvalidValue(f"{what} are names, not {given!r:.80}")
+    return frozenset(names)
+
+
+def _moment(moment: Now) -> int | None:
+    return None if moment is None else given(moment)

@@ -1,0 +1,78 @@
+"""Titles that have what is asked for.
+
+They may change at any time, so they are in no index: those of the sessions that were last active
+are read, as they are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import dropwhile, islice
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, literal_column, select
+
+from ..database import Statement, sessions
+from ..records import Hit
+from .asked import TITLE, Asked
+from .snippets import has, snippet
+from .terms import first_word, folded
+
+MOST = 5_000
+"""Sessions whose titles are read: those that were last active, of those that are not archived."""
+SCORE = 1e9
+
+
+class Titled(NamedTuple):
+    """A session's title, and what a hit tells of the session."""
+
+    id: str
+    owner: str | None
+    branch: int
+    at: int
+    title: str | None
+
+
+_titled = (
+    select(*(sessions.c[name] for name in ("id", "owner", "head_branch", "updated_at", "title")))
+    .where(sessions.c.archived == literal_column("0"))
+    .order_by(sessions.c.updated_at.desc(), sessions.c.id.desc())
+    .limit(literal_column(str(MOST)))
+)
+TITLES = Statement(_titled, row=Titled)
+TITLES_OWNED = Statement(_titled.where(sessions.c.owner == bindparam("owner")), row=Titled)
+TITLES_OF_TREE = Statement(_titled.where(sessions.c.tree_id == bindparam("tree")), row=Titled)
+
+
+def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
+    """Yield the titles that have all terms, those of the last active sessions first."""
+    after = asked.after
+    if not asked.has_role(TITLE) or (after is not None and after.role != TITLE):
+        return
+    first = first_word(asked.terms[0])
+    likely = (each for each in _titles(connection, asked) if first in folded(each.title or ""))
+    found = (_hit(each, asked) for each in likely if _is_one(each, asked))
+    if after is None:
+        yield from found
+    else:
+        yield from islice(dropwhile(lambda hit: hit.session_id != after.session_id, found), 1, None)
+
+
+def _titles(connection: Connection, asked: Asked) -> list[Titled]:
+    of = asked.of
+    if of.tree is not None:
+        return TITLES_OF_TREE.rows(connection, tree=of.tree)
+    if of.owner is not None:
+        return TITLES_OWNED.rows(connection, owner=of.owner)
+    return TITLES.rows(connection)
+
+
+def _is_one(each: Titled, asked: Asked) -> bool:
+    is_theirs = asked.of.has(each.id, each.owner)
+    is_asked = is_theirs and each.title is not None and asked.has_moment(each.at)
+    return is_asked and has(each.title or "", asked.terms)
+
+
+def _hit(each: Titled, asked: Asked) -> Hit:
+    line, marks = snippet(each.title or "", asked.terms)
+    return Hit(each.id, each.branch, 0, True, TITLE, each.at, line, SCORE, marks, 0)

@@ -1,0 +1,10 @@
+INSERT INTO search_rows (tree_id, branch, seq, summary, number, words, names)
+VALUES (
+  %(tree_id)s::BIGINT,
+  %(branch)s::BIGINT,
+  %(seq)s::BIGINT,
+  %(summary)s::BIGINT,
+  %(number)s::BIGINT,
+  %(words)s,
+  %(names)s::VARCHAR
+)

@@ -1,0 +1,7 @@
+SELECT (
+  SELECT COUNT(*)
+  FROM messages
+) + (
+  SELECT COUNT(*)
+  FROM summaries
+)

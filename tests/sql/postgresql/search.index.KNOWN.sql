@@ -1,0 +1,2 @@
+SELECT COUNT(*)
+FROM search_rows

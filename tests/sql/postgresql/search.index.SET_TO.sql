@@ -1,0 +1,2 @@
+INSERT INTO settings (name, value)
+VALUES (%(of)s::VARCHAR COLLATE "C", %(to)s::VARCHAR)

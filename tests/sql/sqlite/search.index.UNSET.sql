@@ -1,0 +1,2 @@
+DELETE FROM settings
+WHERE settings.name = :setting
