@@ -34,6 +34,7 @@ PEOPLES_VIEWS = (
     "turn_log",
     "compaction_log",
     "hidden_messages",
+    "usage_log",
 )
 
 pytestmark = pytest.mark.sqlite_only
@@ -143,6 +144,8 @@ def test_examples(page: Path, empty_folder: Path) -> None:
 
     Queries find something.
     """
+    if "import pandas" in page.read_text("utf-8"):
+        pytest.importorskip("pandas")
     shown = Page(page)
     for block in blocks(page):
         printed = shown.run(block)
