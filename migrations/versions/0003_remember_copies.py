@@ -595,7 +595,7 @@ HIDDEN_MESSAGES = f"""CREATE VIEW hidden_messages AS
 {LINE_RECORDS},
 in_force AS (
     SELECT r.* FROM records r
-    WHERE r.kind = 'summary' AND r.outcome = 'applied' AND NOT EXISTS (
+    WHERE r.kind IN ('summary', 'hide') AND r.outcome = 'applied' AND NOT EXISTS (
         SELECT 1 FROM records u
         WHERE u.tree_id = r.tree_id AND u.line = r.line
             AND u.kind = 'undo' AND u.undoes = r.compaction

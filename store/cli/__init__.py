@@ -26,6 +26,7 @@ from . import (
     demo,
     drafting,
     exporting,
+    hiding,
     noting,
     policies,
     redacting,
@@ -63,6 +64,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     ),
     "Compact": (
         compacting.compact,
+        hiding.hide,
         compacting.compactions,
         compacting.check,
         simulating.simulate,

@@ -7,6 +7,7 @@ record is ended in one transaction. Only the faces call it.
 from __future__ import annotations
 
 from .checks import check
+from .named_range import hide
 from .planning import Plan, savings
 from .run import compact, compact_if_needed, compactions, known_reason, plan_compaction
 from .undoing import undo_compaction
@@ -17,6 +18,7 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "compactions",
+    "hide",
     "known_reason",
     "plan_compaction",
     "savings",

@@ -86,14 +86,19 @@ def budget(
     look = look_at(connection, pointer, policy, last=pointer.head, now=now, turn_over=over)
     if policy.compact_cold_from is not None and is_cold(look):
         look = look._replace(policy=when_cold(policy))
+    return budget_of(look, added)
+
+
+def budget_of(look: Look, added: Added = NOTHING_ADDED) -> Budget:
+    """Return what the view of a look has."""
     return Budget(look, _messages(look), view_tokens(look), added)
 
 
 def _messages(look: Look) -> int:
     """Return how many messages a view has: what is kept, what is pinned, and summaries."""
     left = look.visible
-    kept = look.pointer.head - left.first_kept + 1
-    return kept + len(left.pinned) + len(left.summaries)
+    kept = look.pointer.head - left.first_kept + 1 - sum(each.size for each in left.holes)
+    return kept + len(left.pinned) + len(left.standing)
 
 
 def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:

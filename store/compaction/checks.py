@@ -12,14 +12,13 @@ from ..history import NEVER, LastRequest, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
 from ..records import Check
-from ..view import Look, view_tokens
+from ..view import Look, shown_tokens, view_tokens
 from .back_off import holds_back, tried_in_vain
 from .budget import Added, Budget, budget
 from .planning import (
     Plan,
     frees_too_little,
     plan_with_fewer_turns,
-    range_tokens,
     savings,
     with_view_tokens,
 )
@@ -173,7 +172,7 @@ def _is_in_short_form(look: Look, position: int) -> bool:
 def _tokens_in_full(look: Look, position: int) -> int:
     """Return the tokens of the view at a position in a running turn, and of what came since."""
     then = view_tokens(look._replace(last=position, turn_over=False))
-    return then + range_tokens(look, position + 1, look.last)
+    return then + shown_tokens(look, position + 1, look.last)
 
 
 def _last_request(look: Look, given: int | None) -> _Request | None:

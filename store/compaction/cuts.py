@@ -1,19 +1,21 @@
 """The places where a line may be cut.
 
 An assistant message, its calls and all their results are one group; a cut may only fall where a
-group begins, or, by a policy's boundary, where a turn does. The legal cut nearest to a wished one
-is looked for from there on, so that a long line is not read.
+group begins, or, by a policy's boundary, where a turn does, and never within a range that was
+hidden by name. The legal cut nearest to a wished one is looked for from there on, so that a long
+line is not read.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
 from ..history import lines, segments_cte, turn_start
-from ..view import Look
+from ..view import Look, Span
 from .open_turn import newest_groups, shown, turns_of
 from .sources import PINNED_ROLES
 
@@ -38,7 +40,7 @@ _facts = (
 )
 
 
-class _Span(NamedTuple):
+class Spanning(NamedTuple):
     """The first call before a place that is answered behind it, and the last such answer."""
 
     call: int | None
@@ -51,7 +53,7 @@ SPANNING = Statement(
     .join(_r, lines.inside(_r, _walk))
     .where(_r.c.call_seq >= _number("begin"))
     .where(_r.c.call_seq < _number("start")),
-    row=_Span,
+    row=Spanning,
 )
 """Of the calls from ``begin`` to before ``start``, those answered from there to ``last``."""
 _places = select(_facts.c.seq).order_by(_facts.c.seq)
@@ -119,28 +121,38 @@ class Cuts(NamedTuple):
     def _boundary_up_to(self, place: int) -> int:
         """Return the last place up to this one where the policy's boundary lets a cut fall."""
         if self.turns_only:
-            return turn_start(self.look.raw, place)
+            place = turn_start(self.look.raw, place)
+        hole = self.look.visible.hole_around(place)
+        if hole:
+            return self._boundary_up_to(hole.first)
         return place
 
     def _boundary_from(self, place: int) -> int | None:
         """Return the first place from this one on where the boundary lets a cut fall."""
-        if place > self.kept:
+        found = self._next_user(place) if self.turns_only else place
+        if found is None or found > self.kept:
             return None
-        if self.turns_only:
-            return self._next_user(place)
-        return place
+        hole = self.look.visible.hole_around(found)
+        if hole:
+            return self._boundary_from(hole.last + 1)
+        return found
 
     def _hiding(self, least: int) -> int:
         """Return the first place before which so many messages can be hidden."""
         place = self.start + least
-        for position in self.pinned:
-            place += position < place
+        for first, last in self._never_hidden():
+            if first < place:
+                place += last - first + 1
         return place
 
-    def _spanning(self, place: int, until: int) -> _Span:
-        look = self.look
-        span = {"begin": self.start, "start": place, "last": until}
-        return SPANNING.one(look.connection, **look.line, **span)
+    def _never_hidden(self) -> list[Span]:
+        """Return what no cut hides, or is hidden already."""
+        pinned = ((position, position) for position in self.pinned)
+        holes = ((each.first, each.last) for each in self.look.visible.holes)
+        return sorted(chain(pinned, holes))
+
+    def _spanning(self, place: int, until: int) -> Spanning:
+        return spanning(self.look, self.start, place, until)
 
     def _next_user(self, place: int) -> int | None:
         look = self.look
@@ -157,7 +169,19 @@ def cuts_before(look: Look, kept: int, *, turns_only: bool = True) -> Cuts:
 
 def _pinned_before(look: Look, kept: int) -> tuple[int, ...]:
     """Return the positions that no cut hides, of what is visible before one."""
-    return tuple(PINNED.values(look.connection, **shown(look, kept - 1)))
+    return system_messages(look, look.visible.first_kept, kept - 1)
+
+
+def system_messages(look: Look, first: int, last: int) -> tuple[int, ...]:
+    """Return the positions of a range that nothing hides."""
+    stretch = {"start": first, "last": last}
+    return tuple(PINNED.values(look.connection, **look.line, **stretch))
+
+
+def spanning(look: Look, begin: int, start: int, last: int) -> Spanning:
+    """Return what spans a place: calls from ``begin`` on, answered from there to ``last``."""
+    stretch = {"begin": begin, "start": start, "last": last}
+    return SPANNING.one(look.connection, **look.line, **stretch)
 
 
 def first_kept(look: Look, keep_turns: int) -> int:

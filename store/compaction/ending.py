@@ -17,7 +17,7 @@ from ..records import Compaction
 from ..summaries import Summary, rendered
 from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
-from .jobs import Asked, Job, hiding_of, holder_of
+from .jobs import Asked, Job, holder_of
 from .open_turn import newest_groups, turn_begins
 from .planning import Plan, tokens_left, tokens_of_summary, trim
 from .records import (
@@ -29,8 +29,9 @@ from .records import (
     recorded,
     running_record,
 )
-from .summarise import GOES_ON, Result, in_its_place, without_end
+from .summarise import GOES_ON, Result, in_its_place
 from .triggers import overflows, triggered, with_still_over
+from .trimming import earlier, tellings
 
 LEASE = 60_000
 """Ms beyond a summarizer's time after which a compaction that never ended is taken for dead."""
@@ -175,6 +176,9 @@ def _moved(cost: Budget, job: Job) -> str | None:
         return "the session was rewound into the range, which would hide its current turn"
     if (by_now.first_kept, by_now.summaries) != (planned.first, before.summaries):
         return "the range begins elsewhere by now: a compaction was undone or made meanwhile"
+    hidden = tuple(each for each in by_now.holes if each.first <= planned.last)
+    if hidden != planned.covered:
+        return "something in the range was hidden by name, or brought back, meanwhile"
     return None
 
 
@@ -334,31 +338,15 @@ def _trim(end: _End, result: Result) -> int | None:
     whole = trim(end.cost)
     if whole.nothing:
         return None
-    hiding = _hiding_with_facts(end.cost)
-    earlier = "".join(each.body for each in hiding.previous)
-    text = _with_end(end, hiding, without_end(earlier))
-    after = _with_text(end.cost, hiding, text)
-    if (hiding.facts or hiding.plan.inside) and _not_smaller(end.cost, after) is None:
-        notice = hiding.previous[-1].notice if hiding.previous else None
-        number = _keep(end, hiding, Summary(text, notice=notice), text, after)
-        return end.applied(result, _change(end, hiding.plan, after, number))
+    for hiding in tellings(end.cost):
+        text = _with_end(end, hiding, earlier(hiding))
+        after = _with_text(end.cost, hiding, text)
+        if _not_smaller(end.cost, after) is None:
+            notice = hiding.previous[-1].notice if hiding.previous else None
+            number = _keep(end, hiding, Summary(text, notice=notice), text, after)
+            return end.applied(result, _change(end, hiding.plan, after, number))
     after = _with_nothing(end.cost, whole)
     return end.applied(result, _change(end, whole, after, None))
-
-
-def _hiding_with_facts(cost: Budget) -> Hiding:
-    """Return what a trim hides, and the facts of it.
-
-    They are told with the summary before, else by themselves. By themselves they are one more
-    message, for which the hard limit has to leave room.
-    """
-    look, last = cost.look, cost.look.visible.summaries[-1:]
-    folds = look.policy.previous_summary == "fold"
-    previous = tuple(each for each in last if folds or not each.body)
-    hiding = hiding_of(look, trim(cost), previous)
-    if previous or not (hiding.facts or hiding.plan.inside):
-        return hiding
-    return hiding_of(look, trim(cost, spare=1), previous)
 
 
 def _keep(

@@ -186,7 +186,7 @@ def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
     wherever its call was made. Of errors as many as the policy's budget could take, the newest
     ones.
     """
-    runs = look.raw.ranges(first, last)
+    runs = look.told(first, last)
     results = list(_results(look, runs))
     outcomes = _outcomes(look, results) if look.policy.told_once else {}
     commands = _commands(results, _unanswered(look, runs), outcomes)

@@ -12,7 +12,7 @@ from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
-from ..view import Look
+from ..view import Look, summaries_of
 from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import ledger_of
 from .naming import named
@@ -85,13 +85,15 @@ def holder_of(look: Look, position: int) -> int:
 def hiding_of(look: Look, planned: Plan, previous: Previous) -> Hiding:
     """Return what goes by a plan, with the facts and the names of it.
 
-    What a summary tells that goes on standing beside the new one is left out of them.
+    What a summary tells that goes on standing beside the new one is left out of them. Summaries of
+    ranges that the plan covers are replaced with the previous ones.
     """
+    replaced = (*previous, *summaries_of(planned.covered))
     facts = ledger_of(look, _told_until(look, previous) + 1, planned.last)
-    names = named(look, planned, previous, facts)
+    names = named(look, planned, replaced, facts)
     source = sources(look, planned.first, planned.last, planned.pinned)
     told = "\n".join(filter(None, (facts, names.told)))
-    return Hiding(planned, previous, told, source, names.kept)
+    return Hiding(planned, replaced, told, source, names.kept)
 
 
 def _told_until(look: Look, previous: Previous) -> int:

@@ -11,7 +11,7 @@ from ..database import Statement, summaries
 from ..history import read
 from ..records import StoredMessage
 from ..summaries import names_index
-from ..view import Look, Standing
+from ..view import Look, Standing, summaries_of
 from .planning import Plan, Previous
 
 SCANNED = 1_000_000
@@ -55,7 +55,8 @@ def named(look: Look, planned: Plan, previous: Previous, facts: str) -> Named:
 def _known(look: Look, planned: Plan, previous: Previous) -> Known:
     """Return the names of all that a summary stands for.
 
-    Of what the earlier ones stand for that had no index, the messages are read as well.
+    Of what the earlier ones stand for that had no index, the messages are read as well; of ranges
+    that were hidden by name, what stands for them.
     """
     known: Known = {}
     first = planned.first
@@ -64,6 +65,8 @@ def _known(look: Look, planned: Plan, previous: Previous) -> Known:
         if kept is None:
             first = min(first, each.first)
         known = names_index.merged(known, names_index.loaded(kept))
+    for each in summaries_of(planned.covered):
+        names_index.note(known, each.last, each.message(look.policy), look.pointer.project_root)
     return names_index.merged(known, _read(look, first, planned.last))
 
 
@@ -75,7 +78,7 @@ def _kept(look: Look, standing: Standing) -> str | None:
 
 
 def _read(look: Look, first: int, last: int) -> Known:
-    """Return the names in the messages of a range of a line."""
+    """Return the names in the messages of a range of a line, but for those hidden by name."""
     known: Known = {}
     root = look.pointer.project_root
     room = SCANNED
@@ -91,7 +94,7 @@ def _backwards(look: Look, first: int, last: int) -> Iterator[StoredMessage]:
     session = look.pointer.session_id
     for start in range(last - AT_ONCE + 1, first - AT_ONCE, -AT_ONCE):
         found = read(look.connection, session, max(start, first), start + AT_ONCE - 1)
-        yield from reversed(found)
+        yield from (each for each in reversed(found) if look.visible.shows(each.seq))
 
 
 def _in_sight(look: Look, planned: Plan) -> Known:
@@ -106,7 +109,7 @@ def _in_sight(look: Look, planned: Plan) -> Known:
 def _beside(look: Look, previous: Previous, facts: str) -> set[str]:
     """Return the names in the facts, and in the summaries that go on standing."""
     texts = [facts]
-    for each in look.visible.summaries:
+    for each in look.visible.standing:
         if each not in previous:
             texts += [each.body, each.facts or ""]
     return names_index.names_of(texts, look.pointer.project_root)

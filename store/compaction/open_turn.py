@@ -142,13 +142,13 @@ def _wanted(
 ) -> set[int]:
     """Return what a running turn cannot do without, wherever it stands."""
     first = max(begins, look.visible.first_kept)
-    wanted = {begins} | _waiting(look, first, cut - 1, cut)
+    wanted = {begins} | waiting(look, first, cut - 1, cut)
     for place in before:
-        wanted |= _waiting(look, place, place, cut)
+        wanted |= waiting(look, place, place, cut)
     return wanted
 
 
-def _waiting(
+def waiting(
     look: Look,
     first: int,
     until: int,
@@ -161,8 +161,8 @@ def _waiting(
     stretch = {"start": first, "until": until, "last": cut - 1}
     answers = ANSWERED.rows(look.connection, **look.line, **stretch)
     calls = CALLS.rows(look.connection, **look.line, **stretch)
-    waiting = _unanswered(calls, answers)
-    return waiting | {each.seq for each in answers if each.call in waiting}
+    unanswered = _unanswered(calls, answers)
+    return unanswered | {each.seq for each in answers if each.call in unanswered}
 
 
 def _unanswered(calls: list[_Call], answers: list[_Answer]) -> set[int]:

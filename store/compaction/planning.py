@@ -6,12 +6,22 @@ the legal cut nearest to the policy's window is taken.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
-from ..history import measure, tokens_at
+from ..history import tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
-from ..view import Look, Standing, Visible, as_message, summary_tokens
+from ..view import (
+    Look,
+    Range,
+    Span,
+    Standing,
+    Visible,
+    as_message,
+    shown_tokens,
+    summary_tokens,
+)
 from .budget import Budget
 from .cuts import Cuts, cuts_before, first_kept
 from .open_turn import newest_groups, staying, turn_begins
@@ -34,7 +44,8 @@ class Plan(NamedTuple):
     """What a compaction would do: hide ``first`` to ``last`` except ``pinned``.
 
     ``nothing`` says why it would not. Where it cuts the running turn, ``staying`` says what of that
-    stays visible though the summary tells of it, ``inside`` that there is more to come.
+    stays visible though the summary tells of it, ``inside`` that there is more to come. ``covered``
+    are the ranges in it that were hidden by name: of them nothing is told but their summaries.
     """
 
     first: int
@@ -47,11 +58,24 @@ class Plan(NamedTuple):
     staying: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
     inside: bool = False
+    covered: tuple[Range, ...] = ()
 
     @property
     def messages(self) -> int:
         """How many messages a summary would tell of."""
-        return self.last - self.first + 1 - len(self.pinned)
+        untold = sum(last - first + 1 for first, last in self.untold())
+        return self.last - self.first + 1 - untold
+
+    def untold(self) -> list[Span]:
+        """Return the stretches of the range of which a summary would tell nothing."""
+        pinned = ((position, position) for position in self.pinned)
+        covered = ((each.first, each.last) for each in self.covered)
+        return sorted(chain(pinned, covered))
+
+    def tells_of(self, position: int) -> bool:
+        """Tell whether a summary would tell of a message of the range."""
+        is_covered = any(each.holds(position) for each in self.covered)
+        return position not in self.pinned and not is_covered
 
     @property
     def freed(self) -> int:
@@ -355,19 +379,15 @@ def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
         staying=stays.places,
         released=stays.released,
         inside=cut > turn_begins(cost.look),
+        covered=tuple(each for each in cost.look.visible.holes if each.last < cut),
     )
 
 
 def _raw_tokens(look: Look, planned: Plan) -> int:
     """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
-    hidden = range_tokens(look, planned.first, planned.last)
+    hidden = shown_tokens(look, planned.first, planned.last)
     hidden -= tokens_at(look.raw, (*planned.pinned, *planned.staying))
     return hidden + tokens_at(look.raw, planned.released)
-
-
-def range_tokens(look: Look, first: int, last: int) -> int:
-    """Return the estimated tokens of a range of a line as it was stored."""
-    return measure(look.raw, last).tokens - measure(look.raw, first - 1).tokens
 
 
 def _nothing(cost: Budget, why: str) -> Plan:

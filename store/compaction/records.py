@@ -209,7 +209,7 @@ def _range_of(hiding: Hiding) -> dict[str, int | None]:
     """Return what a summary stands for as columns: its range, with those that it replaces."""
     first, supersedes = hiding.plan.first, None
     if hiding.previous:
-        first = hiding.previous[0].first
+        first = min(first, hiding.previous[0].first)
         supersedes = hiding.previous[-1].number
     return {"first": first, "last": hiding.plan.last, "supersedes": supersedes}
 

@@ -61,7 +61,10 @@ def sources(
     last: int,
     pinned: Collection[int],
 ) -> Sources:
-    """Return what messages a summary of a range is of; the pinned ones stay beside it."""
+    """Return what messages a summary of a range is of; the pinned ones stay beside it.
+
+    Of what was hidden by name nothing is told.
+    """
     hidden = [each for each in _stored(look, first, last) if each.seq not in pinned]
     digests = b"".join(each.digest for each in hidden)
     times = _span([each.at for each in hidden])
@@ -69,7 +72,7 @@ def sources(
 
 
 def _stored(look: Look, first: int, last: int) -> Iterator[_Source]:
-    for run in look.raw.ranges(first, last):
+    for run in look.told(first, last):
         yield from SOURCES.rows(look.connection, **run)
 
 

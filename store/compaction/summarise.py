@@ -80,13 +80,14 @@ class HiddenMessages(Sequence[Message]):
     def _position(self, index: int) -> int:
         """Return where the message of an index stands. Raises IndexError for none."""
         place = self._plan.first + range(len(self))[index]
-        for position in self._plan.pinned:
-            place += position <= place
+        for first, last in self._plan.untold():
+            if first <= place:
+                place += last - first + 1
         return place
 
     def _between(self, first: int, last: int) -> list[Message]:
         found = self._read(first, last)
-        return [each.message for each in found if each.seq not in self._plan.pinned]
+        return [each.message for each in found if self._plan.tells_of(each.seq)]
 
 
 def summarised(job: Job, asked: Asked, read: Read) -> Result:

@@ -149,7 +149,7 @@ class _Reading:
         return self._read[-1].seq + 1
 
     def _visible(self, planned: Plan, first: int, last: int) -> list[StoredMessage]:
-        """Read what is told of a range: all but what is pinned."""
+        """Read what is told of a range."""
         look = self._look
         found = read(look.connection, look.pointer.session_id, first, last)
-        return [each for each in found if each.seq not in planned.pinned]
+        return [each for each in found if planned.tells_of(each.seq)]

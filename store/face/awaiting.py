@@ -124,6 +124,7 @@ class Awaited(Threads):
     hidden = awaits(Workflows.hidden)
     replaced = awaits(Workflows.replaced)
     plan_compaction = awaits(Workflows.plan_compaction)
+    hide = awaits(Workflows.hide, waits=True)
     undo_compaction = awaits(Workflows.undo_compaction, waits=True)
     compact = awaits(Workflows.compact, waits=True)
     compact_if_needed = awaits(Workflows.compact_if_needed, waits=True)

@@ -72,6 +72,7 @@ class Operations:
     compactions = reads(compaction.compactions)
     hidden = reads(line_records.hidden)
     replaced = reads(inspection.replaced)
+    hide = writes(compaction.hide)
     plan_compaction = reads(compaction.plan_compaction)
     undo_compaction = writes(compaction.undo_compaction)
     redact = writes(redaction.redact)

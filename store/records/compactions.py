@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, get_args
 
 from ..errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 
-Kind = Literal["summary", "clear", "undo"]
-"""What a record of a line did: hid messages behind a summary, cleared tool results, or undid one of
-these.
+Kind = Literal["summary", "hide", "clear", "undo"]
+"""What a record of a line did: hid old messages behind a summary, hid a range that somebody named,
+cleared tool results, or undid one of these.
 """
 
 
@@ -31,12 +31,13 @@ class Compaction(NamedTuple):
 
     Such an answer has no ``id`` and the outcome ``nothing``.
 
-    ``kind``: ``summary`` hides a range behind a summary, ``clear`` replaces tool results from then
-    on. ``outcome``: applied, rejected, failed, undone, running or nothing; ``error`` says why it is
-    not ``applied``, or what its summary failed of. A result is ``rejected`` where it no longer fits
-    the line, makes the view no smaller, or leaves it at the policy's trigger though without the
-    summary's text it would be below; where not even that would do, it is progress and applied. A
-    policy that does something without a summary does it then, and the record is ``applied``.
+    ``kind``: ``summary`` hides what is old behind a summary, ``hide`` a range that somebody named
+    behind a text of theirs or nothing, ``clear`` replaces tool results from then on. ``outcome``:
+    applied, rejected, failed, undone, running or nothing; ``error`` says why it is not ``applied``,
+    or what its summary failed of. A result is ``rejected`` where it no longer fits the line, makes
+    the view no smaller, or leaves it at the policy's trigger though without the summary's text it
+    would be below; where not even that would do, it is progress and applied. A policy that does
+    something without a summary does it then, and the record is ``applied``.
     ``reason``: ``llm_call``, ``tool_execution`` or ``manual``. ``hidden``: first and last position;
     ``first_kept``: the first one behind them, also where they were rejected for their size;
     ``cleared``: pairs of a position and the rule that replaces it. Tokens are estimates of the view

@@ -9,14 +9,17 @@ from __future__ import annotations
 from . import build, hiding, rules
 from .build import Composed, composed
 from .conditions import any_sign, as_terminal, failure, of_kind, overrides
-from .cost import summary_tokens, view_tokens
-from .hiding import Standing, Visible, active, as_message, history, records, visible, visible_after
+from .cost import shown_tokens, summary_tokens, view_tokens
+from .hiding import active, history, records, visible, visible_after
 from .judging import ruled, savings
 from .look import Look, look_at
+from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
 __all__ = [
     "Composed",
     "Look",
+    "Range",
+    "Span",
     "Standing",
     "Visible",
     "active",
@@ -35,6 +38,8 @@ __all__ = [
     "ruled",
     "rules",
     "savings",
+    "shown_tokens",
+    "summaries_of",
     "summary_tokens",
     "view_tokens",
     "visible",

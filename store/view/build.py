@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,7 +23,6 @@ from ..messages import Message, assemble, opaque_fields
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry, View, ViewStats
 from .entries import counted, entries_of, stats_of
-from .hiding import Standing
 from .interrupted import with_drafts
 from .judging import Verdict, Verdicts, verdicts
 from .look import Look, look_at
@@ -34,6 +34,7 @@ from .read_files import files_of, log_reads
 from .repair import Item, arrange, merged, reported
 from .rules import NAMING, UNREAD, WHOLE, log_lines, placeholder
 from .short_results import short_form
+from .standing import Range, Standing
 
 log = logging.getLogger(__name__)
 
@@ -149,8 +150,8 @@ def _is_shown(message: Message, format: str) -> bool:  # noqa: A002 - the public
 
 
 def _runs(look: Look) -> list[Segment]:
-    """Return the runs that are visible: the pinned positions, then all from the first kept one."""
-    kept = look.runs(look.visible.first_kept, look.last)
+    """Return the runs that are visible: the pinned positions, then what is kept."""
+    kept = look.shown(look.visible.first_kept, look.last)
     return [*_pinned(look), *kept]
 
 
@@ -247,6 +248,8 @@ def _placed(look: Look, items: list[Item]) -> list[Placed]:
         each if isinstance(each.message.get("content"), str) else reported(each)
         for each in arranged
     ]
+    if look.visible.holes:
+        placed = [*_filled(placed, look.visible.holes, look.policy)]
     behind = _behind(placed, look.visible.pinned)
     placed[behind:behind] = _summaries(look)
     if look.policy.show_drafts:
@@ -254,6 +257,28 @@ def _placed(look: Look, items: list[Item]) -> list[Placed]:
     if look.policy.summary_role == "merge":
         return merged(placed)
     return placed
+
+
+def _filled(
+    placed: list[Placed],
+    holes: tuple[Range, ...],
+    policy: Policy,
+) -> Iterator[Placed]:
+    """Yield messages with what stands for ranges in their places, never within a group."""
+    waiting = deque(holes)
+    for index, each in enumerate(placed):
+        if each.call_id is None:
+            seq = (placed[index + 1] if each.is_made_up_call else each).seq or 0
+            while waiting and waiting[0].last < seq:
+                yield from _in_place_of(waiting.popleft(), policy)
+        yield each
+    for hole in waiting:
+        yield from _in_place_of(hole, policy)
+
+
+def _in_place_of(hole: Range, policy: Policy) -> Iterator[Placed]:
+    if hole.summary:
+        yield _summary(hole.summary, policy)
 
 
 def _summaries(look: Look) -> list[Placed]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from ..history import measure, tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
-from .hiding import Standing
 from .judging import saved
 from .look import Look
+from .standing import Standing
 
 
 def view_tokens(look: Look) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
-    summaries = summary_tokens(look.policy, look.visible.summaries)
-    return _kept_tokens(look) + _pinned_tokens(look) + summaries - saved(look)
+    summaries = summary_tokens(look.policy, look.visible.standing)
+    kept = shown_tokens(look, look.visible.first_kept, look.last)
+    return kept + _pinned_tokens(look) + summaries - saved(look)
 
 
-def _kept_tokens(look: Look) -> int:
-    return _tokens_through(look, look.last) - _tokens_through(look, look.visible.first_kept - 1)
+def shown_tokens(look: Look, first: int, last: int) -> int:
+    """Return the estimated tokens, as stored, of what no range hides of some positions."""
+    return sum(_span_tokens(look, *span) for span in look.visible.spans(first, last))
 
 
-def _tokens_through(look: Look, position: int) -> int:
-    return measure(look.raw, position).tokens
+def _span_tokens(look: Look, first: int, last: int) -> int:
+    return measure(look.raw, last).tokens - measure(look.raw, first - 1).tokens
 
 
 def _pinned_tokens(look: Look) -> int:

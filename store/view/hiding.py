@@ -19,12 +19,19 @@ too, and counts by the same two rules: what was undone on one branch is still hi
 What is visible follows: the last place from which everything is kept, the messages before it that
 are pinned, and the summaries that stand for the others. A summary that carries an earlier one in it
 covers its positions, and takes its place.
+
+**Ranges hidden by name.** A record of the kind ``hide`` hides a range that a caller named, anywhere
+behind the prefix. Whether it counts is asked by the same two rules. Of two ranges the later one may
+hold the earlier one, never a part of it, since whoever hides a part hides the whole; then it shows
+in its place, and undoing it brings the earlier one back. A prefix that grows over a range covers
+it; undoing that brings the range back. Nothing has to be written for either, because what is
+visible is worked out from the records alone, each time anew.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -32,9 +39,9 @@ from sqlalchemy import BindParameter, Connection, bindparam, literal_column, sel
 
 from ..database import Row, Statement, compaction_records, positions, summaries
 from ..history import Pointer, line_cte, lines
-from ..messages import Message, decode
-from ..policy import Policy
+from ..messages import decode
 from ..records import Compaction, Hidden
+from .standing import Range, Standing, Visible, summaries_of
 
 
 class Texts(NamedTuple):
@@ -49,49 +56,6 @@ class Texts(NamedTuple):
     notice: str | None
     key_actions: str | None
     file_changes: str | None
-
-
-class Standing(NamedTuple):
-    """A summary that stands in a view for ``first`` to ``last``, with the facts sent with it."""
-
-    number: int
-    compaction: int | None
-    first: int
-    last: int
-    body: str
-    facts: str | None
-    notice: str | None = None
-
-    def message(self, policy: Policy) -> Message:
-        """Return the message that a view sends."""
-        return as_message(self.body, self.facts, policy)
-
-    @property
-    def why(self) -> str:
-        """What a view says of it."""
-        return f"stands for positions {self.first} to {self.last}, compaction {self.compaction}"
-
-
-class Visible(NamedTuple):
-    """What a line shows: pinned positions, summaries, then everything from ``first_kept`` on.
-
-    ``cleared`` names the rule of each result that a recorded clearing replaces, by its position.
-    """
-
-    first_kept: int
-    pinned: tuple[int, ...]
-    summaries: tuple[Standing, ...]
-    cleared: dict[int, str]
-
-    def without(
-        self, first_kept: int, pinned: Iterable[int], released: Iterable[int] = ()
-    ) -> Visible:
-        """Return what stays when all before a position is hidden too, but the pinned ones.
-
-        Of those that were pinned until now the released ones go with it.
-        """
-        places = {*self.pinned, *pinned} - {*released}
-        return self._replace(first_kept=first_kept, pinned=tuple(sorted(places)))
 
 
 _line = line_cte()
@@ -178,8 +142,12 @@ def visible_after(connection: Connection, pointer: Pointer, in_force: list[Compa
     first_kept = _first_kept(hiding)
     pinned = tuple(sorted(place for place in _pinned(hiding) if place < first_kept))
     cleared = dict(chain.from_iterable(record.cleared for record in in_force))
-    standing = _standing(connection, pointer, hiding)
-    return Visible(first_kept, pinned, standing, cleared)
+    standing = _with_texts(connection, pointer, _standing(hiding))
+    left = Visible(first_kept, pinned, standing, cleared)
+    for record in in_force:
+        if record.kind == "hide":
+            left = left.hiding(_range(record))
+    return _with_told_ranges(connection, pointer, left) if left.ranges else left
 
 
 def _first_kept(hiding: list[Compaction]) -> int:
@@ -201,23 +169,6 @@ def _pinned(hiding: list[Compaction]) -> set[int]:
     return pinned
 
 
-def as_message(text: str, facts: str | None, policy: Policy) -> Message:
-    """Return a summary and its facts as the message that a view sends."""
-    said = _joined("\n\n", text, facts)
-    whole = _joined("\n", policy.summary_heading, said)
-    return {"role": _role(policy), "content": whole}
-
-
-def _joined(separator: str, *texts: str | None) -> str:
-    """Return the texts that there are as one."""
-    return separator.join(filter(None, texts))
-
-
-def _role(policy: Policy) -> str:
-    """Return the role of a summary; one to be merged goes into a system message."""
-    return "system" if policy.summary_role == "merge" else policy.summary_role
-
-
 def hidden(
     connection: Connection,
     session_id: str,
@@ -230,7 +181,7 @@ def hidden(
     pointer = lines.find(connection, session_id)
     found: dict[int, Hidden] = {}
     for record in active(records(connection, pointer, lines.position(pointer, at))):
-        if record.kind == "summary":
+        if record.hidden:
             found = _hidden_by(record) | found
             for position in record.pinned:
                 found.pop(position, None)
@@ -300,17 +251,36 @@ def _undone(known: list[Compaction]) -> set[int | None]:
     return {record.undoes for record in known if record.kind == "undo"}
 
 
-def _standing(
-    connection: Connection, pointer: Pointer, hiding: list[Compaction]
-) -> tuple[Standing, ...]:
-    """Return the summaries that stand, with their texts."""
+def _standing(hiding: list[Compaction]) -> list[Standing]:
+    """Return the summaries that stand, without their texts."""
     standing: list[Standing] = []
     for each in _summaries(hiding):
         while standing and standing[-1].first >= each.first:
             standing.pop()  # a later one takes the place of those whose positions it covers
         standing.append(each)
+    return standing
+
+
+def _with_told_ranges(connection: Connection, pointer: Pointer, left: Visible) -> Visible:
+    """Return what is visible with the texts that stand for ranges."""
+    standing = _with_texts(connection, pointer, summaries_of(left.ranges))
+    told = {each.compaction: each for each in standing}
+    ranges = (each._replace(summary=told.get(each.compaction)) for each in left.ranges)
+    return left._replace(ranges=tuple(ranges))
+
+
+def _range(record: Compaction) -> Range:
+    """Return the range of a record, without its summary's texts."""
+    first, last = record.hidden or (0, 0)
+    return Range(first, last, record.id, next(_summaries([record]), None))
+
+
+def _with_texts(
+    connection: Connection, pointer: Pointer, standing: Sequence[Standing]
+) -> tuple[Standing, ...]:
+    """Return summaries with their texts."""
     texts = _texts(connection, pointer, [each.number for each in standing])
-    return tuple(_with_texts(each, texts[each.number]) for each in standing)
+    return tuple(_saying(each, texts[each.number]) for each in standing)
 
 
 def _summaries(hiding: list[Compaction]) -> Iterator[Standing]:
@@ -322,7 +292,7 @@ def _summaries(hiding: list[Compaction]) -> Iterator[Standing]:
             yield Standing(record.summary_number, record.id, first, last, "", None)
 
 
-def _with_texts(standing: Standing, texts: Texts) -> Standing:
+def _saying(standing: Standing, texts: Texts) -> Standing:
     return standing._replace(body=texts.body, facts=texts.facts, notice=texts.notice)
 
 

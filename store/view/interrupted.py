@@ -28,10 +28,17 @@ def with_drafts(look: Look, placed: list[Placed]) -> list[Placed]:
 
 def _on_line(look: Look) -> Iterator[Draft]:
     """Yield the drafts of the session that stand behind a message that the view shows."""
-    first = max(1, look.visible.first_kept - 1)
-    for draft in drafts.list_drafts(look.connection, look.pointer.session_id):
-        if first <= draft.head <= look.last and drafts.is_behind(look.raw, draft):
-            yield draft
+    known = drafts.list_drafts(look.connection, look.pointer.session_id)
+    seen = (draft for draft in known if _is_in_sight(look, draft))
+    yield from (draft for draft in seen if drafts.is_behind(look.raw, draft))
+
+
+def _is_in_sight(look: Look, draft: Draft) -> bool:
+    """Tell whether nothing hides what a draft answers, or what came in its place."""
+    visible = look.visible
+    if not max(1, visible.first_kept - 1) <= draft.head <= look.last:
+        return False
+    return visible.shows(draft.head) and visible.shows(draft.head + 1)
 
 
 def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:

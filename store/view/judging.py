@@ -1,8 +1,9 @@
 """What the rules say of each tool result, and about how many tokens that saves.
 
 The judging is one statement over narrow rows (``rules.sql``): what will be replaced is known before
-any content is touched. Results are ranked among those that the view shows, by their moment, and by
-their position where moments are equal, the later one being newer.
+any content is touched. Results are ranked by their moment, and by their position where moments are
+equal, the later one being newer: all that no prefix hides. Those in ranges that were hidden by name
+take part in the ranking, and nothing is said of them; so hiding a range changes nothing beside it.
 
 **What `judge_at` freezes.** Judged ``"now"``, a result may be replaced between two requests of one
 turn: it grew old, or newer ones took its slot. Each time a prompt cache loses what stands behind
@@ -21,8 +22,8 @@ what is not newer than that has none either; so ``is_newest`` is a comparison of
 place of a window over all results. And the conditions of the rules are the same pieces of text in
 both, asked of columns of the same names; a read's saving goes along while its files are ranked, and
 is dropped where the terminal rule, which comes first, takes it. What stays after judging by Python
-(covered lines, recorded clearings) has no such short cut: there the sum is that of the verdicts. A
-law in the tests compares both on random lines and policies.
+(covered lines, recorded clearings, hidden ranges) has no such short cut: there the sum is that of
+the verdicts. A law in the tests compares both on random lines and policies.
 """
 
 from __future__ import annotations
@@ -131,9 +132,10 @@ def _judged(look: Look) -> Verdicts:
     """Return what the rules say at this moment, whatever was recorded."""
     values = _values(look)
     rows = VERDICTS.rows(look.connection, **values)
-    found = {row[0]: _verdict(row) for row in rows}
+    found = look.visible.of_shown({row[0]: _verdict(row) for row in rows})
     if look.policy.range_aware:
-        found |= _uncovered(found, COVERED.rows(look.connection, **values))
+        reads = COVERED.rows(look.connection, **values)
+        found |= _uncovered(found, [row for row in reads if row[0] in found])
     if look.policy.cut_arguments:
         found |= _old_calls(look, values)
     return found
@@ -167,7 +169,7 @@ def saved(look: Look) -> int:
     """Return about how many tokens the rules save of what a look sees."""
     if _replaces_nothing(look):
         return 0
-    if _has_sums(look.policy):
+    if _has_sums(look.policy) and not look.visible.holes:
         return _summed(look)
     return sum(savings(look, ruled(look)).values())
 

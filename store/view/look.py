@@ -6,6 +6,7 @@ they travel together.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -13,7 +14,8 @@ from sqlalchemy import Connection
 from ..history import Line, Pointer, Segment, redaction
 from ..policy import Policy
 from ..records import Compaction
-from .hiding import Visible, active, records, visible_after
+from .hiding import active, records, visible_after
+from .standing import Visible
 
 
 class Look(NamedTuple):
@@ -48,6 +50,15 @@ class Look(NamedTuple):
     def runs(self, first: int, last: int) -> list[Segment]:
         """Return the runs that hold the positions ``first`` to ``last`` of the line, in order."""
         return self.raw.runs(first, last)
+
+    def shown(self, first: int, last: int) -> list[Segment]:
+        """Return the runs of what no range hides of the positions ``first`` to ``last``."""
+        runs = (self.runs(*span) for span in self.visible.spans(first, last))
+        return [*chain.from_iterable(runs)]
+
+    def told(self, first: int, last: int) -> list[dict[str, int]]:
+        """Return these runs as the values by which statements name them."""
+        return [run.within(self.pointer.tree_id) for run in self.shown(first, last)]
 
 
 def look_at(

@@ -26,7 +26,7 @@ def cut_calls(calls: list[Any]) -> list[Any]:
 def saved_by_cuts(look: Look, before: int) -> dict[int, int]:
     """Return about how many tokens cuts save, by the positions of messages before one."""
     found: dict[int, int] = {}
-    for run in look.runs(look.visible.first_kept, before - 1):
+    for run in look.shown(look.visible.first_kept, before - 1):
         for seq, calls in stored_calls(look.connection, run.within(look.pointer.tree_id)).items():
             found[seq] = _tokens(calls) - _tokens(cut_calls(calls))
     return {seq: saved for seq, saved in found.items() if saved > 0}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, takewhile
 from typing import NamedTuple
 
 from ..formats import Placed
 from ..history import LastRequest, last_usage
 from ..records import Compaction, Entry
-from .hiding import Standing, active, visible_after
+from .hiding import active, visible_after
 from .judging import verdicts
 from .look import Look
 from .pictures import RULE
+from .standing import Standing, Visible
 
 Rules = dict[int, str | None]
 """Which rule replaced each result in a request, by position."""
@@ -117,10 +118,22 @@ def _order(look: Look, last: int) -> Iterator[Standing | int]:
     Merged summaries stand in the first system message.
     """
     visible = look.visible
-    front: list[Iterable[Standing | int]] = [visible.pinned, visible.summaries]
     if look.policy.summary_role == "merge":
-        front.reverse()
-    return chain(*front, range(visible.first_kept, last + 1))
+        yield from chain(visible.standing, visible.pinned)
+    else:
+        yield from chain(visible.pinned, visible.summaries)
+    yield from _kept(visible, last, merged=look.policy.summary_role == "merge")
+
+
+def _kept(visible: Visible, last: int, *, merged: bool) -> Iterator[Standing | int]:
+    """Yield what is kept up to a position, with what stands for ranges, unless that is merged."""
+    next_one = visible.first_kept
+    for hole in visible.holes:
+        yield from range(next_one, hole.first)
+        next_one = hole.last + 1
+        if hole.summary and not merged:
+            yield hole.summary
+    yield from range(next_one, last + 1)
 
 
 def _is_same(entry: Entry, rules: Rules) -> bool:

@@ -51,6 +51,27 @@ def answer(ran: Ran) -> Any:
 AT = ("--now", NOW)
 
 
+def test_a_range_is_hidden_by_name_and_brought_back(run: Run, tmp_path: Path) -> None:
+    """What it came to is said; what cannot go is refused in one line, with nothing written."""
+    ran = run("hide", "talk", "4", "4", "--summary", "They looked.", *AT)
+    assert ran.status == 0
+    with Store(tmp_path / "convostore.db") as store:
+        (done,) = store.compactions("talk")
+        shown = [entry.message["content"] for entry in store.view("talk").entries]
+    first, last = done.hidden or (0, 0)
+    assert f"talk: compaction 1 hides positions {first} to {last} (" in ran.out
+    assert "They looked." in shown
+    assert "hide" in run("compactions", "talk").out
+    assert answer(run("undo", "talk", "--compaction", "1", "--json"))["outcome"] == "undone"
+    hidden = answer(run("hide", "talk", "4", "4", "--json", *AT))
+    assert (hidden["hidden"], hidden["summary"]) == ([first, last], None)
+    failed(run("hide", "talk", "1", "4"), "position 1 is a system message")
+    failed(run("hide", "talk", "4", "999"), "999 is not one of them")
+    failed(run("hide", "talk", "4", "4", "--summary", " "), "a summary is a text")
+    assert run("hide", "talk", "4", "x").status == 2
+    assert len(answer(run("compactions", "talk", "--json"))) == 2
+
+
 def test_a_dry_run_tells_the_range_and_changes_nothing(run: Run) -> None:
     """Range, kept and pinned messages and saving are said, and are what then happens."""
     ran = run("compact", "talk", "--policy", "message_count", "--dry-run", *AT)

@@ -1,11 +1,13 @@
 """What holds whatever happens.
 
-Random conversations, compactions, failures, clearings, forks, rewinds, switches and undos.
+Random conversations, compactions, ranges hidden by name, failures, clearings, forks, rewinds,
+switches and undos.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import Compaction, Policy, Session, Store, View
-from store.errors import NothingToUndo
+from store.errors import CompactionError, NothingToUndo
 from store.summaries import SummaryRequest
 from store.tokens import estimate
 
@@ -27,22 +29,73 @@ PROBE = Policy(
 """The policy of the views that are compared: it shows summaries and clearings alike."""
 
 
+class Event(NamedTuple):
+    """What was recorded on a line: at which head, what it hides but for what it pins.
+
+    One that undoes another names it.
+    """
+
+    head: int
+    made: Compaction
+    undoes: int | None = None
+
+    @property
+    def hides(self) -> set[int]:
+        """The positions in its range."""
+        first, last = self.made.hidden or (1, 0)
+        return set(range(first, last + 1))
+
+
 class Past(NamedTuple):
     """What is known of a line.
 
-    Its messages, the last view taken at each of its heads, where branches begin on it.
+    Its messages, the last view taken at each of its heads, where branches begin on it, and what was
+    recorded.
     """
 
     messages: list[Message]
     views: dict[int, View]
     starts: set[int]
+    events: tuple[Event, ...] = ()
 
     def until(self, at: int) -> Past:
         """What is known of the line up to a position."""
         views = {place: view for place, view in self.views.items() if place <= at}
-        return Past(
-            self.messages[:at], views, {start for start in self.starts if start <= at} | {at}
-        )
+        starts = {start for start in self.starts if start <= at} | {at}
+        events = tuple(event for event in self.events if event.head <= at)
+        return Past(self.messages[:at], views, starts, events)
+
+    def recorded(self, made: Compaction, undoes: int | None = None) -> Past:
+        """What is known once something was recorded at the head."""
+        event = Event(len(self.messages), made, undoes)
+        return self._replace(events=(*self.events, event))
+
+    @property
+    def in_force(self) -> list[Event]:
+        """What was recorded and not undone."""
+        undone = {event.undoes for event in self.events}
+        return [event for event in self.events if not event.undoes and event.made.id not in undone]
+
+    @property
+    def by_name(self) -> set[int]:
+        """The positions that were hidden by name."""
+        named = (event.hides for event in self.in_force if event.made.kind == "hide")
+        return set().union(*named)
+
+    def shown(self) -> list[int | str]:
+        """What a view has, the slow way: positions, and texts in the place of hidden ranges."""
+        hidden: set[int] = set()
+        texts: dict[int, str] = {}
+        for event in self.in_force:
+            hidden = (hidden | event.hides) - {*event.made.pinned}
+            texts = {last: text for last, text in texts.items() if last not in event.hides}
+            if event.made.kind == "hide" and event.made.summary:
+                texts[max(event.hides)] = event.made.summary
+        shown: list[int | str] = []
+        for place in range(1, len(self.messages) + 1):
+            shown += [place] if place not in hidden else []
+            shown += [texts[place]] if place in texts else []
+        return shown
 
 
 class Line:
@@ -100,6 +153,7 @@ class World:
         self.clock += chance.choice([1, 1000, 600_000])
         line = chance.choice(self.lines)
         events = [self.append, self.append, self.append, self.compact, self.compact, self.clear]
+        events += [self.hide, self.hide]
         moves = [self.fork, self.rewind, self.switch, self.switch, self.undo_rewind]
         chance.choice([*events, *moves, self.undo_compaction, self.use])(line, chance)
         self.look(line)
@@ -130,12 +184,15 @@ class World:
                 [None, 1 + self.store.check(line.session_id, Policy()).tokens * 9 // 10]
             ),
         )
-        before = list(line.messages)
+        before, by_name = list(line.messages), line.past.by_name
 
         def summarizer(request: SummaryRequest) -> Any:
+            told = range(request.first, request.last + 1)
             assert [
-                m for m in before[request.first - 1 : request.last] if m["role"] not in SYSTEM
-            ] == request.messages
+                before[seq - 1]
+                for seq in told
+                if before[seq - 1]["role"] not in SYSTEM and seq not in by_name
+            ] == [*request.messages]
             if chance.random() < 0.4:
                 chance.choice(
                     [
@@ -145,6 +202,7 @@ class World:
                         self.rewind,
                         self.switch,
                         self.undo_compaction,
+                        self.hide,
                     ]
                 )(line, chance)
             if chance.random() < 0.3:
@@ -155,6 +213,7 @@ class World:
         made = self.store.compact(line.session_id, policy, chosen, now=self.clock)
         assert (made.outcome == "applied") == (made.hidden is not None)
         if made.outcome == "applied":
+            line.past = line.past.recorded(made)
             assert made.tokens_after < made.tokens_before  # type: ignore[operator]
             if (
                 policy.trigger_tokens
@@ -165,6 +224,34 @@ class World:
                     made.tokens_after - estimate(str(made.summary)) + ROUNDED
                     >= policy.trigger_tokens
                 )  # type: ignore[operator]
+
+    def hide(self, line: Line, chance: Random) -> None:
+        """By name: what may not go is refused, and what goes is hidden whole."""
+        text = chance.choice([None, f"what was said {self.clock} {len(line.past.events)}"])
+        places = range(1, len(line.messages) + 1)
+        made = None
+        for first in chance.sample(places, min(6, len(places))):
+            last = min(len(places), first + chance.choice([0, 0, 1, 2, 5]))
+            with suppress(CompactionError):
+                made = self.store.hide(line.session_id, first, last, text, now=self.clock)
+                break
+        if made is None:
+            return
+        line.past = line.past.recorded(made)
+        (begins, ends) = made.hidden or (0, 0)
+        assert begins <= first <= last <= ends
+        assert (made.kind, made.outcome, made.summary) == ("hide", "applied", text)
+        assert made.messages_after == len(line.past.shown()) + self.summaries(line)
+
+    def summaries(self, line: Line) -> int:
+        """How many summaries stand that compactions made."""
+        entries = self.store.view(line.session_id, now=NOW).entries
+        by_name = {event.made.id for event in line.past.in_force if event.made.kind == "hide"}
+        return sum(
+            entry.rule == "summary"
+            and int(entry.reason.rpartition("compaction ")[2]) not in by_name
+            for entry in entries
+        )
 
     def clear(self, line: Line, chance: Random) -> None:
         """Replace what the rules say by now."""
@@ -226,6 +313,7 @@ class World:
         ]
         if in_force:
             undone = self.store.undo_compaction(line.session_id, in_force[-1].id, now=self.clock)
+            line.past = line.past.recorded(undone, undone.id)
             assert undone.outcome == "undone"
 
     def look(self, line: Line) -> None:
@@ -241,6 +329,18 @@ class World:
         assert not set(shown) & set(hidden)
         assert set(shown) | set(hidden) | set(view.stats.left_out) == set(range(1, len(raw) + 1))
         assert not [seq for seq in hidden if raw[seq - 1]["role"] in SYSTEM]
+        expected = line.past.shown()
+        texts = {each for each in expected if isinstance(each, str)}
+        said = [
+            entry.seq or entry.message["content"]
+            for entry in view.entries
+            if entry.seq or entry.message["content"] in texts
+        ]
+        assert {*said, *view.stats.left_out} == {*expected}
+        moves = {seq for seq, message in enumerate(raw, 1) if message["role"] == "tool"}
+        stays = [each for each in expected if each not in moves | {*view.stats.left_out}]
+        assert [each for each in said if each not in moves] == stays
+        assert hidden.keys() == {*range(1, len(raw) + 1)} - {*expected}
         users = [seq for seq, message in enumerate(raw, 1) if message["role"] == "user"]
         assert not users or users[-1] in shown
 
@@ -304,7 +404,7 @@ def test_the_store_is_sound_afterwards(store: Store) -> None:
         each for line in world.lines for each in store.compactions(line.session_id)
     ]
     assert {each.outcome for each in made} == {"applied", "failed", "rejected", "undone"}
-    assert {each.kind for each in made} == {"summary", "clear"}
+    assert {each.kind for each in made} == {"summary", "hide", "clear"}
     assert store.verify() == []
 
 

@@ -151,6 +151,7 @@ TRIES: dict[str, list[Call]] = {
     "hidden": [gone(HIS)],
     "replaced": [gone(HIS)],
     "plan_compaction": [gone(HIS, TURNS)],
+    "hide": [gone(HIS, 1, 1), gone(HIS, 1, 1, "mine", expected="no")],
     "undo_compaction": [gone(HIS, 1)],
     "redact": [gone(HIS, 1, "mine"), (["shared", 1, "mine"], {}, StoreError)],
     "redactions": [gone(HIS), gone(None)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
 from conversations import NOW, Message, busy_conversations, conversations
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from judge import JUDGES, complaints, misfits, own_types
 
 from store import Policy, Store, StoreError, View
+from store.errors import CompactionError, PositionOutOfRange
 from store.formats import FORMATS, Placed
 from store.formats.naming import WORD
 from store.importing import import_file
@@ -58,6 +61,32 @@ def test_no_provider_refuses_a_conversation(name: str, line: list[Message]) -> N
     with Store(":memory:") as store:
         view = seen(store, line, name)
         assert view.messages == seen(store, line, name).messages
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@given(
+    line=conversations,
+    spans=st.lists(st.tuples(st.integers(1, 30), st.integers(0, 5), st.booleans()), max_size=6),
+    role=st.sampled_from(["system", "user", "developer", "merge"]),
+)
+@settings(max_examples=40)
+def test_no_provider_refuses_what_is_left(
+    name: str, line: list[Message], spans: list[tuple[int, int, bool]], role: Any
+) -> None:
+    """When ranges are hidden by name, behind a text or behind nothing, and some brought back."""
+    with Store(":memory:") as store:
+        session_id = store.create_session().id
+        store.append(session_id, [*line, user()])
+        for first, more, says in spans:
+            with suppress(CompactionError, PositionOutOfRange):
+                store.hide(session_id, first, first + more, "said" if says else None)
+        policy = Policy(summary_role=role, orphans="adopt")
+        for undone in (None, *(each.id or 0 for each in store.compactions(session_id))):
+            with suppress(CompactionError):
+                if undone:
+                    store.undo_compaction(session_id, undone)
+            view = store.view(session_id, policy, format=name, now=NOW)
+            assert complaints(name, view.messages, view.system) == []
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -54,6 +54,7 @@ def fill(store: Store, folder: Path) -> None:
     made = store.compact("s", Policy(keep_turns=1), lambda _: "Another. " * 5, now=NOW)
     assert made.outcome == "applied"
     store.undo_compaction("s", made.id or 0, now=NOW)
+    store.hide("f", 1, 1, "They asked.", now=NOW)
     store.append("f", [*Agent(99).run(), {"role": "user", "content": "so?"}], now=NOW)
     store.rewind("f", to=3, now=NOW)
     store.undo_rewind("f", now=NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Policy, Store
-from store.errors import NothingToUndo, QueryRefused
+from store.errors import CompactionError, NothingToUndo, PositionOutOfRange, QueryRefused
 from store.inspection import query, views
 
 Message = dict[str, Any]
@@ -34,7 +35,7 @@ def happen(store: Store, living: list[str], number: int) -> None:
     chance = Random(number)
     name = chance.choice(living)
     head = store.session(name).head
-    deed = chance.randrange(9)
+    deed = chance.randrange(10)
     if deed < 3:
         said = [message for _ in range(2) for message in Agent(chance.randrange(2**40)).run()]
         store.append(name, [SYSTEM, *said] if chance.random() < 0.3 else said, now=NOW + head)
@@ -47,9 +48,18 @@ def happen(store: Store, living: list[str], number: int) -> None:
     elif deed == 6 and len(living) > 2:
         store.delete_session(name)
         living.remove(name)
+    elif deed == 7:
+        hide(store, name, head, chance)
     else:
         policy = chance.choice([WITHIN, WITHIN, Policy(keep_messages=2, boundary="group")])
         store.compact(name, policy, lambda _: "short", now=NOW)
+
+
+def hide(store: Store, name: str, head: int, chance: Random) -> None:
+    """Hide some messages by name, where they can be."""
+    first = chance.randint(1, max(head, 1))
+    with suppress(CompactionError, PositionOutOfRange):
+        store.hide(name, first, min(head, first + 3), chance.choice(["short", None]), now=NOW)
 
 
 def undo(store: Store, name: str, chance: Random) -> None:

@@ -42,11 +42,11 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting searching upkeep exporting transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep exporting transfer counting spending noting demo"
     ),
     "compaction": (
-        "facts sources caches triggers budget open_turn cuts planning naming back_off checks records clearing "
-        "undoing transcript jobs telling summarise ending run"
+        "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
+        "undoing transcript jobs telling summarise trimming ending run"
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
@@ -81,7 +81,7 @@ INSIDE = {
         "events claude_blocks codex_items openhands_events openhands_conversation source claude_rows "
         "codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
-    "view": "hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
+    "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
 """The modules of each room in the order in which they can be read."""
 

@@ -145,3 +145,17 @@ def test_before_the_first_message_there_is_nothing_to_answer(chat: Store) -> Non
     chat.rewind("s", 0)
     broken(chat, "hello")
     assert told(chat) == []
+
+
+def test_a_draft_goes_with_what_it_answers(chat: Store) -> None:
+    """Where that is hidden by name, and where what came in its place is; else it stays."""
+    broken(chat, "Because")
+    chat.append("s", [user("go on"), answer("so"), user("well?")])
+    for first, last, left in (
+        (1, 1, ["go on", "so", "well?"]),
+        (2, 2, ["why?", "so", "well?"]),
+        (3, 3, ["why?", "Because …", "go on", "gone", "well?"]),
+    ):
+        made = chat.hide("s", first, last, "gone" if first == 3 else None)
+        assert told(chat) == left
+        chat.undo_compaction("s", made.id or 0)
