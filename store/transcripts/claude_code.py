@@ -105,7 +105,7 @@ class _Session:
         """Return a run's session and messages."""
         indices = self._members[run]
         name = self._name(run)
-        constant = constant_of([self._rows[index].envelope for index in indices])
+        constant = constant_of([self._rows[index] for index in indices])
         messages = self._messages(indices, constant)
         root = self._first_said("cwd", indices)
         title = self._title(run, messages)

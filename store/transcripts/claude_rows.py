@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..text import Fields
 from .claude_blocks import Block, blocks_of
+from .claude_queue import Queue, line_of_attachment, words_of
 from .events import Noted, fields_of, omissions, plural, sketch, text_of, without
 from .source import Source, Value
 
@@ -44,6 +45,7 @@ OF_ONE_MESSAGE = {
     "permissionMode",
     "sourceToolAssistantUUID",
     "sourceToolUseID",
+    "queued",
 }
 """Envelope keys that stay with their message even where a whole session has the same value."""
 
@@ -98,7 +100,8 @@ class Reading:
 
     ``anchors`` leads from every uuid to the row of the conversation it stands for: the row itself,
     the row a copy repeats, or the nearest one above a row that is no conversation (None where there
-    is none). ``agents`` leads from subagents to the calls that began them.
+    is none). ``agents`` leads from subagents to the calls that began them. ``_absorbed`` leads from
+    words that left the queue for the turn that was running to their row.
     """
 
     def __init__(self) -> None:
@@ -110,6 +113,8 @@ class Reading:
         self._results = self._results_size = self._copies = 0
         self._blocks: dict[bytes, int] = {}
         self._boundary: Fields = {}
+        self._queue = Queue()
+        self._absorbed: dict[str, int] = {}
 
     def read(self, source: Source) -> Iterator[Noted]:
         """Read a whole file; return a note for each row that is broken."""
@@ -128,6 +133,9 @@ class Reading:
         foreign = [title.kind for title in self._titles if not self._is_own(title)]
         others = Counter((kind, "of other sessions") for kind in foreign)
         yield from omissions(self._left_out + others, "line")
+        if self._queue.waiting:
+            waiting = plural(self._queue.waiting, "queued prompt")
+            yield Noted(None, f"left out {waiting} that the model was never given")
         if self._copies:
             copied = plural(self._copies, "copied line")
             yield Noted(None, f"left out {copied}, said before in the file")
@@ -143,10 +151,19 @@ class Reading:
         if not isinstance(item.value, dict):
             return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
         kind = item.value.get("type")
+        line = self._absorbed_line(item.value)
+        if line:
+            return self._take_conversation(Value(item.row, line))
         if kind in CONVERSATION:
             return self._take_conversation(item)
         self._take_other(item.value, kind if isinstance(kind, str) else "untyped")
         return None
+
+    def _absorbed_line(self, value: Fields) -> Fields | None:
+        """Return the user's line that a row of the queue, or an attachment, stands for."""
+        if value.get("type") == "queue-operation":
+            return self._queue.take(value)
+        return line_of_attachment(value) if value.get("type") == "attachment" else None
 
     def _take_conversation(self, item: Value) -> Noted | None:
         row = _row_of(item.value)
@@ -156,14 +173,35 @@ class Reading:
         self._drop_tool_use_result(item.value.get("toolUseResult"), row)
         original = self._original(row)
         if original is None:
-            self._anchor(row.uuid, len(self.rows))
-            self.rows.append(self._with_boundary(row))
+            original = self._absorbed_before(row)
+        if original is None:
+            self._add(row)
         else:
-            self._anchor(row.uuid, original)
-            self._add_copy(row, self.rows[original])
+            self._add_copy(row, original)
         return None
 
-    def _add_copy(self, row: Row, original: Row) -> None:
+    def _absorbed_before(self, row: Row) -> int | None:
+        """Return the row of the same words that left the queue just before, else None.
+
+        What is said is queued no longer.
+        """
+        words = words_of(row.content)
+        if row.role != "user" or self._queue.said(words):
+            return None
+        absorbed = self._absorbed.pop(words, None)
+        is_last = absorbed == len(self.rows) - 1
+        return absorbed if is_last or "queued" in row.envelope else None
+
+    def _add(self, row: Row) -> None:
+        index = len(self.rows)
+        self._anchor(row.uuid, index)
+        self.rows.append(self._with_boundary(row))
+        if not row.uuid and "queued" in row.envelope:
+            self._absorbed[words_of(row.content)] = index
+
+    def _add_copy(self, row: Row, index: int) -> None:
+        original = self.rows[index]
+        self._anchor(row.uuid, index)
         self._copies += 1
         if row.uuid:
             original.copies.append(row.uuid)
@@ -280,9 +318,13 @@ def _is_known_call(row: Row, block: Block) -> bool:
     return bool(row.message_id and row.request_id)
 
 
-def constant_of(envelopes: Sequence[Fields]) -> Fields:
-    """Return what every envelope of a run says the same, but for what belongs to one message."""
-    first, *others = envelopes
+def constant_of(rows: Sequence[Row]) -> Fields:
+    """Return what every envelope of a run says the same, but for what belongs to one message.
+
+    A row of the queue has hardly any envelope, which says nothing of the others'.
+    """
+    whole = [row.envelope for row in rows if row.uuid or "queued" not in row.envelope]
+    first, *others = whole or [rows[0].envelope]
     constant = without(first, *OF_ONE_MESSAGE)
     for other in others:
         differing = [key for key in constant if not _same(first, other, key)]

@@ -73,11 +73,14 @@ def said(path: Path) -> list[dict[str, Any]]:
 
 def api_messages(path: Path) -> Iterator[dict[str, Any]]:
     """Return the API's messages in a Claude Code file, read in the plainest way."""
-    for line in path.read_bytes().splitlines():
-        if line.startswith(b"{"):
-            value = json.loads(line)
-            if value["type"] in ("user", "assistant"):
-                yield value["message"]
+    for line in lines_of(path):
+        if line["type"] in ("user", "assistant"):
+            yield line["message"]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a Claude Code file."""
+    return [json.loads(line) for line in path.read_bytes().splitlines() if line.startswith(b"{")]
 
 
 def strings(value: object) -> Iterator[str]:
@@ -157,18 +160,23 @@ def test_every_line_and_call_is_in_one_place(path: Path) -> None:
         for key in ("uuids", "copies")
         for uuid in message["claude_code"].get(key, ())
     ]
-    source = [json.loads(line) for line in path.read_bytes().splitlines() if line.startswith(b"{")]
-    assert set(lines) == {line["uuid"] for line in source if line["type"] in ("user", "assistant")}
+    assert set(lines) - {None} == {line["uuid"] for line in lines_of(path) if is_said(line)}
     ids: Counter[str] = Counter()
     called: set[str] = set()
     for event in events(path):
         if isinstance(event, Opened):
             ids, called = Counter(), set()
         elif isinstance(event, Said):
-            ids[event.message["id"]] += 1
+            ids[event.message.get("id", str(id(event)))] += 1
             assert ids.most_common(1)[0][1] == 1
             called |= {call["id"] for call in calls_of(event.message)}
             assert event.message.get("tool_call_id") in called | {None}
+
+
+def is_said(line: dict[str, Any]) -> bool:
+    """Tell whether a line is of the conversation, or holds what was typed beside it."""
+    queued = line.get("attachment", {}).get("type") == "queued_command"
+    return queued or line["type"] in ("user", "assistant")
 
 
 @every("codex_rollout")
@@ -252,10 +260,15 @@ def test_counts_agree_with_the_manifest(row: dict[str, str]) -> None:
     if row["format"] != "claude_code_jsonl":
         assert len(said(path)) == int(row["messages"])
     else:
-        lines = sum(
-            len(facts.get(key, ())) for facts in facts_of(path) for key in ("uuids", "copies")
-        )
+        lines = sum(map(len, map(uuids_of, facts_of(path))))
+        attached = [line for line in lines_of(path) if line["type"] == "attachment"]
+        lines -= sum(map(is_said, attached))
         assert lines == int(row["messages"])
+
+
+def uuids_of(facts: dict[str, Any]) -> list[str]:
+    """Return the lines that are in a message, or are its copies."""
+    return [uuid for key in ("uuids", "copies") for uuid in facts.get(key, ()) if uuid]
 
 
 def facts_of(path: Path) -> list[dict[str, Any]]:
