@@ -20,7 +20,7 @@ SECOND = 1000
 
 
 @pytest.fixture(scope="module")
-def talked(store: Store) -> Iterator[Store]:
+def talked(store: Store) -> Store:
     """Give a store with a session, a fork, a compaction, usages and what a rewind left."""
     store.create_session("talk", title="Parcels", project_root="/home/ada/parcel", now=NOW)
     store.append("talk", conversation(), now=NOW)
@@ -35,7 +35,7 @@ def talked(store: Store) -> Iterator[Store]:
         store.append("talk", said, now=NOW)
         if after == 1:
             store.rewind("talk", head, now=NOW)
-    yield store
+    return store
 
 
 def rows(store: Store, number: int) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def test_the_tree_and_the_longest(talked: Store) -> None:
         ("talk > fork", 1),
         ("talk > fork > again", 2),
     ]
-    assert [each["session_id"] for each in rows(talked, 5)][0] == "talk"
+    assert rows(talked, 5)[0]["session_id"] == "talk"
     assert {each["own_messages"] for each in rows(talked, 5)[1:]} == {0}
 
 
