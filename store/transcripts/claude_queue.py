@@ -85,7 +85,8 @@ def words_of(content: object) -> str:
 
 
 def _is_absorbed(value: Fields) -> bool:
-    return value["operation"] == "remove" and value.get("reason", ABSORBED) == ABSORBED
+    reason = value.get("reason", ABSORBED)
+    return (value["operation"], reason) == ("remove", ABSORBED)
 
 
 def _line_of(entry: Fields, removed: Fields) -> Fields:
