@@ -487,3 +487,84 @@ def test_every_branch_can_be_gone_back_to(store: Store, chance: Random, events: 
     for session, known in world.known.items():
         world.look(session, known)
     assert store.verify() == []
+
+
+# --- two processes --------------------------------------------------------------------------------
+
+
+def two_lines(url: str) -> list[int]:
+    """Make a session that has left a branch; return its two branches."""
+    with Store(url, durability="normal") as store:
+        first = store.session(begun(store, "abc")).branch
+        second = store.rewind("s", 1).branch
+        say(store, "s", "xy")
+        assert {each.branch for each in store.branches("s")} == {first, second}
+        return [first, second]
+
+
+def test_who_knows_the_revision_moves_and_nobody_else(url: str, fork: Callable[..., Any]) -> None:
+    """Two processes go to the line where the session is not: each success is one move, in a row."""
+    first, second = two_lines(url)
+    times = 30
+
+    def go() -> None:
+        left = times
+        with Store(url, durability="normal") as store:
+            while left:
+                known = store.session("s")
+                other = second if known.branch == first else first
+                try:
+                    moved = store.switch("s", other, expected=known.revision)
+                except Conflict:
+                    continue
+                assert (moved.branch, moved.revision == known.revision) == (other, False)
+                left -= 1
+
+    for child in [fork(go) for _ in range(2)]:
+        child.result()
+    with Store(url) as store:
+        _, *moves = store.head_moves("s")
+        assert [each.kind for each in moves] == ["switch"] * 2 * times
+        places = [each.to_branch for each in moves]
+        assert places == [first, second] * times
+        assert [each.from_branch for each in moves] == [second, *places[:-1]]
+        assert [line(store, "s", branch) for branch in (first, second)] == ["abc", "axy"]
+        assert store.verify() == []
+
+
+def test_messages_and_moves_of_two_processes_are_all_there(
+    url: str, fork: Callable[..., Any]
+) -> None:
+    """Each message once, in the order of who said it, on some branch; each move can be undone."""
+    branches = two_lines(url)
+    names, times = "pq", 25
+
+    def talk(name: str) -> None:
+        chance = Random(name)
+        with Store(url, durability="normal") as store:
+            for number in range(times):
+                said = {"role": "user", "content": f"{name}{number:02}", "id": f"{name}{number}"}
+                store.append("s", said)
+                store.switch("s", chance.choice(branches), chance.choice([None, None, 1]))
+
+    for child in [fork(talk, name) for name in names]:
+        child.result()
+    with Store(url) as store:
+        found = [store.find(f"{name}{number}") for name in names for number in range(times)]
+        assert [len(each) for each in found] == [1] * len(names) * times
+        for each in store.branches("s"):
+            texts = [
+                stored.message["content"] for stored in store.messages("s", branch=each.branch)
+            ]
+            for name in names:
+                said = [text for text in texts if text[0] == name]
+                assert said == sorted({*said})
+        moves = store.head_moves("s")
+        assert [each.move for each in moves] == [*range(1, len(moves) + 1)]
+        for move in reversed(moves):
+            before = store.messages("s", branch=move.from_branch, at=move.from_position)
+            assert store.undo_rewind("s").head == move.from_position
+            assert store.messages("s") == before
+        with pytest.raises(NothingToUndo):
+            store.undo_rewind("s")
+        assert store.verify() == []
