@@ -70,7 +70,7 @@ def export(
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
-        messages, before = _raw(store, found, at), _where(store.session(found))
+        messages, before = _raw(store, found, at), _before(store.session(found))
         if view:
             built = store.view(found, rules, at=at, now=moment, format=format.value)
             messages, before = iter(_sent(built)), []
@@ -89,10 +89,11 @@ def _sent(view: View) -> list[Any]:
     return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
-def _where(session: Session) -> list[Message]:
-    """Return the row that says where the project of a session is; none where that is not known."""
-    root = session.project_root
-    return [] if root is None else [{transcripts.PROJECT_ROOT: root}]
+def _before(session: Session) -> list[Message]:
+    """Return the row that says whose a session is and where its project; none where none does."""
+    told = {transcripts.PROJECT_ROOT: session.project_root, transcripts.OWNER: session.owner}
+    row = {key: text for key, text in told.items() if text is not None}
+    return [row] if row else []
 
 
 def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:

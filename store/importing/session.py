@@ -225,6 +225,7 @@ def _created(store: Store, opened: Opened, notes: list[Noted]) -> Session:
         opened.session_id,
         title=_storable(opened.title),
         project_root=_storable(opened.project_root),
+        owner=_storable(opened.owner),
     )
     try:
         return create(metadata=opened.metadata)

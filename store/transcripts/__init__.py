@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 from ..errors import StoreError, UnknownTranscript
 from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
-from .openai import PROJECT_ROOT
+from .openai import OWNER, PROJECT_ROOT
 from .source import FilePath, Progress, Source, Value
 
 __all__ = [
     "EXTRA_KEYS",
     "KINDS",
+    "OWNER",
     "PROJECT_ROOT",
     "Event",
     "FilePath",

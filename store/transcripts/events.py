@@ -37,6 +37,7 @@ class Opened(NamedTuple):
     title: str | None
     project_root: str | None
     metadata: Fields
+    owner: str | None = None
 
 
 class Said(NamedTuple):

@@ -37,7 +37,9 @@ FOREIGN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 """Content parts of another wire format, whose tool calls would be lost in this one."""
 
 PROJECT_ROOT = "project_root"
-"""The key of a row before the messages that says where the project is, as an export has it."""
+OWNER = "owner"
+BEFORE = {PROJECT_ROOT, OWNER}
+"""Keys of a row before the messages, as an export has it: where the project is, whose session."""
 OWN_IDS = ("session_id", "sessionId", "conversation_id", "conversationId")
 TITLES = ("title", "name")
 
@@ -65,21 +67,23 @@ def parse(source: Source) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
     names = SessionNames()
     items = source.values()
-    root: str | None = None
+    before: Fields = {}
     for item in items:
         if isinstance(item, Noted):
             yield item
-        elif _is_root(item.value):
-            root = item.value[PROJECT_ROOT]
+        elif _stands_before(item.value):
+            before = item.value
         elif "role" in fields_of(item.value) and not _is_conversation(item.value):
-            yield from _streamed(names.name(source.stem), chain([item], items), root)
+            yield from _streamed(names.name(source.stem), chain([item], items), before)
         else:
             yield from _conversations(item, source.stem, names)
 
 
-def _is_root(value: object) -> bool:
+def _stands_before(value: object) -> bool:
+    """Tell a row that says something of the session whose messages follow."""
     fields = fields_of(value)
-    return fields.keys() == {PROJECT_ROOT} and isinstance(fields[PROJECT_ROOT], str)
+    are_texts = all(isinstance(each, str) for each in fields.values())
+    return bool(fields) and are_texts and fields.keys() <= BEFORE
 
 
 def _is_message(value: object) -> bool:
@@ -131,13 +135,13 @@ def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event
 def _streamed(
     session_id: str,
     items: Iterator[Value | Noted],
-    root: str | None,
+    before: Fields,
 ) -> Iterator[Event]:
     """Return the one session of a file that has a message a row."""
     events = map(_streamed_event, items)
     first = list(islice(events, _LOOK_AHEAD))
     title = title_of(event.message for event in first if isinstance(event, Said))
-    yield Opened(session_id, title, root, {})
+    yield Opened(session_id, title, before.get(PROJECT_ROOT), {}, before.get(OWNER))
     yield from first
     yield from events
 

@@ -440,6 +440,27 @@ def test_export_comes_back_equal(talk: Run) -> None:
     assert view == json.loads(talk("view", "talk", "--now", NOW, "--json").out)
 
 
+@pytest.mark.parametrize("root", [None, "/p"])
+def test_an_export_says_whose_session_it_is(run: Run, root: str | None) -> None:
+    """Its import is that owner's; what is stored already stays whose it is."""
+    hello = {"role": "user", "content": "hello"}
+    with Store("convostore.db") as store:
+        store.create_session("hers", owner="ann", project_root=root)
+        store.append("hers", hello)
+    assert run("export", "hers", "-o", "hers.jsonl").status == 0
+    before, said = map(json.loads, Path("hers.jsonl").read_text("utf-8").splitlines())
+    assert before == {"owner": "ann"} | ({"project_root": root} if root else {})
+    assert said == hello
+    assert run("import", "hers.jsonl", "--id", "copy").status == 0
+    Path("his.jsonl").write_text('{"owner": "bob"}\n{"role": "user", "content": "hello"}\n')
+    assert run("import", "his.jsonl", "--id", "copy").status == 0
+    assert run("import", "his.jsonl", "--id", "other").status == 0
+    with Store("convostore.db") as store:
+        owners = {each.id: (each.owner, each.project_root) for each in store.sessions()}
+        assert [each.message for each in store.messages("copy")] == [hello]
+    assert owners == {"hers": ("ann", root), "copy": ("ann", root), "other": ("bob", None)}
+
+
 def test_verify_and_migrate(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sound store has status 0, findings 1; migrating says from where to where."""
     assert talk("verify").out == "nothing is wrong\n"
