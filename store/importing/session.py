@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import InvalidMessage, InvalidValue, SessionNotFound
-from ..face import Store
+from ..face import Steps, Store
 from ..history import TEXT_LIMIT
 from ..messages import (
     Message,
@@ -26,6 +26,7 @@ from ..records import Session, StoredMessage
 from ..text import shortened
 from ..transcripts import EXTRA_KEYS, Noted, Opened
 from .report import ImportedSession
+from .spending import Spending
 
 BATCH = 500
 """Messages appended in one transaction, at most."""
@@ -56,6 +57,7 @@ class SessionOfFile:
         self._batch: list[Message] = []
         self._batch_size = 0
         self._differs_at: int | None = None
+        self._spending = Spending(session.id)
 
     def take(self, message: Message) -> None:
         """Take the file's next message: it is on the line already, or new."""
@@ -160,10 +162,15 @@ class SessionOfFile:
 
     def _flush(self) -> None:
         if self._batch:
-            stored = self._store.append(self._id, self._batch, expected_head=self._head)
-            self._head = stored[-1].seq
+            self._head = self._store.atomically(self._append)
             self._appended += len(self._batch)
         self._batch, self._batch_size = [], 0
+
+    def _append(self, steps: Steps) -> int:
+        """Append a batch, and record what its answers cost; return the new head."""
+        stored = steps.append(self._id, self._batch, expected_head=self._head)
+        self._spending.record(steps, stored)
+        return stored[-1].seq
 
     def _note(self, text: str) -> None:
         told = f"message {self._count} of {self._id!r} {text}"

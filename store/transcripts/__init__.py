@@ -18,6 +18,7 @@ from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
 from .openai import OWNER, PROJECT_ROOT
 from .source import FilePath, Progress, Source, Value
+from .spent import Spent, Tokens, spent_on
 
 __all__ = [
     "EXTRA_KEYS",
@@ -30,9 +31,12 @@ __all__ = [
     "Opened",
     "Progress",
     "Said",
+    "Spent",
+    "Tokens",
     "read",
     "size",
     "sniff",
+    "spent_on",
 ]
 
 

@@ -17,6 +17,7 @@ from ..text import Fields
 from .codex_items import (
     SPEECH,
     ApiItem,
+    add_usage,
     call_of,
     extra_of,
     finished,
@@ -26,6 +27,7 @@ from .codex_items import (
     own_result,
     parts_of,
     spoken_message,
+    timed,
 )
 from .events import (
     Event,
@@ -34,7 +36,6 @@ from .events import (
     Said,
     fields_of,
     first_text,
-    iso_milliseconds,
     list_of,
     omissions,
     plural,
@@ -102,6 +103,7 @@ class _Rollout:
         self._compactions: list[Fields] = []
         self._aborted: list[int] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
+        self._total: object = None
 
     def take(self, value: Value) -> Iterator[Noted]:
         """Take one row; return what is wrong with it."""
@@ -207,14 +209,14 @@ class _Rollout:
     def _add_own_result(self, call: ApiItem, at: object) -> None:
         result = own_result(call)
         if result:
-            self._messages.append(_timed(result, at))
+            self._messages.append(timed(result, at))
 
     def _begin_answer(self, at: object) -> Message:
         extra: Fields = {"items": []}
         model = text_of(self._context.get("model"))
         if model:
             extra["model"] = model
-        self._answer = _timed({"role": "assistant", "content": [], "codex": extra}, at)
+        self._answer = timed({"role": "assistant", "content": [], "codex": extra}, at)
         self._messages.append(self._answer)
         return self._answer
 
@@ -224,7 +226,7 @@ class _Rollout:
         extra = _unusual(item)
         if extra:
             message["codex"] = extra
-        self._messages.append(_timed(message, at))
+        self._messages.append(timed(message, at))
 
     def _take_agent(self, said: ApiItem, at: object) -> None:
         self._take_item(said | {"type": "agent_message"}, at)
@@ -251,12 +253,15 @@ class _Rollout:
         return next(answers, None)
 
     def _take_usage(self, event: ApiItem) -> None:
-        """Keep a response's tokens, said when it has ended and again later, with its message."""
-        usage = fields_of(event.get("info")).get("last_token_usage")
+        """Keep a request's tokens with its answer, or the one before; told again, they are old."""
+        info = fields_of(event.get("info"))
         answer = self._last_answer()
-        if answer is None or not isinstance(usage, dict):
+        if answer is None or not isinstance(info.get("last_token_usage"), dict):
             return
-        answer["codex"].setdefault("usage", usage)
+        total = info.get("total_token_usage")
+        if total is None or total != self._total:
+            add_usage(answer["codex"], info)
+        self._total = total
         if answer is self._answer and (answer["content"] or "tool_calls" in answer):
             self._answer = None
 
@@ -377,13 +382,6 @@ def _unusual(item: ApiItem) -> Fields:
     if extra["type"] == usual:
         del extra["type"]
     return extra
-
-
-def _timed(message: Message, at: object) -> Message:
-    moment = iso_milliseconds(at)
-    if moment is not None:
-        message["timestamp"] = moment
-    return message
 
 
 def _prompt_of(message: Message) -> str | None:

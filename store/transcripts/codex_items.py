@@ -13,7 +13,15 @@ from typing import Any
 
 from ..messages import Message
 from ..text import Fields
-from .events import fields_of, first_text, simplest_content, text_of, text_part, without
+from .events import (
+    fields_of,
+    first_text,
+    iso_milliseconds,
+    simplest_content,
+    text_of,
+    text_part,
+    without,
+)
 
 ApiItem = Fields
 
@@ -208,3 +216,23 @@ def _wanted_id(extra: Fields) -> str | None:
     items = extra.get("items", [extra])
     texts = [item for item in items if item.get("type") == "message"]
     return first_text(item.get("id") for item in [*texts, *items])
+
+
+def timed(message: Message, at: object) -> Message:
+    """Return a message with the moment that a row gives, if it gives one."""
+    moment = iso_milliseconds(at)
+    if moment is not None:
+        message["timestamp"] = moment
+    return message
+
+
+def add_usage(extra: Fields, info: Fields) -> None:
+    """Add what a request cost: that of the answer first, then those that no answer stands for.
+
+    Where a file counts no totals, nothing tells the latter from the same told again.
+    """
+    usage = info["last_token_usage"]
+    if "usage" not in extra:
+        extra["usage"] = usage
+    elif "total_token_usage" in info:
+        extra.setdefault("other_usages", []).append(usage)

@@ -123,6 +123,20 @@ def test_a_usage_of_an_earlier_request(store: Store) -> None:
             store.record_usage("s", input=1, output=1, seq=wrong, now=NOW)  # type: ignore[arg-type]
 
 
+def test_a_request_made_anew_is_the_last(store: Store) -> None:
+    """At the same position, on a later branch, whatever the clocks said."""
+    turns = Policy.named("turns", keep_turns=1)
+    chat(store, "s")
+    store.record_usage("s", input=170_000, output=0, now=NOW + 1)
+    store.append("s", said("answer"), now=NOW)
+    assert store.check("s", turns).should_compact
+    store.rewind("s", 4, now=NOW)
+    store.append("s", said("another"), now=NOW)
+    for number in range(3):
+        store.record_usage("s", input=5, output=0, seq=4, now=NOW)
+        assert not store.check("s", turns).should_compact, number
+
+
 def test_a_usage_changes_no_session(store: Store) -> None:
     """Neither its revision nor when it was last active."""
     chat(store, "s")

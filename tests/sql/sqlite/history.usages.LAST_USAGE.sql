@@ -38,5 +38,6 @@ JOIN usages ON usages.tree_id = :tree_id
   AND usages.branch = line.branch
   AND usages.seq <= line.last
 ORDER BY usages.seq DESC,
+  usages.branch DESC,
   usages.usage DESC
 LIMIT 1 OFFSET :param_1

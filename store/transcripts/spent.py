@@ -1,0 +1,78 @@
+"""What an answer's request cost, as its file tells it: tokens in the terms of `record_usage`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import add
+from typing import NamedTuple
+
+from ..messages import Message
+from ..text import Fields
+from .events import fields_of, list_of, text_of
+
+
+class Tokens(NamedTuple):
+    """Tokens of a request: all that was sent, the answer, and what of the first a cache held."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+
+    def less(self, paid: Tokens) -> Tokens:
+        """Return what is left of them where some are paid already."""
+        return Tokens(*(max(0, now - then) for now, then in zip(self, paid, strict=True)))
+
+    def plus(self, others: Tokens) -> Tokens:
+        """Return them with others."""
+        return Tokens(*map(add, self, others))
+
+
+class Spent(NamedTuple):
+    """What a request cost: its tokens, who answered, and what the file says (``told``)."""
+
+    tokens: Tokens
+    model: str | None
+    provider: str | None
+    told: Fields
+
+
+def _of_claude_code(extra: Fields) -> Iterator[Spent]:
+    """Yield what Anthropic told: ``input_tokens`` are those that no cache had to do with."""
+    usage = fields_of(extra.get("usage"))
+    read, written = (_count(usage, f"cache_{kind}_input_tokens") for kind in ("read", "creation"))
+    sent = _count(usage, "input_tokens") + read + written
+    tokens = Tokens(sent, _count(usage, "output_tokens"), read, written)
+    yield Spent(tokens, text_of(extra.get("model")), "anthropic", usage)
+
+
+def _of_codex(extra: Fields) -> Iterator[Spent]:
+    """Yield what OpenAI told, of the answer and of requests that no answer stands for."""
+    model = text_of(extra.get("model"))
+    for usage in (extra.get("usage"), *list_of(extra.get("other_usages"))):
+        told = fields_of(usage)
+        sent = _count(told, "input_tokens")
+        cached = min(sent, _count(told, "cached_input_tokens"))
+        tokens = Tokens(sent, _count(told, "output_tokens"), cached)
+        yield Spent(tokens, model, None, told)
+
+
+TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
+    "claude_code": _of_claude_code,
+    "codex": _of_codex,
+}
+"""Extra key of a message → what reads the cost of its request there."""
+
+
+def spent_on(message: Message) -> list[Spent]:
+    """Return what the requests of an answer cost, as far as its file tells; none of others."""
+    if message.get("role") != "assistant":
+        return []
+    told = (read(fields_of(message.get(key))) for key, read in TOLD.items())
+    return [each for spent in told for each in spent if any(each.tokens)]
+
+
+def _count(usage: Fields, name: str) -> int:
+    """Return a number of tokens; 0 for what is none."""
+    count = usage.get(name)
+    return count if type(count) is int and 0 <= count < 2**53 else 0
