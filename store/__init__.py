@@ -9,9 +9,9 @@ its *summary*. The same line, with its compactions, policy and moment give
 the same view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
-``callers``, ``messages``, ``clock``, ``policy``, ``tokens``, ``records``; ``database``, ``tools``,
+``callers``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``, ``tools``,
 ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``,
-``face``; ``transcripts``, ``importing``, ``simulation``, ``cli``.
+``search``, ``face``; ``transcripts``, ``importing``, ``simulation``, ``recall``, ``cli``.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ from .records import (
     Hit,
     Hits,
     Index,
+    Passage,
     Redaction,
     Removal,
     Restored,
@@ -119,6 +120,7 @@ __all__ = [
     "NotAStore",
     "NothingToUndo",
     "Owned",
+    "Passage",
     "Policy",
     "PositionOutOfRange",
     "QueryRefused",

@@ -1,4 +1,4 @@
-"""Moments as ms since the epoch.
+"""Moments as ms since the epoch, and time zones by their names.
 
 Clocks are read by the faces only; everything below is given its ``now``.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .errors import InvalidValue
 
@@ -98,3 +99,17 @@ def given(now: Now) -> int:
     if now is None:
         raise InvalidValue("an operation below the faces is given its moment; pass now=")
     return now if type(now) is int else milliseconds(now)
+
+
+def zone_name(name: str) -> str:
+    """Return the name of a time zone. Raises ValueError where none has it."""
+    try:
+        zone(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("no time zone has this name here (tzdata may be missing)") from error
+    return name
+
+
+def zone(name: str) -> tzinfo:
+    """Return a time zone by its IANA name; UTC is known everywhere."""
+    return UTC if name == "UTC" else ZoneInfo(name)

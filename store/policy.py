@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from .clock import zone_name
 from .errors import InvalidPolicy
 from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
-from .zones import zone_name
 
 _TEXTS = TEXTS[DEFAULT_LANGUAGE]
 

@@ -61,7 +61,7 @@ def search(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Find what has all words: messages, calls, results, titles, summaries."""
+    """Find what was said, by its words."""
     with existing(ctx) as store:
         hits = store.search(
             " ".join(words),
@@ -123,7 +123,7 @@ def index(
     anew: Anew = False,
     json: Json = False,
 ) -> None:
-    """Take what is not searched yet into the index of searches.
+    """Let searches find all that is new.
 
     Searches do so by themselves, some messages each.
     """

@@ -129,6 +129,7 @@ class Awaited(Threads):
     compact = awaits(Workflows.compact, waits=True)
     compact_if_needed = awaits(Workflows.compact_if_needed, waits=True)
     context = awaits(Workflows.context)
+    recall = awaits(Workflows.recall)
     search = awaits(Workflows.search)
     count_tokens = awaits(Workflows.count_tokens, waits=True)
 

@@ -27,6 +27,7 @@ from ..history import sessions as known_sessions
 from ..history import siblings as alike
 from ..history import usages as recorded
 from ..inspection import integrity as verifying
+from ..search import recalling
 from ..view import build as views
 from ..view import hiding as line_records
 from .binding import reads, writes
@@ -71,6 +72,7 @@ class Operations:
     annotations = reads(beside.list_notes)
     compactions = reads(compaction.compactions)
     hidden = reads(line_records.hidden)
+    recall = reads(recalling.recall)
     replaced = reads(inspection.replaced)
     hide = writes(compaction.hide)
     plan_compaction = reads(compaction.plan_compaction)

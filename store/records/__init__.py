@@ -7,7 +7,7 @@ messages and errors.
 from __future__ import annotations
 
 from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
-from .hits import Hit, Hits, Index
+from .hits import Hit, Hits, Index, Passage
 from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
 from .lines import (
     Branch,
@@ -45,6 +45,7 @@ __all__ = [
     "Kind",
     "Note",
     "Outcome",
+    "Passage",
     "Purge",
     "Reason",
     "Redaction",

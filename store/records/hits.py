@@ -36,6 +36,21 @@ class Hits(list[Hit]):
         self.behind = behind
 
 
+class Passage(NamedTuple):
+    """What was called back: the messages from ``first`` to ``last``, as a text.
+
+    ``why`` it was out of sight: ``hidden`` behind a summary, or the rule that replaced it. The
+    higher the ``score``, the more of what was wanted is in it, and the rarer that is.
+    """
+
+    first: int
+    last: int
+    why: str
+    score: float
+    text: str
+    tokens: int
+
+
 class Index(NamedTuple):
     """The index of a store: whether it is on, and how many messages and summaries it has.
 

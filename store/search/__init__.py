@@ -6,6 +6,6 @@ needed to read or to write a message: the index can be made anew from them, or s
 
 from __future__ import annotations
 
-from . import finding, index
+from . import finding, index, recalling
 
-__all__ = ["finding", "index"]
+__all__ = ["finding", "index", "recalling"]

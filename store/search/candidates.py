@@ -15,6 +15,8 @@ from .terms import Term
 
 RANKED = 10_000
 """Messages that are ranked at most; where more have the words, the newest come first."""
+BEST = 128
+"""Of those the best are looked for alone, before all of them are sorted."""
 IN_NAMES = 0.0
 """The score of what has a word in a name only."""
 UNRANKED = 1.0
@@ -51,10 +53,12 @@ def _is_ranked(connection: Connection, asked: Asked, values: dict[str, Any]) -> 
     return bool(statement(sql).value(connection, **values) <= RANKED)
 
 
-def _ranked(connection: Connection, asked: Asked, values: dict[str, Any]) -> Any:
+def _ranked(connection: Connection, asked: Asked, values: dict[str, Any]) -> Iterator[Any]:
+    """Yield the best few, which need not all be sorted; then, if more are asked for, the others."""
     scored = spelling(connection).score.format(name="asked")
     sql = f"{_words(connection, asked.of, scored)} ORDER BY score DESC, number DESC"
-    return statement(sql).scan(connection, **values)
+    yield from statement(f"{sql} LIMIT {BEST}").rows(connection, **values)
+    yield from statement(f"{sql} LIMIT {RANKED} OFFSET {BEST}").scan(connection, **values)
 
 
 def _newest(connection: Connection, asked: Asked, values: dict[str, Any]) -> Any:

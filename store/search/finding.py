@@ -158,6 +158,10 @@ class Search:
     def hits(self) -> Iterator[Hit]:
         """Yield what is found behind the last hit already seen."""
         yield from titled(self._connection, self._asked)
+        yield from self.messages()
+
+    def messages(self) -> Iterator[Hit]:
+        """Yield them without titles."""
         if index.is_made(self._connection):
             yield from self._looked_up(in_words(self._connection, self._asked))
             yield from self._looked_up(in_names(self._connection, self._asked))

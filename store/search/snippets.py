@@ -53,6 +53,16 @@ def snippet(text: str, asked: Iterable[Term]) -> tuple[str, tuple[Span, ...]]:
     return f"{before}{line}{behind}", tuple(_apart(marks))
 
 
+def around(text: str, asked: Iterable[Term], room: int) -> str:
+    """Return so many code points of a text as it is, where it has most of what is asked for."""
+    if len(text) <= room:
+        return text
+    begin = max(0, _best(sorted(_found(folded(text), asked))) - room // 4)
+    end = begin + room
+    before, behind = _ELLIPSIS * (begin > 0), _ELLIPSIS * (end < len(text))
+    return f"{before}{text[begin:end]}{behind}"
+
+
 def _found(plain: str, asked: Iterable[Term]) -> Iterator[Place]:
     """Yield where terms are in a folded text: as words, else as parts."""
     for number, term in enumerate(asked):

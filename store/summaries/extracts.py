@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..clock import zone
 from ..database import paused
 from ..messages import Message
 from ..tools import answered_call_id
-from ..zones import zone
 from .deeds import (
     Deed,
     Judge,

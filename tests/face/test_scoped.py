@@ -98,6 +98,7 @@ TRIES: dict[str, list[Call]] = {
         (["secret-id"], {"owner": "bob"}, InvalidValue),
     ],
     "turns": [gone(HIS)],
+    "recall": [gone(HIS, SECRET), gone(HIS, [SECRET], budget=9)],
     "search": [
         ([SECRET], {}, None),
         ([SECRET], {"left": True, "order": "newest"}, None),

@@ -25,15 +25,15 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text drawing ready callers zones",
-        "clock policy",
-        "messages database logged",
+        "errors text drawing ready callers",
+        "clock",
+        "policy messages database logged",
         "tokens records transcripts formats tools",
         "history summaries",
         "view",
         "compaction context inspection search",
         "face",
-        "importing simulation",
+        "importing simulation recall",
         "cli",
     )
 ]
@@ -66,7 +66,7 @@ INSIDE = {
     ),
     "messages": "json_text columns media opaque preparing redacted",
     "records": "compactions hits keeping lines views",
-    "search": "terms said snippets engines index holders asked candidates titles finding",
+    "search": "terms said snippets engines index holders asked candidates titles finding recalling",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "

@@ -1,0 +1,100 @@
+"""Recall as a tool of an agent: its definition, and what answers a call of it.
+
+    tools = [*own_tools, tool()]
+    ...
+    if call["function"]["name"] == NAME:
+        content = answer(store, session_id, call["function"]["arguments"])
+
+What is answered is stored as any other result, so it is in sight, and among the newest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from .policy import Policy
+from .records import Passage
+
+NAME = "recall"
+"""What the tool is called."""
+POLICY = Policy.named("agent")
+BUDGET = 2_000
+"""Tokens of an answer, about."""
+
+DESCRIPTION = (
+    "Show earlier parts of this conversation that are out of sight by now: messages behind a "
+    "summary, results of tools that were cleared or shortened. Give exact names that they have "
+    "(paths, identifiers, numbers, error texts), or some words. The best passages come first."
+)
+ASK = "say what to recall: `names`, a list of exact names, or `text`, some words"
+NOTHING = "nothing that is out of sight has that; try another name, or fewer words"
+
+
+class Recalls(Protocol):
+    """What passages can be asked of: a store, or one owner's sessions."""
+
+    def recall(
+        self,
+        session_id: str,
+        wanted: str | Iterable[str],
+        /,
+        *,
+        policy: Policy,
+        budget: int,
+    ) -> list[Passage]:
+        """Return what is out of sight and has what is wanted."""
+
+
+def tool(name: str = NAME) -> dict[str, Any]:
+    """Return the definition of the tool, as chat completions take it."""
+    properties = {
+        "names": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Exact names to look for; each counts.",
+        },
+        "text": {"type": "string", "description": "Words to look for; each counts."},
+    }
+    parameters = {"type": "object", "properties": properties}
+    function = {"name": name, "description": DESCRIPTION, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def answer(
+    store: Recalls,
+    session_id: str,
+    arguments: str | dict[str, Any],
+    *,
+    policy: Policy = POLICY,
+    budget: int = BUDGET,
+) -> str:
+    """Return the answer to a call of the tool: passages, or a sentence that says what to do.
+
+    ``arguments`` are those of the call, a JSON text or an object; whatever a model writes there is
+    answered, never raised. ``policy`` is that of the views. Raises SessionNotFound, and what else
+    the store raises but for what was asked.
+    """
+    wanted = _wanted(arguments)
+    if not wanted:
+        return ASK
+    passages = store.recall(session_id, wanted, policy=policy, budget=budget)
+    return "\n\n".join(each.text for each in passages) or NOTHING
+
+
+def _wanted(arguments: str | dict[str, Any]) -> list[str]:
+    """Return what a call asks for: its names, and the words of its text."""
+    given = _read(arguments)
+    names, text = given.get("names"), given.get("text")
+    listed = names if isinstance(names, list) else [names]
+    words = text.split() if isinstance(text, str) else []
+    return [each for each in [*listed, *words] if isinstance(each, str) and each.strip()]
+
+
+def _read(arguments: str | dict[str, Any]) -> dict[str, Any]:
+    try:
+        given = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
