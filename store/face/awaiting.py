@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from anyio import sleep
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ from .workflows import Workflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def awaits(
@@ -60,6 +61,16 @@ def iterates(
             yield item
 
     return cast("Callable[Concatenate[Threads, P], AsyncIterator[R]]", face)
+
+
+def says_as(method: Callable[..., Any]) -> Callable[[F], F]:
+    """Give what is written for itself the help of the method that it awaits; its types stay."""
+
+    def explained(face: F) -> F:
+        face.__doc__ = method.__doc__
+        return face
+
+    return explained
 
 
 class Deletes(Protocol):
@@ -133,7 +144,7 @@ class Awaited(Threads):
     search = awaits(Workflows.search)
     count_tokens = awaits(Workflows.count_tokens, waits=True)
 
-    @wraps(Workflows.wait)
+    @says_as(Workflows.wait)
     async def wait(
         self,
         session_id: str,
@@ -148,7 +159,7 @@ class Awaited(Threads):
             await sleep(watch.pause)
         return changed
 
-    @wraps(Workflows.streaming)
+    @says_as(Workflows.streaming)
     def streaming(
         self,
         session_id: str,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
 
-from store import AsyncStore, Policy, Store, SummaryRequest
+from store import AsyncStore, Policy, Store, StoredMessage, SummaryRequest
 
 
 def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
@@ -29,6 +29,16 @@ async def summarise(store: AsyncStore, session_id: str) -> None:
 
     await store.compact(session_id, Policy(), short)
     await store.compact_if_needed(session_id, Policy(), lambda _: "text")
+
+
+async def stream(store: AsyncStore, session_id: str) -> StoredMessage | None:
+    """What is awaited by itself has types, too."""
+    async with store.streaming(session_id, {"role": "assistant"}, every_ms=100) as answer:
+        await answer.write("text")
+    seen = await store.wait(session_id, None, 0.1)
+    await store.wait(5, None)  # type: ignore[arg-type]
+    store.streaming(session_id)  # type: ignore[call-arg]
+    return answer.stored if seen else None
 
 
 def policies() -> list[Policy]:

@@ -1,0 +1,199 @@
+"""A chat app: users, their chats, other answers, edited questions, streams, interruptions, costs.
+
+    pip install 'convostore[examples]'
+    OPENAI_API_KEY=… CHAT_MODEL=gpt-4.1-mini python examples/chat_app/app.py
+
+Any OpenAI-compatible provider will do: OPENAI_BASE_URL names it, such as
+http://localhost:11434/v1. Chats lie in CONVOSTORE_DB (chat.db), the page is at PORT (8000). Who
+says a name is believed: put this behind whatever knows who your users are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+import uvicorn
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from openai import AsyncOpenAI, OpenAIError
+from pydantic import BaseModel
+
+from store import AsyncScoped, AsyncStore, Conflict, Policy, StoredMessage, StoreError
+
+MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
+POLICY = Policy.named("agent", show_drafts=True)
+"""What the model is sent: the line, short where it may be, and where an answer broke off, that."""
+
+
+@asynccontextmanager
+async def opened(app: FastAPI) -> AsyncIterator[None]:
+    """Open the store for as long as the app runs; read where the provider is."""
+    async with (
+        AsyncStore(os.environ.get("CONVOSTORE_DB", "chat.db")) as store,
+        AsyncOpenAI() as provider,
+    ):
+        app.state.store, app.state.provider = store, provider
+        yield
+
+
+app = FastAPI(title="convostore chat", lifespan=opened)
+
+
+def of_user(request: Request) -> AsyncScoped:
+    """Return the chats of whoever asks: there are no others for the routes below."""
+    user = request.headers.get("x-user") or request.cookies.get("user")
+    if not user:
+        raise HTTPException(401, "who are you? send a header X-User, or a cookie user")
+    store: AsyncStore = request.app.state.store
+    return store.scoped(unquote(user))
+
+
+Mine = Annotated[AsyncScoped, Depends(of_user)]
+Found = dict[str, Any]
+
+
+@app.exception_handler(StoreError)
+async def refuse(_: Request, error: StoreError) -> JSONResponse:
+    """Tell what the store refused: not there, changed by somebody else, or wrong."""
+    status = 404 if isinstance(error, LookupError) else 409 if isinstance(error, Conflict) else 400
+    return JSONResponse({"detail": str(error)}, status)
+
+
+@app.get("/")
+async def page() -> FileResponse:
+    """Return the page."""
+    return FileResponse(Path(__file__).with_name("page.html"))
+
+
+@app.get("/chats")
+async def chats(mine: Mine, *, archived: bool = False) -> list[Found]:
+    """List chats, the last active first."""
+    found = await mine.sessions(archived=archived, limit=200)
+    return [{"id": each.id, "title": await mine.title(each.id)} for each in found]
+
+
+@app.get("/search")
+async def search(mine: Mine, q: str) -> list[Found]:
+    """Find messages, each with the chat that it is in."""
+    return [
+        {"id": hit.session_id, "title": await mine.title(hit.session_id), "snippet": hit.snippet}
+        for hit in await mine.search(q, limit=30)
+    ]
+
+
+@app.post("/chats")
+async def begin(mine: Mine) -> Found:
+    """Begin a chat."""
+    return {"id": (await mine.create_session()).id}
+
+
+@app.get("/chats/{chat}")
+async def show(mine: Mine, chat: str) -> Found:
+    """Return a chat: what was said, what broke off, and what it cost."""
+    session = await mine.session(chat)
+    drafts, totals = await mine.drafts(chat), await mine.usage_totals(chat, by="session")
+    return {
+        "title": await mine.title(chat),
+        "revision": session.revision,
+        "archived": session.archived,
+        "messages": [await told(mine, chat, each) for each in await mine.messages(chat)],
+        "drafts": [
+            {"draft": each.draft, "text": each.message.get("content") or "", "after": each.head}
+            for each in drafts
+        ],
+        "cost": sum(each.cost or 0 for each in totals),
+        "tokens": sum(each.input + each.output for each in totals),
+    }
+
+
+async def told(mine: AsyncScoped, chat: str, stored: StoredMessage) -> Found:
+    """Return a message as the page shows it, with the branches of those that stand in its place."""
+    others = await mine.siblings(chat, stored.seq)
+    return {
+        "seq": stored.seq,
+        "role": stored.message["role"],
+        "text": stored.message.get("content") or "",
+        "branches": [each.branch for each in others],
+        "place": [each.current for each in others].index(True),
+    }
+
+
+class Asked(BaseModel):
+    """What a user says: at the end, or in the place of what follows a position."""
+
+    text: str | None = None
+    after: int | None = None
+    revision: str | None = None
+
+
+@app.post("/chats/{chat}/messages")
+async def ask(mine: Mine, chat: str, asked: Asked) -> StreamingResponse:
+    """Store a question, or an edited one; without a text have the last one answered anew."""
+    known: Any = {"expected": asked.revision}
+    question = {"role": "user", "content": asked.text}
+    if asked.after is None:
+        await mine.append(chat, question, **known)
+    elif asked.text is None:
+        await mine.rewind(chat, asked.after, **known)
+    else:
+        await mine.replace(chat, asked.after, question, **known)
+    return StreamingResponse(answered(mine, chat), media_type="text/event-stream")
+
+
+async def answered(mine: AsyncScoped, chat: str) -> AsyncIterator[str]:
+    """Yield an answer as it comes; it is kept as it comes, too, so a crash leaves a draft."""
+    say = app.state.provider.chat.completions.create
+    counting, piece = {"include_usage": True}, None
+    try:
+        sent = (await mine.view(chat, POLICY)).messages
+        async with mine.streaming(chat, {"role": "assistant"}) as answer:
+            pieces = await say(model=MODEL, messages=sent, stream=True, stream_options=counting)
+            async for piece in pieces:
+                text = "".join(each.delta.content or "" for each in piece.choices)
+                await answer.write(text)
+                yield event(text=text)
+        if piece and (used := piece.usage):  # the last piece tells
+            read, written = used.prompt_tokens, used.completion_tokens
+            await mine.record_usage(chat, input=read, output=written, model=MODEL)
+        yield event(done=True)
+    except (StoreError, OpenAIError) as error:
+        yield event(error=str(error))
+
+
+def event(**data: object) -> str:
+    """Return a server-sent event."""
+    return f"data: {json.dumps(data)}\n\n"
+
+
+@app.post("/chats/{chat}/switch/{branch}")
+async def switch(mine: Mine, chat: str, branch: int) -> None:
+    """Show another of the messages that stand in one place, with what followed it."""
+    await mine.switch(chat, branch)
+
+
+@app.post("/chats/{chat}/archive")
+async def archive(mine: Mine, chat: str, *, archived: bool = True) -> None:
+    """Take a chat out of the list, or put it back."""
+    await (mine.archive(chat) if archived else mine.unarchive(chat))
+
+
+@app.post("/drafts/{draft}")
+async def settle(mine: Mine, draft: str, *, keep: bool) -> None:
+    """Make a message of an answer that broke off, or let it go."""
+    await (mine.finish_draft(draft) if keep else mine.discard_draft(draft))
+
+
+@app.get("/cost")
+async def cost(mine: Mine) -> list[Found]:
+    """Return what all of a user's chats cost, by model."""
+    return [each._asdict() for each in await mine.usage_totals(by="model")]
+
+
+if __name__ == "__main__":
+    uvicorn.run(app, port=int(os.environ.get("PORT", "8000")), log_level="warning")

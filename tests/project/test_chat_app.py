@@ -1,0 +1,443 @@
+"""The chat app, end to end: a server of its own, a made-up provider, a browser where there is one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.error import HTTPError
+
+import pytest
+from conftest import ROOT
+
+from store import Store
+
+APP = ROOT / "examples" / "chat_app" / "app.py"
+PATIENCE = 30.0
+TELLING = 40
+"""Words that the made-up model says where it is asked to tell slowly, some 25 a second."""
+
+pytestmark = pytest.mark.sqlite_only
+
+
+class Provider(BaseHTTPRequestHandler):
+    """A model that repeats what it was asked last; slowly, if it was asked to."""
+
+    asked: ClassVar[list[list[dict[str, Any]]]] = []
+
+    def do_POST(self) -> None:
+        """Stream an answer, unless who asks was killed while asking."""
+        asked = self.rfile.read(int(self.headers["content-length"]))
+        if not asked.endswith(b"}"):
+            return
+        given = json.loads(asked)
+        self.asked.append(given["messages"])
+        question = given["messages"][-1]["content"]
+        words = f"You said: {question}".split(" ")
+        slowly = "slowly" in question
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        with suppress(OSError):
+            for word in words + [f"w{number}" for number in range(TELLING)] * slowly:
+                time.sleep(0.04 * slowly)
+                self.tell(choices=[{"index": 0, "delta": {"content": f"{word} "}}])
+            counts = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+            self.tell(choices=[], usage=counts)
+            self.wfile.write(b"data: [DONE]\n\n")
+
+    def tell(self, **piece: Any) -> None:
+        """Send a piece of the answer."""
+        about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        self.wfile.write(f"data: {json.dumps({**about, **piece})}\n\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def until(is_so: Callable[[], Any]) -> Any:
+    """Wait for something."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := is_so()):
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.02)
+    return found
+
+
+class App:
+    """The app as a process of its own, and a way to ask it."""
+
+    def __init__(self, path: Path, provider: str) -> None:
+        self.path, self.port = path, free_port()
+        self.settings = {
+            "CONVOSTORE_DB": str(path),
+            "PORT": str(self.port),
+            "OPENAI_BASE_URL": provider,
+            "OPENAI_API_KEY": "made up",
+            "CHAT_MODEL": "gpt-4.1-mini",
+            "PYTHONPATH": str(ROOT),
+        }
+        self.start()
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        self.process = subprocess.Popen([sys.executable, APP], env=os.environ | self.settings)
+        until(self.is_up)
+
+    def is_up(self) -> bool:
+        """Tell whether it answers."""
+        assert self.process.poll() is None
+        with suppress(OSError), self.open("GET", "/"):
+            return True
+        return False
+
+    def kill(self) -> None:
+        """Kill the server."""
+        self.process.kill()
+        self.process.wait()
+
+    def open(self, method: str, path: str, user: str = "ann", **body: Any) -> Any:
+        """Ask, and return the open answer."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        request.add_header("x-user", user)
+        if body:
+            request.data = json.dumps(body).encode()
+            request.add_header("content-type", "application/json")
+        return urllib.request.urlopen(request, timeout=PATIENCE)
+
+    def get(self, path: str, user: str = "ann") -> Any:
+        """Return what is at a path."""
+        with self.open("GET", path, user) as answer:
+            return json.load(answer)
+
+    def post(self, path: str, user: str = "ann", **body: Any) -> Any:
+        """Have something done."""
+        with self.open("POST", path, user, **body) as answer:
+            return json.load(answer)
+
+    def refusal(self, path: str, user: str = "ann", method: str = "GET", **body: Any) -> int:
+        """Return the status with which something is refused."""
+        with pytest.raises(HTTPError) as told, self.open(method, path, user, **body):
+            pass
+        told.value.close()
+        return int(told.value.code)
+
+    def events(self, chat: str, user: str = "ann", **body: Any) -> Iterator[dict[str, Any]]:
+        """Yield what comes of an answer, to its end or to that of the server."""
+        with (
+            suppress(OSError),
+            self.open("POST", f"/chats/{chat}/messages", user, **body) as answer,
+        ):
+            for line in answer:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+
+    def ask(self, chat: str, text: str | None = None, user: str = "ann", **body: Any) -> str:
+        """Ask in a chat, and return the answer."""
+        events = [*self.events(chat, user, text=text, **body)]
+        assert events[-1] == {"done": True}
+        return "".join(each.get("text", "") for each in events)
+
+    def begin(self, user: str = "ann") -> str:
+        """Begin a chat."""
+        return str(self.post("/chats", user)["id"])
+
+    def said(self, chat: str, user: str = "ann") -> list[str]:
+        """What is said in a chat."""
+        return [each["text"].strip() for each in self.get(f"/chats/{chat}", user)["messages"]]
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    """The base URL of a made-up provider."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def app(provider: str, made_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The app on a new store."""
+    path = Path(shutil.copy(made_file, tmp_path_factory.mktemp("app") / "chat.db"))
+    started = App(path, provider)
+    yield started
+    started.kill()
+
+
+def test_it_is_short() -> None:
+    """An example is read in one sitting."""
+    assert len(APP.read_text("utf-8").splitlines()) <= 200
+
+
+def test_a_chat(app: App) -> None:
+    """Asked, edited, answered anew, gone back to, found, archived, paid for."""
+    chat = app.begin()
+    assert app.ask(chat, "why is the sky blue?") == "You said: why is the sky blue? "
+    assert app.ask(chat, "and the sea?").startswith("You said: and the sea?")
+    app.ask(chat, "and the grass?", after=2)
+    app.ask(chat, after=3)
+    shown = app.get(f"/chats/{chat}")
+    assert app.said(chat)[2:] == ["and the grass?", "You said: and the grass?"]
+    assert [(len(each["branches"]), each["place"]) for each in shown["messages"]] == [
+        (1, 0),
+        (1, 0),
+        (2, 1),
+        (2, 1),
+    ]
+    app.post(f"/chats/{chat}/switch/{shown['messages'][2]['branches'][0]}")
+    assert app.said(chat)[2:] == ["and the sea?", "You said: and the sea?"]
+    assert shown["title"] == "why is the sky blue?"
+    assert (shown["tokens"], shown["cost"] > 0) == (60, True)
+    assert app.get("/cost")[0]["requests"] == 4
+    assert [each["id"] for each in app.get("/chats")] == [chat]
+    (found, *_) = app.get("/search?q=blue")
+    assert (found["id"], "blue" in found["snippet"]) == (chat, True)
+    app.post(f"/chats/{chat}/archive")
+    assert app.get("/chats") == []
+    assert [each["id"] for each in app.get("/chats?archived=true")] == [chat]
+    app.post(f"/chats/{chat}/archive?archived=false")
+
+
+def test_users_see_their_own(app: App) -> None:
+    """Of another's chat nothing is there; nobody has none; who is late is told so."""
+    chat = app.begin("bob")
+    app.ask(chat, "a secret", "bob")
+    assert app.get("/search?q=secret") == []
+    assert chat not in str(app.get("/chats"))
+    assert app.refusal(f"/chats/{chat}") == 404
+    assert app.refusal(f"/chats/{chat}/messages", method="POST", text="x") == 404
+    assert app.refusal("/chats", user="") == 401
+    late = {"text": "x", "revision": "long ago"}
+    assert app.refusal(f"/chats/{chat}/messages", "bob", "POST", **late) == 409
+    assert app.refusal(f"/chats/{chat}/switch/9", "bob", "POST") == 400
+    assert app.said(chat, "bob") == ["a secret", "You said: a secret"]
+
+
+@pytest.mark.slow
+def test_a_killed_server_goes_on(app: App) -> None:
+    """What had come of an answer is there, the model knows of it, and it is kept or let go."""
+    chat = app.begin()
+    events = app.events(chat, text="tell slowly")
+    seen = "".join(next(events)["text"] for _ in range(12))
+    app.kill()
+    seen += "".join(each.get("text", "") for each in events)
+    app.start()
+    (draft,) = app.get(f"/chats/{chat}")["drafts"]
+    assert draft["after"] == 1
+    assert 0 < len(draft["text"]) <= len(seen)
+    assert seen.startswith(draft["text"])
+    app.ask(chat, "go on")
+    sent = [each["content"] for each in Provider.asked[-1]]
+    assert sent[-1] == "go on"
+    assert sent[-2] == f"{draft['text']}\n\n[This answer was interrupted here]"
+    app.post(f"/drafts/{draft['draft']}?keep=true")
+    assert app.said(chat)[-1] == draft["text"].strip()
+    assert app.get(f"/chats/{chat}")["drafts"] == []
+    assert app.refusal(f"/drafts/{draft['draft']}?keep=false", method="POST") == 404
+
+
+def test_a_reader_who_leaves(app: App) -> None:
+    """Stops the answer; what had come of it is a draft."""
+    chat = app.begin()
+    events = app.events(chat, text="tell slowly")
+    next(events)
+    next(events)
+    events.close()
+    words = until(lambda: broken(app, chat))
+    assert words.startswith("You ")
+    (draft,) = app.get(f"/chats/{chat}")["drafts"]
+    app.post(f"/drafts/{draft['draft']}?keep=false")
+    assert app.ask(chat, after=1).startswith("You said: tell slowly")
+
+
+def broken(app: App, chat: str) -> str:
+    """What had come of the one answer that has broken off for good."""
+    (draft, *_) = app.get(f"/chats/{chat}")["drafts"] or [{"text": ""}]
+    time.sleep(0.3)
+    (later, *_) = app.get(f"/chats/{chat}")["drafts"] or [{"text": ""}]
+    return str(draft["text"]) if later == draft else ""
+
+
+@pytest.mark.slow
+def test_fifty_chats(app: App) -> None:
+    """Of five users at once; then the server is killed while all of them listen, and goes on."""
+    users = [f"user{number % 5}" for number in range(50)]
+    with ThreadPoolExecutor(50) as pool:
+        names = [*pool.map(app.begin, users)]
+        questions = [f"question {number}" for number in range(50)]
+        asked = [*zip(names, questions, users, strict=True)]
+        answers = [*pool.map(lambda each: app.ask(*each), asked)]
+        assert answers == [f"You said: question {number} " for number in range(50)]
+        heard: list[list[str]] = [[] for _ in names]
+
+        def listen(name: str, user: str, words: list[str]) -> None:
+            events = app.events(name, user, text="tell slowly")
+            words.extend(each.get("text", "") for each in events)
+
+        streams = [*map(pool.submit, repeat(listen), names, users, heard)]
+        until(lambda: sum(len(words) > 5 for words in heard) > 25)
+        app.kill()
+        for each in streams:
+            each.result()
+        seen = ["".join(words) for words in heard]
+        app.start()
+        for name, user, words in zip(names, users, seen, strict=True):
+            for draft in app.get(f"/chats/{name}", user)["drafts"]:
+                assert words.startswith(draft["text"]) or draft["text"].startswith(words)
+                app.post(f"/drafts/{draft['draft']}?keep=true", user)
+        answers = [*pool.map(lambda each: app.ask(each[0], "well?", each[2]), asked)]
+        assert {*answers} == {"You said: well? "}
+    with Store(app.path) as store:
+        assert store.verify() == []
+        assert len(store.sessions(owner="user0", limit=100)) == 10
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Debian's package chromium, a browser that runs without a screen"
+)
+
+
+class Browser:
+    """Chromium without a screen, told what to do through a pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        reads, self._tell = os.pipe()
+        self._told, writes = os.pipe()
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
+        options += [f"--user-data-dir={folder}", "--window-size=1180,760", "--lang=en"]
+        begin = f'exec "$0" "$@" 3<&{reads} 4>&{writes}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", begin, str(CHROMIUM), *options],
+            pass_fds=(reads, writes),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(reads)
+        os.close(writes)
+        self._count, self._rest = 0, b""
+        self._session: dict[str, str] = {}
+        page = self.do("Target.createTarget", url="about:blank")["targetId"]
+        self._session = {
+            "sessionId": self.do("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+        }
+
+    def do(self, method: str, **given: Any) -> Any:
+        """Have something done, and return what comes of it."""
+        self._count += 1
+        asked = {"id": self._count, "method": method, "params": given, **self._session}
+        os.write(self._tell, json.dumps(asked).encode() + b"\0")
+        while (answer := self._next()).get("id") != self._count:
+            pass
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _next(self) -> Any:
+        while b"\0" not in self._rest:
+            read = os.read(self._told, 1 << 20)
+            assert read, "the browser has ended"
+            self._rest += read
+        message, _, self._rest = self._rest.partition(b"\0")
+        return json.loads(message)
+
+    def run(self, script: str) -> Any:
+        """Return what a script gives on the page."""
+        done = self.do("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in done, done
+        return done["result"].get("value")
+
+    def has(self, text: str) -> None:
+        """Wait until the page shows a text."""
+        until(lambda: text in self.run("document.body?.innerText ?? ''"))
+
+    def press(self, label: str, last: bool = True) -> None:
+        """Press the last (or first) button of a name that can be pressed."""
+        found = f"[...document.querySelectorAll('button:not(:disabled)')].filter(b => b.textContent === {label!r})"
+        until(lambda: self.run(f"{found}.length"))
+        self.run(f"{found}.at({-1 if last else 0}).click()")
+
+    def type(self, text: str, area: str = "#text") -> None:
+        """Write into a field, and send it."""
+        self.run(f"document.querySelector({area!r}).value = {text!r}")
+
+    def picture(self, path: Path) -> None:
+        """Write down what the page looks like."""
+        taken = self.do("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(taken["data"]))
+
+    def close(self) -> None:
+        """End the browser."""
+        self._process.kill()
+        self._process.wait()
+        os.close(self._tell)
+        os.close(self._told)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    """A browser, for one test."""
+    opened = Browser(tmp_path / "profile")
+    yield opened
+    opened.close()
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
+    """Driven as a user does: ask, edit, `< 2/2 >`, stop, keep, find, archive."""
+    browser.do("Network.setCookie", name="user", value="cy", url=f"http://127.0.0.1:{app.port}")
+    browser.do("Page.navigate", url=f"http://127.0.0.1:{app.port}/")
+    browser.has("What is on your mind?")
+    browser.type("why is the sky blue?")
+    browser.press("Send")
+    browser.has("You said: why is the sky blue?")
+    browser.press("Edit")
+    browser.type("why is the sky grey?", "article textarea")
+    browser.press("Send", last=False)
+    browser.has("You said: why is the sky grey?")
+    browser.has("2/2")
+    browser.press("<", last=False)
+    browser.has("You said: why is the sky blue?")
+    browser.press(">", last=False)
+    browser.has("You said: why is the sky grey?")
+    browser.type("<b>tell slowly</b>")
+    browser.press("Send")
+    browser.has("w5")
+    browser.press("Stop")
+    browser.has("This answer was interrupted.")
+    browser.picture(Path(os.environ.get("CHAT_APP_PICTURE") or tmp_path / "page.png"))
+    browser.press("Keep")
+    until(lambda: "interrupted" not in browser.run("document.body?.innerText ?? ''"))
+    browser.has("<b>tell slowly</b>")
+    browser.run("$('find').value = 'grey'; $('find').oninput()")
+    until(lambda: browser.run("document.querySelectorAll('#list small').length"))
+    browser.run("$('find').value = ''; $('find').oninput()")
+    browser.press("Archive")
+    browser.has("No chats yet.")
+    (chat,) = app.get("/chats?archived=true", "cy")
+    assert "w5" in app.said(chat["id"], "cy")[-1]
