@@ -112,6 +112,12 @@ class Provider(StrEnum):
     gemini = "gemini"
 
 
+GivenFormat = Annotated[
+    Provider | None,
+    typer.Option(
+        "--format", help="The format of the messages.", show_default="told by their shape"
+    ),
+]
 ViewFormat = Annotated[
     Provider, typer.Option("--format", help="The API that the messages are written for.")
 ]

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.text import Text
 
-from ..messages import Message, content_text
+from ..formats import taken
+from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..tokens import ESTIMATE
 from . import render
@@ -260,7 +261,7 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
 
 def _heading(stored: StoredMessage, hidden: Hidden | None) -> Text:
     """Return the line above a raw message: its position, what it is, and whether views hide it."""
-    role = render.styled(render.safe(str(stored.message["role"])))
+    role = render.styled(render.safe(str(stored.message.get("role") or stored.message.get("type"))))
     head = Text.assemble((f"#{stored.seq} ", "bold"), role)
     for fact in _facts(stored, hidden):
         head.append(render.safe(f"  {fact}"), "dim")
@@ -278,8 +279,12 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
 
 
 def _lines(message: Message) -> list[str]:
-    """Return the lines of what a raw message says and calls."""
-    said = _said(message.get("content")).splitlines()
+    """Return the lines of what a raw message says and calls, of whatever format it is."""
+    return [line for row in taken(message, None, 0).rows for line in _row_lines(row)]
+
+
+def _row_lines(message: Message) -> list[str]:
+    said = _said(message.get("content", opaque_fields(message))).splitlines()
     called = (f"→ {call}" for call in _calls_of(message))
     return [*said, *called]
 

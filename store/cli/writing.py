@@ -13,7 +13,7 @@ from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
 from . import render
-from .options import Json, SessionId, every_session, existing, find, opened, tag_of
+from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
 SPEAKERS = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
@@ -100,6 +100,7 @@ def append(
     text: Said,
     role: Role = "user",
     create: Create = False,
+    format: GivenFormat = None,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
     """Append a message, or all those that standard input holds.
@@ -109,7 +110,8 @@ def append(
     given = _read() if text == "-" else [_message(role, text)]
     with opened(ctx) if create else existing(ctx) as store:
         found = session if create else find(store, session).id
-        positions = [each.seq for each in store.append(found, given, create=create)]
+        stored = store.append(found, given, create=create, format=format and format.value)
+    positions = [each.seq for each in stored]
     messages = render.counted(len(positions), "message")
     said = f"{found}: {messages}, the last at position {max(positions)}"
     render.answer({"session": found, "positions": positions}, said, json=json)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import bindparam, select
 
 from ..database import Statement, summaries
-from ..history import read
+from ..history import read_rows
 from ..records import StoredMessage
 from ..summaries import names_index
 from ..view import Look, Standing, summaries_of
@@ -93,7 +93,7 @@ def _backwards(look: Look, first: int, last: int) -> Iterator[StoredMessage]:
     """Yield the messages of a range of a line, the newest first."""
     session = look.pointer.session_id
     for start in range(last - AT_ONCE + 1, first - AT_ONCE, -AT_ONCE):
-        found = read(look.connection, session, max(start, first), start + AT_ONCE - 1)
+        found = read_rows(look.connection, session, max(start, first), start + AT_ONCE - 1)
         yield from (each for each in reversed(found) if look.visible.shows(each.seq))
 
 

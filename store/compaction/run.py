@@ -38,7 +38,7 @@ from sqlalchemy import Connection
 from ..clock import Now, given
 from ..database import Transactions
 from ..errors import InvalidValue
-from ..history import lines, read
+from ..history import lines, read_rows
 from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
@@ -250,7 +250,7 @@ def _summarised(transactions: Transactions, asked: Asked, job: Job) -> Result:
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
         with transactions.reading() as connection:
-            return read(connection, asked.session_id, first, last, branch=branch)
+            return read_rows(connection, asked.session_id, first, last, branch=branch)
 
     return summarised(job, asked, read_line)
 

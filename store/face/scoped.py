@@ -194,7 +194,8 @@ def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
 def _prepare(given: Arguments) -> None:
     """Take messages apart before a transaction holds up others."""
     if "messages" in given:
-        given["messages"] = appending.ready(given["messages"], given["now"])
+        named = given.get("format")
+        given["messages"] = appending.ready(given["messages"], given["now"], named)
 
 
 def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:

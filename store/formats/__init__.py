@@ -10,33 +10,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..errors import InvalidValue
+from ..errors import InvalidMessage, InvalidValue
 from ..messages import Message
 from . import anthropic, gemini, openai, react, responses
 from .kept import kept
 from .naming import Alphabet, Names, renamed
 from .openai import clean, continues, foreign_kinds, sendable
 from .placed import ApiCall, Placed, System
+from .rows import Codec
 from .turns import apart
 
 __all__ = [
     "CHAT",
+    "CODECS",
     "FORMATS",
     "REACT",
     "Alphabet",
     "ApiCall",
+    "Codec",
     "Format",
     "Names",
     "Placed",
     "System",
+    "Taken",
     "Written",
     "asks_for_tool",
     "clean",
     "continues",
     "foreign_kinds",
     "format_named",
+    "given_back",
     "kept",
     "sendable",
+    "taken",
 ]
 
 
@@ -53,6 +59,8 @@ class Format(NamedTuple):
     name: str
     write: Callable[[Sequence[Placed]], list[Message]]
     """Returns the messages of a request. They may be fewer or more than what they are made of."""
+    codec: Codec | None = None
+    """How messages of the format come in; None where they are messages of a chat."""
     names: Names | None = None
     """Which ids and names are taken; None where a request has none."""
     system: Callable[[Sequence[Placed]], System] | None = None
@@ -72,17 +80,36 @@ class Format(NamedTuple):
         return Written(self.write(turns), self.system(front))
 
 
-CHAT = Format("openai", openai.write, openai.NAMES)
+CHAT = Format("openai", openai.write, None, openai.NAMES)
 """One message for each that is placed, in the shape in which a context shows its pieces too."""
-RESPONSES = Format(responses.NAME, responses.write, responses.NAMES)
-ANTHROPIC = Format(anthropic.NAME, anthropic.write, anthropic.NAMES, anthropic.system)
-GEMINI = Format(gemini.NAME, gemini.write, gemini.NAMES, gemini.system)
+RESPONSES = Format(
+    responses.NAME,
+    responses.write,
+    Codec(responses.problem, responses.is_told, responses.rows, responses.given),
+    responses.NAMES,
+)
+ANTHROPIC = Format(
+    anthropic.NAME,
+    anthropic.write,
+    Codec(anthropic.problem, anthropic.is_told, anthropic.rows, anthropic.given),
+    anthropic.NAMES,
+    anthropic.system,
+)
+GEMINI = Format(
+    gemini.NAME,
+    gemini.write,
+    Codec(gemini.problem, gemini.is_told, gemini.rows, gemini.given),
+    gemini.NAMES,
+    gemini.system,
+)
 REACT = Format("react", react.write, tools_apart=False, asks_for_tool=react.asks_for_tool)
 
 FORMATS: Mapping[str, Format] = {
     row.name: row for row in (CHAT, REACT, RESPONSES, ANTHROPIC, GEMINI)
 }
 """The formats by name."""
+CODECS = (RESPONSES, ANTHROPIC, GEMINI)
+"""Those whose messages are told by their shape."""
 
 
 def format_named(name: object) -> Format:
@@ -90,6 +117,45 @@ def format_named(name: object) -> Format:
     if not isinstance(name, str) or name not in FORMATS:
         raise InvalidValue(f"no format is named {name!r}; there are {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+class Taken(NamedTuple):
+    """A message as it is stored: the format in which it came, None of a chat's, and its rows."""
+
+    name: str | None
+    rows: list[Message]
+
+
+def taken(message: Message, name: str | None, index: int) -> Taken:
+    """Return a message of a format as rows; without a name its shape tells which it is of.
+
+    Raises InvalidMessage, naming ``index`` and the key, where it is not of the format.
+    """
+    row = _told(message) if name is None else format_named(name)
+    if row is None or row.codec is None:
+        return Taken(None, [message])
+    problem = row.codec.problem(message)
+    if problem:
+        raise InvalidMessage(index, *problem)
+    return Taken(row.name, row.codec.rows(message))
+
+
+def _told(message: Message) -> Format | None:
+    """Return the format of a message that can be of no other, None of any that may be a chat's."""
+    if isinstance(message.get("content"), str):
+        return None
+    for row in CODECS:
+        if row.codec and row.codec.is_told(message) and row.codec.problem(message) is None:
+            return row
+    return None
+
+
+def given_back(name: str, rows: Sequence[Message]) -> Message:
+    """Return the message that went in from its rows; one of which words were taken out stays so."""
+    codec = FORMATS[name].codec
+    if codec is None or not all(kept(each, name) for each in rows):
+        return rows[-1]
+    return codec.given(rows)
 
 
 def asks_for_tool(said: str) -> bool:

@@ -10,12 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import Media, Message
+from ..messages import WIRE, Media, Message
 from .kept import CALL, PART, by_position, kept, planned
 from .naming import WORD, Names
 from .openai import sendable
 from .parts import Speech, arguments_object, mended, part_told, parts_of, told
 from .placed import ApiCall, Placed
+from .rows import (
+    Problem,
+    emptied,
+    filled,
+    first_key,
+    outer_of,
+    row,
+    sorted_out,
+    together,
+    wire_of,
+)
 from .turns import BEGINNING, SYSTEM_ROLES, Turn, alternating, marked_system, system_text
 
 NAME = "anthropic"
@@ -206,3 +217,154 @@ def _mark_between(blocks: list[Message]) -> None:
     before, last = [0, 0, *places][-2:]
     if last - before > LOOK_BACK:
         _mark(blocks[: last - LOOK_BACK + 1])
+
+
+# --- in, and out again as it was ------------------------------------------------------------------
+
+ROLES = ("user", "assistant", "system")
+CALL_KEYS = ("type", "id", "name", "input")
+USUAL_CALL = {"type": "tool_use", "id": None, "name": None, "input": None}
+RESULT = "tool_result"
+ALONE = ("tool_use", RESULT, "server_tool_use", "container_upload", *THINKING)
+"""Types of blocks that no other format has; results of the provider's own tools are others."""
+FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE)
+
+
+def is_told(message: Message) -> bool:
+    """Tell a message by a block that no other format has."""
+    content = message.get("content")
+    if not isinstance(content, list) or not any(map(_is_alone, content)):
+        return False
+    return problem(message) is None
+
+
+def _is_alone(block: Any) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(kind, str):
+        return False
+    if kind in OF_USERS:
+        return isinstance(block.get("source"), dict)
+    return kind in ALONE or kind.endswith("_tool_result")
+
+
+def problem(message: Message) -> Problem | None:
+    """Say why a message is none of this format; None where it is."""
+    role = message.get("role")
+    if role not in ROLES:
+        return "role", f"Anthropic has {', '.join(ROLES)}"
+    foreign = first_key(message, FOREIGN_KEYS)
+    if foreign:
+        return foreign, "is no key of an Anthropic message"
+    content = message.get("content")
+    if isinstance(content, str):
+        return None
+    if not isinstance(content, list):
+        return "content", "is a text or a list of blocks"
+    unfit = next(filter(None, (_unfit(block, role) for block in content)), None)
+    return ("content", unfit) if unfit else None
+
+
+def _unfit(block: Any, role: str) -> str | None:
+    """Say why a block is none that the role has."""
+    if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+        return "a block is an object with a type"
+    if block["type"] == "tool_use" and not _is_call(block, role):
+        return "a tool_use is the assistant's, and has an id, a name and an input"
+    if block["type"] == RESULT and not _is_result(block, role):
+        return "a tool_result is the user's, and has a tool_use_id"
+    return None
+
+
+def _is_call(block: Message, role: str) -> bool:
+    texts = (block.get("id"), block.get("name"))
+    is_whole = all(isinstance(text, str) for text in texts)
+    return role == "assistant" and is_whole and isinstance(block.get("input"), dict)
+
+
+def _is_result(block: Message, role: str) -> bool:
+    return role == "user" and isinstance(block.get("tool_use_id"), str)
+
+
+def rows(message: Message) -> list[Message]:
+    """Return a message as rows: one for each result, and one for each run of other blocks."""
+    content, role = message["content"], message["role"]
+    if isinstance(content, str):
+        found = [row(NAME, role, {"content": content}, {})]
+    elif role == "assistant":
+        found = [_answer_row(content)]
+    else:
+        found = [_user_row(role, run) for run in _runs(content)]
+    return together(found, message, outer_of(message, "content", role))
+
+
+def _answer_row(blocks: list[Message]) -> Message:
+    found = sorted_out(blocks, _place_of, lambda block: block, _row_call)
+    odd = [block for block in blocks if _place_of(block) == CALL]
+    unusual = {
+        str(number): emptied(block, *CALL_KEYS[1:])
+        for number, block in enumerate(odd)
+        if tuple(block) != CALL_KEYS
+    }
+    beside = {"calls": unusual} if unusual else {}
+    return row(NAME, "assistant", found.shown, found.order | beside)
+
+
+def _place_of(block: Message) -> str:
+    if block["type"] in THINKING:
+        return ""
+    return CALL if block["type"] == "tool_use" else PART
+
+
+def _row_call(block: Message) -> Message:
+    function = {"name": block["name"], "arguments": block["input"]}
+    return {"id": block["id"], "type": "function", "function": function}
+
+
+def _runs(content: list[Message]) -> list[list[Message]]:
+    """Return blocks of a user's in runs: each result alone; one empty run where there are none."""
+    runs: list[list[Message]] = []
+    for block in content:
+        is_result = block["type"] == RESULT
+        if is_result or not runs or runs[-1][0]["type"] == RESULT:
+            runs.append([block])
+        else:
+            runs[-1].append(block)
+    return runs or [[]]
+
+
+def _user_row(role: str, run: list[Message]) -> Message:
+    if not run or run[0]["type"] != RESULT:
+        return row(NAME, role, {"content": run}, {})
+    (block,) = run
+    shown = {"tool_call_id": block["tool_use_id"], "content": block.get("content")}
+    if block.get("is_error") is True:
+        shown["messageStatus"] = "error"
+    return row(NAME, "tool", shown, {"block": emptied(block, "tool_use_id", "content")})
+
+
+def given(rows: Sequence[Message]) -> Message:
+    """Return the message that went in, from its rows."""
+    first, last = rows[0], wire_of(rows[-1])
+    role = "user" if first["role"] == "tool" else first["role"]
+    outer = last.get("outer") or {"role": role, "content": None}
+    content = first.get("content")
+    if first["role"] == "tool" or not isinstance(content, str):
+        content = [block for each in rows for block in _given_blocks(each)]
+    return filled(outer, content=content)
+
+
+def _given_blocks(row: Message) -> list[Any]:
+    held, content = wire_of(row), row.get("content")
+    if row["role"] == "tool":
+        return [filled(held["block"], tool_use_id=row["tool_call_id"], content=content)]
+    unusual = held.get("calls", {})
+    calls = {
+        number: _given_call(call, unusual.get(str(number), USUAL_CALL))
+        for number, call in enumerate(row.get("tool_calls", ()))
+    }
+    return [block for _, block in planned(held.get("plan", ()), content or [], calls)]
+
+
+def _given_call(call: Message, block: Message) -> Message:
+    function = call["function"]
+    return filled(block, id=call["id"], name=function["name"], input=function["arguments"])

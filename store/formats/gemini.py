@@ -11,12 +11,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..messages import Media, Message
+from ..messages import WIRE, Media, Message
 from .kept import CALL, PART, by_position, kept, planned
 from .naming import WORD, Alphabet, Names
 from .openai import sendable
 from .parts import Speech, arguments_object, as_json, mended, part_told, parts_of, told
 from .placed import ApiCall, Placed
+from .rows import (
+    Problem,
+    emptied,
+    filled,
+    first_key,
+    outer_of,
+    row,
+    sorted_out,
+    together,
+    wire_of,
+)
 from .turns import BEGINNING, SYSTEM_ROLES, Turn, alternating, marked_system, system_text
 
 NAME = "gemini"
@@ -129,8 +140,9 @@ def _media(media: Media) -> Message | None:
 
 def _own(part: Message) -> Message | None:
     """Return a part of a message that came in this format: without the type that it has here."""
-    sent = {key: mended(held) for key, held in part.items() if key != "type"}
-    return None if part.get("type") == "text" and not sent["text"].strip() else sent
+    if part.get("type") == "text" and not part["text"].strip():
+        return None
+    return {key: mended(held) for key, held in part.items() if key != "type"}
 
 
 SPEECH = Speech(_text, _media)
@@ -166,6 +178,169 @@ def _parts(place: str, held: Any, speech: Speech, own: Message | None) -> Iterat
 def _call(call: ApiCall, own: Message | None) -> Message:
     """Return a call as its part, with all that it had beside the call if it came in this format."""
     args = arguments_object(call.arguments)
-    part = {"functionCall": {"id": call.id, "name": call.name, "args": args}}
-    beside = own.get("beside", {}).get(str(call.position), {}) if own else {}
-    return {**part, **mended(beside)}
+    came = own.get("calls", {}).get(str(call.position), {}) if own else {}
+    beside = {key: mended(held) for key, held in came.items() if key not in CALLS}
+    return {"functionCall": {"id": call.id, "name": call.name, "args": args}, **beside}
+
+
+# --- in, and out again as it was ------------------------------------------------------------------
+
+ROLES = ("user", "model", "function", None)
+FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE)
+TYPES = {"text": "text"} | dict.fromkeys(("inlineData", "inline_data"), "file")
+"""Key of a part → the type that it gets as a part of a chat; any other part has its first key."""
+
+
+def is_told(message: Message) -> bool:
+    """Tell a message by its parts."""
+    return "parts" in message and problem(message) is None
+
+
+def problem(message: Message) -> Problem | None:
+    """Say why a message is none of this format; None where it is."""
+    role = message.get("role")
+    if role not in ROLES:
+        return "role", "Gemini has user, model and function"
+    foreign = first_key(message, FOREIGN_KEYS)
+    if foreign:
+        return foreign, "is no key of a Gemini content"
+    parts = message.get("parts")
+    if not isinstance(parts, list):
+        return "parts", "is a list of parts"
+    return None if all(_fits(part, role) for part in parts) else ("parts", UNFIT)
+
+
+UNFIT = (
+    "a part is an object without a type; a functionCall is the model's, and has a name and args, "
+    "a functionResponse is the user's, and has a name and a response"
+)
+
+
+def _fits(part: Any, role: str | None) -> bool:
+    if not isinstance(part, dict) or not part or "type" in part:
+        return False
+    call, response = _within(part, CALLS), _within(part, RESPONSES)
+    if call is not None:
+        return role == "model" and _is_whole(call, "args", optional=True)
+    if response is not None:
+        return role != "model" and _is_whole(response, "response")
+    return isinstance(part.get("text", ""), str)
+
+
+def _within(part: Message, keys: Sequence[str]) -> Any:
+    """Return what a part holds under the first of some keys; None where it has none of them."""
+    key = first_key(part, keys)
+    return None if key is None else part[key]
+
+
+def _is_whole(held: Any, key: str, *, optional: bool = False) -> bool:
+    if not isinstance(held, dict) or not isinstance(held.get("name"), str):
+        return False
+    is_named = isinstance(held.get("id", ""), str)
+    return is_named and isinstance(held.get(key, {} if optional else None), dict)
+
+
+def rows(message: Message) -> list[Message]:
+    """Return a message as rows: one for each response, and one for each run of other parts."""
+    parts = message["parts"]
+    if message.get("role") == "model":
+        return together([_answer_row(parts)], message, outer_of(message, "parts", "model"))
+    found = [_user_row(run) for run in _runs(parts)]
+    return together(found, message, outer_of(message, "parts", "user"))
+
+
+def _answer_row(parts: list[Message]) -> Message:
+    found = sorted_out(parts, _place_of, _typed, _row_call)
+    called = [part for part in parts if _place_of(part) == CALL]
+    skeletons = {str(number): _without_said(part, CALLS) for number, part in enumerate(called)}
+    beside = {"calls": skeletons} if skeletons else {}
+    return row(NAME, "assistant", found.shown, found.order | beside)
+
+
+def _place_of(part: Message) -> str:
+    if first_key(part, CALLS):
+        return CALL
+    return "" if part.get("thought") is True else PART
+
+
+def _typed(part: Message) -> Message:
+    first = next(iter(part))
+    kind = first_key(part, TYPES)
+    return {"type": TYPES[kind] if kind else first, **part}
+
+
+def _row_call(part: Message) -> Message:
+    call = _within(part, CALLS)
+    function = {"name": call["name"], "arguments": call.get("args")}
+    return {"id": call.get("id") or call["name"], "type": "function", "function": function}
+
+
+def _without_said(part: Message, keys: Sequence[str]) -> Message:
+    """Return a part with null in the place of what its row says of a call or a response."""
+    key = first_key(part, keys)
+    emptied_part = {each: emptied(part[each], "args", "response") for each in keys if each == key}
+    return {**part, **emptied_part}
+
+
+def _runs(parts: list[Message]) -> list[list[Message]]:
+    """Return parts of a user's in runs: each response alone; one empty run where there are none."""
+    runs: list[list[Message]] = []
+    for part in parts:
+        is_response = first_key(part, RESPONSES) is not None
+        if is_response or not runs or first_key(runs[-1][0], RESPONSES):
+            runs.append([part])
+        else:
+            runs[-1].append(part)
+    return runs or [[]]
+
+
+def _user_row(run: list[Message]) -> Message:
+    if not run or not first_key(run[0], RESPONSES):
+        return row(NAME, "user", {"content": [*map(_typed, run)]}, {})
+    (part,) = run
+    held = _within(part, RESPONSES)
+    key, said = _said_in(held["response"])
+    shown = {"tool_call_id": held.get("id") or held["name"], "name": held["name"], "content": said}
+    if key == "error":
+        shown["messageStatus"] = "error"
+    beside = {"block": _without_said(part, RESPONSES)}
+    return row(NAME, "tool", shown, {**beside, "said": key} if key else beside)
+
+
+def _said_in(response: Message) -> tuple[str | None, Any]:
+    """Return the one text that a response says and its key; the whole response of any other."""
+    key = first_key(response, SAID) if len(response) == 1 else None
+    if key and isinstance(response[key], str):
+        return key, response[key]
+    return None, response
+
+
+def given(rows: Sequence[Message]) -> Message:
+    """Return the message that went in, from its rows."""
+    role = "model" if rows[0]["role"] == "assistant" else "user"
+    outer = wire_of(rows[-1]).get("outer") or {"role": role, "parts": None}
+    return filled(outer, parts=[part for each in rows for part in _given_parts(each)])
+
+
+def _given_parts(row: Message) -> list[Message]:
+    held, content = wire_of(row), row.get("content")
+    if row["role"] == "tool":
+        response = {held["said"]: content} if "said" in held else content
+        return [_with_said(held["block"], RESPONSES, response=response)]
+    skeletons = held.get("calls", {})
+    calls = {
+        number: _with_said(skeletons[str(number)], CALLS, args=call["function"]["arguments"])
+        for number, call in enumerate(row.get("tool_calls", ()))
+    }
+    places = planned(held.get("plan", ()), content or [], calls)
+    return [_untyped(part) if place == PART else part for place, part in places]
+
+
+def _with_said(part: Message, keys: Sequence[str], **said: Any) -> Message:
+    """Return a part with what its row says in its place."""
+    key = str(first_key(part, keys))
+    return {**part, key: filled(part[key], **said)}
+
+
+def _untyped(part: Message) -> Message:
+    return {key: held for key, held in part.items() if key != "type"}

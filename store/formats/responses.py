@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import Media, Message
+from ..messages import WIRE, Media, Message
 from .kept import kept
 from .naming import WORD, Names
 from .openai import ITEMS, PARTS, arguments_text, sendable
 from .parts import Speech, arguments_object, mended, told
 from .placed import ApiCall, Placed
+from .rows import Problem, emptied, filled, first_key, row, together, wire_of
 
 NAME = ITEMS
 NAMES = Names(ids=WORD, tools=WORD)
 CALL, FREE = "function_call", "custom_tool_call"
 """The types of calls that any text answers: those of a function, and those whose input is text."""
+PLAIN = (f"{CALL}_output", f"{FREE}_output", "local_shell_call_output", "apply_patch_call_output")
+"""Types of results that are a text."""
 ASKED = ("arguments", "input", "action", "operation")
 """Keys that hold what a call asks for."""
 ANSWERED = ("output", "tools")
@@ -78,7 +81,7 @@ class _Writing:
         own = _own_result(placed, wanted)
         if own is not None:
             return own
-        if call and wanted not in (f"{CALL}_output", f"{FREE}_output"):
+        if call and wanted not in PLAIN:
             wanted = f"{CALL}_output"
             self.items[place] = _call(call, None)
         return {"type": wanted, "call_id": call_id, "output": _output(placed.message)}
@@ -92,16 +95,11 @@ def _own_result(placed: Placed, wanted: str) -> Message | None:
     if not block or block["type"] != wanted:
         return None
     content = message.get("content")
-    is_plain = wanted in (f"{CALL}_output", f"{FREE}_output")
+    is_plain = wanted in PLAIN
     if isinstance(content, str) and not is_plain:
         return None
-    said = _output(message) if is_plain else mended(content)
-    return _filled(block, call_id=placed.call_id, **dict.fromkeys(ANSWERED, said))
-
-
-def _filled(block: Message, **values: Any) -> Message:
-    """Return an item with values in their places."""
-    return {key: values.get(key, mended(held)) for key, held in block.items()}
+    said = {str(first_key(block, ANSWERED)): _output(message) if is_plain else mended(content)}
+    return filled(mended(block), call_id=placed.call_id, **said)
 
 
 def _call(call: ApiCall, held: Message | None) -> Message:
@@ -116,14 +114,15 @@ def _call(call: ApiCall, held: Message | None) -> Message:
         asked = arguments_object(asked).get("input")
     elif kind == CALL:
         asked = arguments_text(asked)
-    return _filled(block, call_id=call.id, name=call.name, **dict.fromkeys(ASKED, asked))
+    said = {str(first_key(block, ASKED)): asked}
+    return filled(mended(block), call_id=call.id, name=call.name, **said)
 
 
 def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:
     """Return what a message says as an item; none where it has but calls."""
     role = message["role"]
     if held is not None and "outer" in held:
-        return [_filled(held["outer"], content=_own_content(message))]
+        return [filled(mended(held["outer"]), content=_own_content(message))]
     said = _content(message, role)
     if not said and not alone:
         return []
@@ -178,7 +177,118 @@ def _own(part: Message) -> Message | None:
     return {**OWN[kind], **mended(part)} if isinstance(kind, str) and kind in OWN else None
 
 
+OWN_PARTS = ("input_text", "input_image", "input_file", "output_text", "refusal")
 OWN: dict[str, Message] = {"input_text": {}, "input_image": {"detail": "auto"}, "input_file": {}}
 """Types of parts of a user's, and what each has to say at least."""
 SPEECH = Speech(_text, _media, _own)
 TEXTS_ALONE = Speech(_text, lambda _: None)
+
+
+# --- in, and out again as it was ------------------------------------------------------------------
+
+ALONE = ("reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_request")
+"""Types of items that are neither said nor a call nor a result."""
+TEXTS = {CALL: ("call_id", "name", "arguments"), FREE: ("call_id", "name", "input")}
+"""Types of calls, and what is a text in each."""
+
+
+def is_told(message: Message) -> bool:
+    """Tell an item by its type where it has no role, a message by its type and those of parts."""
+    kind = message.get("type")
+    if not isinstance(kind, str):
+        return False
+    if "role" in message:
+        return kind == "message" and _has_own_parts(message.get("content"))
+    return kind in ALONE or kind.endswith(("_call", "_output"))
+
+
+def _has_own_parts(content: Any) -> bool:
+    if not isinstance(content, list) or not content:
+        return False
+    kinds = (part.get("type") for part in content if isinstance(part, dict))
+    return all(isinstance(kind, str) and kind in OWN_PARTS for kind in kinds)
+
+
+def problem(message: Message) -> Problem | None:
+    """Say why a message is no item; None where it is."""
+    if WIRE in message:
+        return WIRE, "is no key of an item"
+    if _is_speech(message):
+        return _problem_of_speech(message)
+    kind = message.get("type")
+    if not isinstance(kind, str):
+        return "type", "an item has a type, or a role and a content"
+    no_text = (key for key in TEXTS.get(kind, ()) if not isinstance(message.get(key), str))
+    key = next(no_text, None)
+    return (key, f"is a text in a {kind}") if key else None
+
+
+def _is_speech(message: Message) -> bool:
+    return bool(message.get("type", "message") == "message")
+
+
+def _problem_of_speech(message: Message) -> Problem | None:
+    if message.get("role") not in PARTS or message["role"] == "tool":
+        return "role", "Responses has system, developer, user, assistant"
+    if "tool_calls" in message:
+        return "tool_calls", "a call is an item of its own"
+    if not isinstance(message.get("content"), str | list):
+        return "content", "is a text or a list of parts"
+    return None
+
+
+def rows(message: Message) -> list[Message]:
+    """Return an item as its row."""
+    if _is_speech(message):
+        shown = {"content": message["content"]}
+        found = row(NAME, message["role"], shown, {})
+        return together([found], message, {"outer": {**message, "content": None}})
+    return together([_row_of_item(message)], _identified(message), {})
+
+
+def _identified(item: Message) -> Message:
+    """Return an item without an id that is another item's."""
+    return {} if item["type"] == "item_reference" else item
+
+
+def _row_of_item(item: Message) -> Message:
+    kind = item["type"]
+    is_paired = isinstance(item.get("call_id"), str)
+    if is_paired and kind.endswith("_call"):
+        return _row_of_call(item)
+    answered = first_key(item, ANSWERED)
+    if is_paired and kind.endswith("_output") and answered:
+        shown = {"tool_call_id": item["call_id"], "content": item[answered]}
+        return row(NAME, "tool", shown, {"block": emptied(item, "call_id", answered)})
+    return row(NAME, "assistant", {}, {"block": item})
+
+
+def _row_of_call(item: Message) -> Message:
+    asked = str(first_key(item, ASKED))
+    arguments = item.get(asked)
+    if item["type"] == FREE:
+        arguments = {"input": arguments}
+    name = item.get("name")
+    named = name if isinstance(name, str) else item["type"].removesuffix("_call")
+    function = {"name": named, "arguments": arguments}
+    call = {"id": item["call_id"], "type": "function", "function": function}
+    shown = {"content": None, "tool_calls": [call]}
+    return row(NAME, "assistant", shown, {"block": emptied(item, "call_id", asked)})
+
+
+def given(rows: Sequence[Message]) -> Message:
+    """Return the item that went in, from its row."""
+    (one,) = rows
+    held = wire_of(one)
+    if "outer" in held:
+        return filled(held["outer"], content=one["content"])
+    block = held["block"]
+    if one["role"] == "tool":
+        said = {str(first_key(block, ANSWERED)): one["content"]}
+        return filled(block, call_id=one["tool_call_id"], **said)
+    if "tool_calls" not in one:
+        return dict(block)
+    (call,) = one["tool_calls"]
+    asked = call["function"]["arguments"]
+    said = {str(first_key(block, ASKED)): asked["input"] if block["type"] == FREE else asked}
+    return filled(block, call_id=call["id"], **said)

@@ -52,7 +52,7 @@ from .links import ANSWERS
 from .order import lock_in_order
 from .places import NEVER, PLACE, Pointer, Segment
 from .prices import PriceList, price_list
-from .raw import read, stored_calls
+from .raw import read_rows, stored_calls
 from .sessions import TEXT_LIMIT, newest_record
 from .turns import message_at, turn_of
 from .usages import LastRequest, last_usage
@@ -97,7 +97,7 @@ __all__ = [
     "newest_record",
     "price_list",
     "raw",
-    "read",
+    "read_rows",
     "redaction",
     "roots",
     "segments_cte",

@@ -16,16 +16,29 @@ from sqlalchemy import Connection, bindparam, select
 from ..clock import Now, given
 from ..database import Insertion, Row, Statement, messages, tool_calls
 from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound
-from ..messages import Columns, Message, Prepared, StoredCall, dated_digest, is_redacted, prepare
+from ..formats import taken
+from ..messages import (
+    Columns,
+    Message,
+    Prepared,
+    StoredCall,
+    as_object,
+    dated_digest,
+    is_redacted,
+    prepare,
+)
 from ..records import StoredMessage
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
+from .joining import joined
 from .lines import Line
 from .places import PLACE, Pointer
 from .raw import messages_between
 from .sessions import create_session, set_metadata
 
-INSERT_MESSAGES = Insertion(messages, *PLACE, *Columns._fields, "stored_at", "digest")
+INSERT_MESSAGES = Insertion(
+    messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
+)
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
 MOVE_HEAD = lines.change(head=bindparam("to"), updated_at=bindparam("now"))
 Dedupe = Literal["refuse", "ignore", "off"]
@@ -77,6 +90,10 @@ class Batch(NamedTuple):
             self.moment,
         )
 
+    def given(self, stored: list[StoredMessage]) -> list[StoredMessage]:
+        """Return all rows of the batch, as they are stored, as the messages that were given."""
+        return joined(stored, [each.wire_format for each in self.messages])
+
 
 def append(
     connection: Connection,
@@ -89,11 +106,14 @@ def append(
     create: bool = False,
     metadata: dict[str, Any] | None = None,
     now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> list[StoredMessage]:
     """Append a message, or a batch as one, to a session's line, and return them as stored.
 
     They come back in the order given. A message may be a pydantic object, such as a provider's
-    client returns: it is stored as its JSON, of the fields that are set.
+    client returns: it is stored as its JSON, of the fields that are set. It may be of any of the
+    formats in which a view is written: ``format`` names it, or each message's shape tells it
+    (None). One that holds several results takes a position for each, and comes back with the last.
 
     A message whose ``id`` is on the line already is not stored again but returned, so a call whose
     outcome is unknown can be repeated; another message under that id is refused. With
@@ -105,7 +125,7 @@ def append(
     that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
     InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
-    batch = ready(messages, given(now))
+    batch = ready(messages, given(now), format)
     _check_asked(expected_head, dedupe)
     pointer = _locked(connection, session_id, batch.moment if create else None)
     line = Line(connection, pointer)
@@ -116,7 +136,7 @@ def append(
     stored = _store(line, batch.of(fresh))
     if metadata is not None:
         set_metadata(connection, session_id, metadata, merge=True)
-    return _in_order(batch.messages, known | dict(zip(fresh, stored, strict=True)))
+    return batch.given(_in_order(batch.messages, known | dict(zip(fresh, stored, strict=True))))
 
 
 def add(line: Line, batch: Batch) -> list[StoredMessage]:
@@ -124,17 +144,33 @@ def add(line: Line, batch: Batch) -> list[StoredMessage]:
     known = _known(line, batch.messages, "refuse")
     fresh = _fresh(batch.messages, known, "refuse")
     stored = _store(line, batch.of(fresh))
-    return _in_order(batch.messages, known | dict(zip(fresh, stored, strict=True)))
+    return batch.given(_in_order(batch.messages, known | dict(zip(fresh, stored, strict=True))))
 
 
-def ready(messages: Given | Batch, moment: int) -> Batch:
-    """Return messages as they are to be stored. Raises InvalidMessage, naming index and key."""
+def ready(
+    messages: Given | Batch,
+    moment: int,
+    format: str | None = None,  # noqa: A002 - the public name
+) -> Batch:
+    """Return messages as they are to be stored.
+
+    Raises InvalidMessage, naming index and key, and InvalidValue for an unknown format.
+    """
     if isinstance(messages, Batch):
         return messages
-    batch = [prepare(message, index) for index, message in enumerate(_listed(messages))]
+    listed = enumerate(_listed(messages))
+    batch = [row for index, message in listed for row in _prepared(message, format, index)]
     tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
-    digests = [dated_digest(each.digest, moment) for each in batch]
+    digests = [dated_digest(each.digest, moment, each.wire_format) for each in batch]
     return Batch(batch, tokens, digests, moment)
+
+
+def _prepared(message: object, name: str | None, index: int) -> Iterable[Prepared]:
+    """Return a message as the rows that it is stored as."""
+    came_as, rows = taken(as_object(message, index), name, index)
+    if came_as is None:
+        return (prepare(rows[0], index),)
+    return [prepare(row, index)._replace(wire_format=came_as) for row in rows]
 
 
 def _check_asked(head: int | None, dedupe: str) -> None:
@@ -201,12 +237,16 @@ def _the_known(
     line: Line, found: Known, prepared: Prepared, index: int, dedupe: Dedupe
 ) -> StoredMessage:
     """Return the message that the line has under a given one's id."""
-    if dedupe == "refuse" and found.digest == dated_digest(prepared.digest, found.stored_at):
+    if dedupe == "refuse" and _is_same(found, prepared):
         return _as_stored(found, prepared)
     (stored,) = messages_between(line, found.seq, found.seq)
     if dedupe == "refuse":
         _check_same(stored, prepared, index)
     return stored
+
+
+def _is_same(found: Known, given: Prepared) -> bool:
+    return found.digest == dated_digest(given.digest, found.stored_at, given.wire_format)
 
 
 def find_on(line: Line, message_id: str) -> Known | None:
@@ -294,7 +334,7 @@ def _insert(line: Line, start: int, batch: Batch) -> None:
     pairs = zip(batch.messages, batch.digests, strict=True)
     for seq, (each, digest) in enumerate(pairs, start):
         place = (tree_id, branch, seq)
-        rows.append((*place, *each.columns, batch.moment, digest))
+        rows.append((*place, *each.columns, batch.moment, digest, each.wire_format))
         for number, call in enumerate(each.calls):
             calls.append((*place, number, *call))
     INSERT_MESSAGES.insert_many(line.connection, rows)

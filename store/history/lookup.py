@@ -26,7 +26,7 @@ from ..text import is_text
 from . import lines
 from .append import find_on
 from .lines import Line
-from .raw import messages_between
+from .raw import given_at
 from .sessions import checked_text
 
 Conditions = tuple[ColumnElement[bool], ...]
@@ -166,8 +166,7 @@ def message(connection: Connection, session_id: str, seq_or_message_id: int | st
     """
     line = Line(connection, lines.find(connection, session_id))
     seq = _position(line, seq_or_message_id)
-    (stored,) = messages_between(line, seq, seq)
-    return stored
+    return given_at(line, seq).message
 
 
 def _position(line: Line, wanted: int | str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
@@ -12,6 +12,7 @@ from ..errors import InvalidValue
 from ..messages import Columns, StoredCall, assemble, join_call
 from ..records import StoredMessage
 from . import left, lines
+from .joining import joined, part_of
 from .lines import Line, run_of
 
 MESSAGES = Statement(
@@ -19,6 +20,7 @@ MESSAGES = Statement(
         messages.c.seq,
         messages.c.stored_at,
         messages.c.digest,
+        messages.c.wire_format,
         *(messages.c[name] for name in Columns._fields),
     )
     .where(run_of(messages))
@@ -43,31 +45,108 @@ def read(
     """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
     The line is read as of the position ``at``. A negative ``start`` counts from the end: -20 gives
-    the newest 20, or all where there are fewer. ``branch`` names a line that the session can go
+    the newest 20, or all where there are fewer. A message that stands at several positions is at
+    the last of them. ``branch`` names a line that the session can go
     back to. Raises SessionNotFound, InvalidValue, and PositionOutOfRange where ``at`` is not on the
     line; a range beyond it is just empty.
     """
-    pointer = left.find(connection, session_id, branch)
-    first, last = lines.span(start, stop, lines.position(pointer, at))
+    line = Line(connection, left.find(connection, session_id, branch))
+    end = lines.position(line.pointer, at)
+    first, last = lines.span(start, stop, end)
     with paused(last - first):
-        return messages_between(Line(connection, pointer), first, last)
+        return given_between(line, first, last, end)
+
+
+def read_rows(
+    connection: Connection,
+    session_id: str,
+    first: int,
+    last: int,
+    *,
+    branch: int | None = None,
+) -> list[StoredMessage]:
+    """Return what stands at a line's positions ``first`` to ``last``, as messages of a chat.
+
+    Whatever format they came in, each position has one. Raises what `read` does.
+    """
+    line = Line(connection, left.find(connection, session_id, branch))
+    first, last = lines.span(first, last, line.pointer.head)
+    with paused(last - first):
+        return messages_between(line, first, last)
+
+
+def given_between(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
+    """Return the messages that went in, of those that stand at a line's positions first to last.
+
+    One that stands at several counts by the last, or by the last up to the line's ``end``.
+    """
+    rows, formats = _between(line, first, last)
+    if not any(formats):
+        return rows
+    before = part_of(rows[0], formats[0]).number
+    if before:
+        earlier, theirs = _between(line, first - before, first - 1)
+        rows, formats = earlier + rows, theirs + formats
+    whole = joined(rows, formats)
+    if rows[-1].seq < end and _goes_on(line, rows[-1], formats[-1]):
+        whole.pop()
+    return [each for each in whole if each.seq >= first]
+
+
+def _goes_on(line: Line, row: StoredMessage, wire_format: str | None) -> bool:
+    """Tell whether a message has more parts behind a row on its line."""
+    number, of = part_of(row, wire_format)
+    if number + 1 == of:
+        return False
+    (following,), formats = _between(line, row.seq + 1, row.seq + 1)
+    return part_of(following, formats[0]) == (number + 1, of)
+
+
+class Given(NamedTuple):
+    """A message that went in, and the position before it."""
+
+    message: StoredMessage
+    before: int
+
+
+def given_at(line: Line, seq: int) -> Given:
+    """Return the message that went in, a row of which stands at a position."""
+    (row,), (wire_format,) = _between(line, seq, seq)
+    number, of = part_of(row, wire_format)
+    first, last = seq - number, min(seq + of - 1 - number, line.pointer.head)
+    whole = joined(*_between(line, first, last))
+    earlier = (each.seq for each in whole if each.seq < seq)
+    one = next(each for each in whole if each.seq >= seq)
+    return Given(one, max(earlier, default=first - 1))
 
 
 def messages_between(line: Line, first: int, last: int) -> list[StoredMessage]:
-    """Return the messages of a line from one position to another, both included."""
-    found: list[StoredMessage] = []
+    """Return the rows of a line from one position to another, as messages of a chat."""
+    return _between(line, first, last)[0]
+
+
+Rows = tuple[list[StoredMessage], list[str | None]]
+"""Rows as messages of a chat, and in which format each came."""
+
+
+def _between(line: Line, first: int, last: int) -> Rows:
+    found: Rows = ([], [])
     for run in line.ranges(first, last):
-        found += read_run(line.connection, run)
+        rows, formats = read_run(line.connection, run)
+        found[0].extend(rows)
+        found[1].extend(formats)
     return found
 
 
-def read_run(connection: Connection, run: dict[str, int]) -> list[StoredMessage]:
-    """Return the messages of a run, by the names that `Segment.within` gives."""
+def read_run(connection: Connection, run: dict[str, int]) -> Rows:
+    """Return the rows of a run, by the names that `Segment.within` gives."""
     calls = stored_calls(connection, run)
-    return [
-        StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest)
-        for seq, stored_at, digest, *columns in MESSAGES.scan(connection, **run)
-    ]
+    formats: list[str | None] = []
+    rows: list[StoredMessage] = []
+    for seq, stored_at, digest, wire_format, *columns in MESSAGES.scan(connection, **run):
+        rows.append(StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest))
+        formats.append(wire_format)
+    return rows, formats
 
 
 def stored_calls(
@@ -102,7 +181,7 @@ def pages(
     for first in range(start, last + 1, size):
         with transactions.reading() as connection:
             end = min(first + size - 1, last)
-            page = read(connection, session_id, first, end, branch=branch)
+            page = read(connection, session_id, first, end, last, branch=branch)
         yield page
 
 

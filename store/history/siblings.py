@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
+from .joining import joined
 from .left import QUERIES
 from .lines import Line
 from .places import NEVER, Pointer, Segment
@@ -64,5 +65,5 @@ def _sibling(line: Line, seq: int, holder: int, through: Follower) -> Sibling:
     """Return the message at a position of a branch, and the line by which it is reached."""
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
-    (stored,) = read_run(connection, run)
+    (stored,) = joined(*read_run(connection, run))
     return Sibling(through.branch, seq, stored.message, through.branch == pointer.branch)

@@ -13,7 +13,7 @@ from . import lines
 from .append import Given, add, ready
 from .heads import rewind
 from .lines import Line
-from .raw import messages_between
+from .raw import given_at
 from .sessions import session
 
 
@@ -47,14 +47,14 @@ def pop(
 ) -> StoredMessage | None:
     """Take the last message off a line, and return it; None where the line is empty.
 
-    It is a rewind by one: the message stays stored, and `undo_rewind` brings it back. Nobody else
-    gets the same message. ``expected`` is the revision that the session is to have (None: any).
-    Raises SessionNotFound, Conflict.
+    It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
+    else gets the same message. ``expected`` is the revision that the session is to have (None:
+    any). Raises SessionNotFound, Conflict.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     if not pointer.head:
         return None
-    (last,) = messages_between(Line(connection, pointer), pointer.head, pointer.head)
-    rewind(connection, session_id, pointer.head - 1, now=moment)
-    return last
+    last = given_at(Line(connection, pointer), pointer.head)
+    rewind(connection, session_id, last.before, now=moment)
+    return last.message

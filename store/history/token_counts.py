@@ -16,7 +16,7 @@ from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
 from . import lines
 from .lines import segments_cte
 from .places import PLACE
-from .raw import read
+from .raw import read_rows
 
 BATCH = 500
 """Messages counted between two transactions."""
@@ -110,7 +110,7 @@ def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Un
     if not places:
         return []
     (_, first), (_, last) = places[0], places[-1]
-    stored = _by_position(read(connection, session_id, first, last))
+    stored = _by_position(read_rows(connection, session_id, first, last))
     return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
 
 
@@ -154,7 +154,7 @@ def estimated(connection: Connection, session_id: str) -> TokenTotal:
     tokens = messages = 0
     pointer = lines.find(connection, session_id)
     for start in range(1, pointer.head + 1, BATCH):
-        for stored in read(connection, session_id, start, start + BATCH - 1):
+        for stored in read_rows(connection, session_id, start, start + BATCH - 1):
             tokens += message_tokens(stored.message, estimate)
             messages += 1
     return TokenTotal(ESTIMATE, messages, 0, tokens)

@@ -168,7 +168,7 @@ class SessionOfFile:
 
     def _append(self, steps: Steps) -> int:
         """Append a batch, and record what its answers cost; return the new head."""
-        stored = steps.append(self._id, self._batch, expected_head=self._head)
+        stored = steps.append(self._id, self._batch, expected_head=self._head, format="openai")
         self._spending.record(steps, stored)
         return stored[-1].seq
 

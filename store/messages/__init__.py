@@ -26,8 +26,8 @@ from .json_text import (
     utf8_size,
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
-from .opaque import WIRE, opaque_fields
-from .preparing import TIME_KEYS, Prepared, moment_of, prepare
+from .opaque import WIRE, opaque_fields, set_apart
+from .preparing import TIME_KEYS, Prepared, as_object, moment_of, prepare
 from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Message",
     "Prepared",
     "StoredCall",
+    "as_object",
     "assemble",
     "changed",
     "content_digest",
@@ -60,6 +61,7 @@ __all__ = [
     "opaque_fields",
     "prepare",
     "problem_of",
+    "set_apart",
     "utf8_size",
     "without_words",
 ]

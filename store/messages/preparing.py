@@ -31,6 +31,8 @@ class Prepared(NamedTuple):
     digest: bytes
     text_size: int | None = None
     """Bytes of a content that is text, in UTF-8, where they were counted."""
+    wire_format: str | None = None
+    """The format in which it came, None of a chat's."""
 
 
 def prepare(message: object, index: int = 0) -> Prepared:
@@ -41,7 +43,7 @@ def prepare(message: object, index: int = 0) -> Prepared:
     values that JSON does not have. A pydantic object is taken as what is set in it, and a datetime
     that tells when the message was said as its ISO text.
     """
-    given = _object(message, index)
+    given = as_object(message, index)
     rest = dict(given)
     held, calls = _split(rest, index)
     extra = _rest_text(given, rest, assemble(held, [*calls] or None))
@@ -53,12 +55,15 @@ def prepare(message: object, index: int = 0) -> Prepared:
     return Prepared(columns, calls, given, sha256(narrow + wide).digest(), text_size)
 
 
-def _object(message: object, index: int) -> Message:
-    """Return a message as an object of JSON, which it is or can be dumped to."""
+def as_object(message: object, index: int) -> Message:
+    """Return a message as an object of JSON, which it is or can be dumped to.
+
+    Raises InvalidMessage.
+    """
     if isinstance(message, dict):
         return _with_iso_times(message)
     if isinstance(message, BaseModel):
-        return _object(_dumped(message, index), index)
+        return as_object(_dumped(message, index), index)
     given = type(message).__name__
     raise InvalidMessage(index, None, f"a message is an object, this is {given}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from ..formats import ApiCall, Placed, foreign_kinds
+from ..formats import ApiCall, Placed, continues, foreign_kinds
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..text import is_text
@@ -53,12 +53,13 @@ def arrange(
     results = _results(items, calls)
     open_from = items[-1].seq if turn_over and items else _open_turn(items)
     closed = _unanswered_when_closed(policy)
-    for index, item in enumerate(items):
-        if made := calls.get(item.seq):
+    for index, answer in _answers(items):
+        item = answer[0]
+        if any(calls.get(each.seq) for each in answer):
             unanswered = policy.unanswered if item.seq > open_from else closed
-            yield from _group(item, made, index, results, unanswered)
+            yield from _group(answer, calls, index, results, unanswered)
         elif item.message.get("role") != "tool":
-            yield Placed(item.seq, item.message, None, (), None)
+            yield from (Placed(each.seq, each.message) for each in answer)
         elif item.call not in results and policy.orphans == "adopt":
             yield from _adopt(item)
 
@@ -126,23 +127,47 @@ def _api_call(position: int, call_id: str, call: Message) -> ApiCall:
     return ApiCall(position, call_id, name, function.get("arguments"))
 
 
+def _answers(items: list[Item]) -> Iterator[tuple[int, list[Item]]]:
+    """Yield the messages with the place of each; items of one answer together, by the last one's.
+
+    Where one of them calls, the results of all stand behind the last.
+    """
+    answer: list[Item] = []
+    for index, item in enumerate(items):
+        if answer and not (continues(item.message) and answer[-1].message["role"] == "assistant"):
+            yield index - 1, answer
+            answer = []
+        answer.append(item)
+    if answer:
+        yield len(items) - 1, answer
+
+
 def _group(
-    item: Item, calls: tuple[ApiCall, ...], index: int, results: Results, unanswered: str
+    answer: list[Item], calls: Calls, index: int, results: Results, unanswered: str
 ) -> Iterator[Placed]:
-    """Yield an assistant message, which is at an index, and the results of its calls."""
+    """Yield an answer, whose last item is at an index, and the results of its calls."""
+    for item in answer:
+        yield from _said(item, calls[item.seq], results, unanswered)
+    for item in answer:
+        for call in calls[item.seq]:
+            place, result = results.get((item.seq, call.position), (0, None))
+            if result:
+                index += 1
+                repair = None if place == index else "moved to its call"
+                yield Placed(result.seq, result.message, repair, (), call.id)
+            elif unanswered == "synthetic":
+                yield _made_up(call)
+
+
+def _said(
+    item: Item, calls: tuple[ApiCall, ...], results: Results, unanswered: str
+) -> Iterator[Placed]:
+    """Yield an assistant message with the calls that are sent, if anything is left of it."""
     sent = calls
     if unanswered == "drop":
         sent = tuple(call for call in calls if (item.seq, call.position) in results)
-    if sent or item.message.get("content"):
+    if sent or not calls or item.message.get("content"):
         yield _calling(item, sent, len(calls) - len(sent))
-    for call in calls:
-        place, result = results.get((item.seq, call.position), (0, None))
-        if result:
-            index += 1
-            repair = None if place == index else "moved to its call"
-            yield Placed(result.seq, result.message, repair, (), call.id)
-        elif unanswered == "synthetic":
-            yield _made_up(call)
 
 
 def _calling(item: Item, sent: tuple[ApiCall, ...], dropped: int) -> Placed:

@@ -26,10 +26,10 @@ def seen(store: Store, *messages: Message, **fields: Any) -> View:
 @pytest.mark.parametrize(
     ("role", "part"),
     [
-        ("assistant", {"type": "tool_use", "id": "t", "name": "Read", "input": {}}),
-        ("user", {"type": "tool_result", "tool_use_id": "t", "content": "x"}),
+        ("assistant", {"type": "tool-call", "toolCallId": "t", "toolName": "Read", "args": {}}),
+        ("user", {"type": "toolResult", "toolUseId": "t", "content": "x"}),
         ("assistant", {"type": "toolCall", "id": "t"}),
-        ("assistant", {"type": "thinking", "thinking": "hm"}),
+        ("assistant", {"type": "reasoning", "text": "hm"}),
         ("x", {"type": "function_call", "call_id": "t"}),
     ],
 )

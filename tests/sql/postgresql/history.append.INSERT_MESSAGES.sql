@@ -12,7 +12,8 @@ INSERT INTO messages (
   content_form,
   content,
   stored_at,
-  digest
+  digest,
+  wire_format
 )
 VALUES (
   %(tree_id)s::BIGINT,
@@ -28,5 +29,6 @@ VALUES (
   %(content_form)s::VARCHAR,
   %(content)s::VARCHAR,
   %(stored_at)s::BIGINT,
-  %(digest)s
+  %(digest)s,
+  %(wire_format)s::VARCHAR
 )

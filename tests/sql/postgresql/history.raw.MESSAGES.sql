@@ -1,6 +1,7 @@
 SELECT messages.seq,
   messages.stored_at,
   messages.digest,
+  messages.wire_format,
   messages.role,
   messages.name,
   messages.status,

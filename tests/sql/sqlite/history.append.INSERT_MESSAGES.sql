@@ -12,7 +12,8 @@ INSERT INTO messages (
   content_form,
   content,
   stored_at,
-  digest
+  digest,
+  wire_format
 )
 VALUES (
   :tree_id,
@@ -28,5 +29,6 @@ VALUES (
   :content_form,
   :content,
   :stored_at,
-  :digest
+  :digest,
+  :wire_format
 )

@@ -1,0 +1,557 @@
+"""Messages of every provider: what went in comes out, and rules see what was called and returned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TRANSCRIPTS, needs_transcripts
+from conversations import NOW
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judge import complaints
+
+from store import InvalidMessage, InvalidValue, Policy, Store
+from store.formats import FORMATS, given_back, taken
+
+Message = dict[str, Any]
+SIGNED = {"type": "thinking", "thinking": "Let me look.", "signature": "c2lnbmVk" * 20}
+HIDDEN = {"type": "redacted_thinking", "data": "x" * 40}
+PNG = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+EPHEMERAL = {"type": "ephemeral"}
+
+
+def used(call_id: str, name: str = "Read", **given: Any) -> Message:
+    """A tool_use block."""
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+
+
+def returned(call_id: str, content: Any = "done", **more: Any) -> Message:
+    """A tool_result block."""
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **more}
+
+
+def text(said: str = "hi", **more: Any) -> Message:
+    """A text block."""
+    return {"type": "text", "text": said, **more}
+
+
+ANTHROPIC: list[Message] = [
+    {"role": "user", "content": [text(cache_control=EPHEMERAL), {"type": "image", "source": PNG}]},
+    {
+        "role": "assistant",
+        "content": [SIGNED, HIDDEN, text("so"), used("t1"), used("t2", path="a")],
+    },
+    {
+        "role": "user",
+        "content": [
+            returned("t1", [text("one"), {"type": "image", "source": PNG}]),
+            returned("t2", "no such file", is_error=True, cache_control=EPHEMERAL),
+            text("and?"),
+        ],
+    },
+    {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [
+            {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"q": "x"}},
+            {
+                "type": "web_search_tool_result",
+                "tool_use_id": "srv_1",
+                "content": [{"type": "web_search_result", "encrypted_content": "y" * 400}],
+            },
+            text("found", citations=[{"type": "char_location"}]),
+            used("t3") | {"caller": {"type": "direct"}},
+            SIGNED,
+            {"input": {}, "name": "Odd", "id": "t4", "type": "tool_use"},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 1},
+    },
+    {"role": "user", "content": [text("first"), returned("t4", []), text("between")]},
+    {"timestamp": 5, "content": [returned("t3") | {"content": None}], "role": "user", "id": "u"},
+    {"role": "assistant", "content": [SIGNED]},
+    {"role": "assistant", "content": [used("t5")]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t5"}]},
+    {"role": "assistant", "content": [{"type": "compaction", "content": "so far"}, SIGNED]},
+]
+RESPONSES: list[Message] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "z" * 8_000},
+    {
+        "type": "message",
+        "id": "msg_2",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "so", "annotations": [], "logprobs": []}],
+        "phase": "commentary",
+    },
+    {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "Read", "arguments": "{}"},
+    {"arguments": '{"path": "a"}', "call_id": "c2", "name": "Read", "type": "function_call"},
+    {"type": "function_call_output", "call_id": "c1", "output": "1"},
+    {
+        "type": "function_call_output",
+        "call_id": "c2",
+        "output": [
+            {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+        ],
+    },
+    {
+        "type": "custom_tool_call",
+        "call_id": "c3",
+        "name": "apply_patch",
+        "input": "*** Begin Patch",
+    },
+    {"type": "custom_tool_call_output", "call_id": "c3", "output": "ok"},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}},
+    {
+        "type": "local_shell_call",
+        "call_id": "c4",
+        "action": {"command": ["ls"]},
+        "status": "completed",
+    },
+    {"type": "local_shell_call_output", "call_id": "c4", "output": "a.py"},
+    {"type": "mcp_call", "id": "mcp_1", "name": "x", "arguments": "{}", "output": "1"},
+    {"type": "compaction", "id": "cmp_1", "encrypted_content": "q" * 100},
+    {"type": "item_reference", "id": "rs_1"},
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "refusal", "refusal": "no"}],
+        "id": "msg_3",
+        "status": "completed",
+    },
+]
+GEMINI: list[Message] = [
+    {
+        "role": "user",
+        "parts": [{"text": "hi"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}],
+    },
+    {
+        "role": "model",
+        "parts": [
+            {"text": "Let me look.", "thought": True},
+            {"text": "so", "thoughtSignature": "c2ln"},
+            {"functionCall": {"name": "Read", "args": {"path": "a"}}, "thoughtSignature": "c2ln"},
+            {"functionCall": {"id": "g2", "name": "List", "args": {}}},
+        ],
+    },
+    {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"name": "Read", "response": {"output": "1"}}},
+            {
+                "functionResponse": {
+                    "id": "g2",
+                    "name": "List",
+                    "response": {"files": ["a"], "n": 1},
+                }
+            },
+            {"text": "and?"},
+        ],
+    },
+    {
+        "role": "model",
+        "parts": [{"executableCode": {"language": "PYTHON", "code": "1"}}, {"text": ""}],
+    },
+    {"role": "model", "parts": [{"function_call": {"name": "Read"}, "thought_signature": "c2ln"}]},
+    {
+        "role": "function",
+        "parts": [{"function_response": {"response": {"error": "no"}, "name": "Read"}}],
+    },
+    {"parts": [{"fileData": {"fileUri": "gs://x", "mimeType": "application/pdf"}}]},
+]
+GIVEN = {"anthropic": ANTHROPIC, "responses": RESPONSES, "gemini": GEMINI}
+PROVIDERS = [*FORMATS["openai"].name.split(), *GIVEN]
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal, the order of their keys included."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def out(store: Store, session_id: str, **span: Any) -> list[Message]:
+    """The raw messages of a session."""
+    return [each.message for each in store.messages(session_id, **span)]
+
+
+def stored(store: Store, messages: Iterable[Message], name: str | None = None) -> str:
+    """The id of a new session of messages."""
+    session_id = store.create_session().id
+    given = [*messages]
+    back = store.append(session_id, given, format=name)
+    assert same([each.message for each in back], given)
+    return session_id
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_went_in_comes_out(store: Store, name: str, told: bool) -> None:
+    """All at once or one by one, in pages, by id and by position; also from a fork."""
+    session_id = stored(store, GIVEN[name], None if told else name)
+    assert same(out(store, session_id), GIVEN[name])
+    one_by_one = store.create_session().id
+    for message in GIVEN[name]:
+        (back,) = store.append(one_by_one, message, format=None if told else name)
+        assert same(back.message, message)
+        assert store.session(one_by_one).head == back.seq
+    assert same(out(store, one_by_one), GIVEN[name])
+    for size in (1, 2, 3):
+        paged = [each.message for page in store.pages(session_id, size=size) for each in page]
+        assert same(paged, GIVEN[name])
+    for each in store.messages(session_id):
+        assert store.message(session_id, each.seq) == each
+    assert same(out(store, store.fork(session_id).id), GIVEN[name])
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_it_is_not_stored_again(store: Store, name: str) -> None:
+    """Where it has an id: whoever does not know whether it arrived sends it again."""
+    session_id = store.create_session().id
+    first = store.append(session_id, GIVEN[name])
+    with_ids = [
+        each for each in GIVEN[name] if "id" in each and each.get("type") != "item_reference"
+    ]
+    head = store.session(session_id).head
+    again = store.append(session_id, with_ids)
+    assert store.session(session_id).head == head
+    assert [each for each in first if each.message in with_ids] == again
+    for each in with_ids:
+        assert same(store.message(session_id, each["id"]).message, each)
+
+
+texts = st.text(max_size=6)
+ids = st.sampled_from(["a", "b", "", "é", "\ud800", "x" * 70])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+objects = st.dictionaries(texts, values, max_size=2)
+extra = st.dictionaries(st.sampled_from(["cache_control", "status", "x"]), values, max_size=1)
+contents = st.none() | texts | st.lists(st.builds(text, texts), max_size=2)
+
+
+def mixed(*parts: st.SearchStrategy[Message]) -> st.SearchStrategy[Message]:
+    """Objects of parts, with their keys in any order."""
+    whole = st.tuples(*parts).map(lambda each: {k: v for part in each for k, v in part.items()})
+    return whole.flatmap(lambda one: st.permutations([*one.items()]).map(dict))
+
+
+blocks = st.builds(text, texts) | st.sampled_from([SIGNED, HIDDEN, {"type": "x", "y": 1}])
+calls = mixed(st.builds(used, ids, texts, x=values), extra)
+results = mixed(st.builds(returned, ids, contents, is_error=st.booleans()), extra)
+outer = st.dictionaries(st.sampled_from(["id", "timestamp", "usage", "name"]), values, max_size=2)
+answers = st.lists(blocks | calls, max_size=4).map(
+    lambda each: {"role": "assistant", "content": each}
+)
+inputs = st.lists(blocks | results, max_size=4).map(lambda each: {"role": "user", "content": each})
+anthropic_messages = mixed(answers | inputs, outer)
+
+parts = st.builds(lambda said: {"text": said}, texts) | st.sampled_from(
+    [
+        {"thought": True, "text": "hm"},
+        {"inlineData": {"data": "AA"}},
+        {"text": "x", "thoughtSignature": "cw"},
+    ]
+)
+function_calls = mixed(
+    mixed(objects.map(lambda args: {"args": args}), texts.map(lambda name: {"name": name})).map(
+        lambda held: {"functionCall": held}
+    ),
+    extra,
+)
+function_responses = mixed(
+    mixed(
+        (objects | texts.map(lambda said: {"output": said})).map(lambda held: {"response": held}),
+        texts.map(lambda name: {"name": name}),
+    ).map(lambda held: {"function_response": held}),
+    extra,
+)
+models = st.lists(parts | function_calls, max_size=4).map(
+    lambda each: {"role": "model", "parts": each}
+)
+users = st.lists(parts | function_responses, max_size=4).map(
+    lambda each: {"role": "user", "parts": each}
+)
+gemini_contents = mixed(models | users, outer)
+
+items = mixed(
+    st.sampled_from(RESPONSES),
+    st.dictionaries(st.sampled_from(["id", "status"]), texts, max_size=1),
+)
+MESSAGES = {"anthropic": anthropic_messages, "gemini": gemini_contents, "responses": items}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+@given(data=st.data())
+@settings(max_examples=200)
+def test_every_message_goes_in_and_out(name: str, data: st.DataObject) -> None:
+    """By its rows alone, and through a store; its views are taken by all."""
+    messages = data.draw(st.lists(MESSAGES[name], min_size=1, max_size=5))
+    for message in messages:
+        rows = taken(message, name, 0).rows
+        assert same(given_back(name, rows), message)
+    with Store(":memory:") as store:
+        session_id = store.create_session().id
+        store.append(session_id, messages, format=name, dedupe="off")
+        assert same(out(store, session_id), messages)
+        for wanted in PROVIDERS:
+            view = store.view(session_id, format=wanted)
+            if wanted != name:
+                assert complaints(wanted, view.messages, view.system) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "key"),
+    [
+        ("anthropic", {"role": "tool", "content": "x"}, "role"),
+        ("anthropic", {"role": "user"}, "content"),
+        ("anthropic", {"role": "user", "content": ["x"]}, "content"),
+        ("anthropic", {"role": "user", "content": [used("a")]}, "content"),
+        ("anthropic", {"role": "assistant", "content": [returned("a")]}, "content"),
+        ("anthropic", {"role": "assistant", "content": "x", "tool_calls": []}, "tool_calls"),
+        ("gemini", {"role": "user", "content": "x"}, "content"),
+        ("gemini", {"role": "assistant", "parts": []}, "role"),
+        ("gemini", {"role": "user", "parts": [{"type": "text", "text": "x"}]}, "parts"),
+        ("gemini", {"role": "user", "parts": [{"functionCall": {"name": "x"}}]}, "parts"),
+        ("responses", {"role": "user"}, "content"),
+        ("responses", {"content": "x", "role": "tool"}, "role"),
+        ("responses", {"type": "function_call", "name": "x", "call_id": "c"}, "arguments"),
+        ("responses", {"type": 5}, "type"),
+    ],
+)
+def test_a_named_format_is_kept_to(store: Store, name: str, message: Message, key: str) -> None:
+    """The index and the key are told, and nothing is stored."""
+    session_id = store.create_session().id
+    with pytest.raises(InvalidMessage) as refused:
+        store.append(session_id, [{"role": "user", "content": "x"}, message], format=name)
+    if name != "gemini":
+        assert (refused.value.index, refused.value.key) == (1, key)
+    assert store.session(session_id).head == 0
+    with pytest.raises(InvalidValue, match="openai"):
+        store.append(session_id, message, format="nothing")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": [text()]},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
+        {"role": "user", "parts": [{"type": "text", "text": "hi"}]},
+        {"role": "user", "content": [{"type": "tool_result", "content": "x"}]},
+    ],
+)
+def test_what_may_be_of_a_chat_is(message: Message) -> None:
+    """It is one row, as it is; so is anything, where the format is named."""
+    assert taken(message, None, 0) == (None, [message])
+    foreign = {"role": "user", "content": [returned("a")]}
+    assert taken(foreign, "openai", 0) == (None, [foreign])
+
+
+def test_several_results_are_several_to_every_rule(store: Store) -> None:
+    """And one message again in a request."""
+    session_id = stored(store, ANTHROPIC[:3])
+    assert store.session(session_id).head == 5
+    view = store.view(session_id)
+    assert [each["role"] for each in view.messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert [entry.seq for entry in view.entries] == [1, 2, 3, 4, 5]
+    request = store.view(session_id, format="anthropic").messages
+    assert [len(each["content"]) for each in request] == [2, 5, 3]
+    assert request[1] == ANTHROPIC[1]
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_rules_judge_foreign_calls(store: Store, name: str) -> None:
+    """A file that is read again and again is sent once, whoever read it."""
+    session_id = store.create_session().id
+    for number in range(4):
+        read = READS[name](number)
+        store.append(session_id, [{**each, "timestamp": NOW - 60_000 + number} for each in read])
+    policy = Policy(file_read=True, file_read_keep=1)
+    for wanted in PROVIDERS:
+        view = store.view(session_id, policy, format=wanted, now=NOW)
+        assert [entry.rule for entry in view.entries].count("file_read") == 3
+        assert complaints(wanted, view.messages, view.system) == []
+
+
+READS = {
+    "anthropic": lambda number: [
+        {"role": "assistant", "content": [used(f"t{number}", "Read", file_path="a.py")]},
+        {"role": "user", "content": [returned(f"t{number}", "x = 1\n" * 50)]},
+    ],
+    "responses": lambda number: [
+        {
+            "type": "function_call",
+            "call_id": f"t{number}",
+            "name": "Read",
+            "arguments": '{"file_path": "a.py"}',
+        },
+        {"type": "function_call_output", "call_id": f"t{number}", "output": "x = 1\n" * 50},
+    ],
+    "gemini": lambda _: [
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "Read", "args": {"file_path": "a.py"}}}],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "Read", "response": {"output": "x = 1\n" * 50}}}
+            ],
+        },
+    ],
+}
+
+
+def test_a_range_has_what_ends_in_it(store: Store) -> None:
+    """A message of three positions is at its last."""
+    session_id = stored(store, ANTHROPIC[:3])
+    assert out(store, session_id, start=5, stop=5) == [ANTHROPIC[2]]
+    assert out(store, session_id, start=3, stop=4) == []
+    assert out(store, session_id, start=-1) == [ANTHROPIC[2]]
+    assert out(store, session_id, start=2, stop=4) == [ANTHROPIC[1]]
+    assert [store.message(session_id, seq).seq for seq in (3, 4, 5)] == [5, 5, 5]
+
+
+def test_a_line_may_end_within_a_message(store: Store) -> None:
+    """It has the beginning of it; what is appended then is no part of it."""
+    session_id = stored(store, ANTHROPIC[:3])
+    store.rewind(session_id, to=4)
+    begun = {"role": "user", "content": ANTHROPIC[2]["content"][:2]}
+    assert out(store, session_id) == [*ANTHROPIC[:2], begun]
+    store.append(session_id, {"role": "user", "content": [text("x"), returned("t9")]})
+    assert out(store, session_id)[2:4] == [
+        begun,
+        {"role": "user", "content": [text("x"), returned("t9")]},
+    ]
+    assert out(store, session_id, at=3)[-1] == {
+        "role": "user",
+        "content": ANTHROPIC[2]["content"][:1],
+    }
+
+
+def test_a_message_is_popped_whole(store: Store) -> None:
+    """With all its positions."""
+    session_id = stored(store, ANTHROPIC[:3])
+    popped = store.pop(session_id)
+    assert popped is not None
+    assert popped.message == ANTHROPIC[2]
+    assert store.session(session_id).head == 2
+
+
+def test_a_part_can_be_redacted(store: Store) -> None:
+    """It says nothing any more; the others stay."""
+    session_id = stored(store, ANTHROPIC[:3])
+    store.redact(session_id, 4, "secret")
+    assert "no such file" not in json.dumps(out(store, session_id))
+    assert "and?" in json.dumps(out(store, session_id))
+    for wanted in PROVIDERS:
+        view = store.view(session_id, format=wanted)
+        assert complaints(wanted, view.messages, view.system) == []
+    assert store.verify() == []
+
+
+def test_its_own_format_has_it_back(store: Store) -> None:
+    """Reasoning with its signature, parts that nobody else has, calls side by side."""
+    session_id = stored(
+        store, [RESPONSES[number] for number in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11)]
+    )
+    policy = Policy(picture_keep=1)
+    items = store.view(session_id, policy, format="responses").messages
+    assert items == [each.message for each in store.messages(session_id)]
+    chat = store.view(session_id).messages
+    assert [each["role"] for each in chat[:4]] == ["user", "assistant", "tool", "tool"]
+    assert len(chat[1]["tool_calls"]) == 2
+    session_id = stored(store, GEMINI[:3])
+    model = store.view(session_id, format="gemini").messages[1]
+    assert model["parts"][:2] == GEMINI[1]["parts"][:2]
+    assert [part.get("thoughtSignature") for part in model["parts"]] == [None, "c2ln", "c2ln", None]
+
+
+def test_reasoning_without_its_item_is_left_out(store: Store) -> None:
+    """As the last, and before another provider's answer."""
+    session_id = stored(store, RESPONSES[:2])
+    assert len(store.view(session_id, format="responses").messages) == 1
+    store.append(session_id, [{"role": "assistant", "content": "so"}])
+    items = store.view(session_id, format="responses").messages
+    assert [each["type"] for each in items] == ["message", "message"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        RESPONSES[1],
+        {"role": "assistant", "content": [{**SIGNED, "signature": "s" * 8_000}, text("so")]},
+        {"role": "model", "parts": [{"text": "so"}, {"text": "t" * 8_000, "thought": True}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "x"}, "thoughtSignature": "s" * 8_000}],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "web_search_tool_result",
+                    "tool_use_id": "s",
+                    "content": [{"type": "web_search_result", "encrypted_content": "s" * 8_000}],
+                }
+            ],
+        },
+    ],
+)
+def test_what_nobody_can_read_is_counted(store: Store, message: Message) -> None:
+    """Eight thousand characters of reasoning are not four tokens."""
+    session_id = stored(store, [message])
+    assert store.view(session_id).stats.raw_tokens > 1_500
+
+
+def test_clients_objects_are_taken(store: Store) -> None:
+    """As the clients return them."""
+    types = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
+    call = types.Part.from_function_call(name="Read", args={"path": "a"})
+    session_id = store.create_session().id
+    store.append(session_id, types.Content(role="model", parts=[call]))
+    assert store.view(session_id).messages[0]["tool_calls"][0]["function"]["name"] == "Read"
+
+
+@needs_transcripts
+def test_recorded_requests_go_in_and_out(tmp_path: Path) -> None:
+    """Of Anthropic and of Responses, as they were sent over HTTP."""
+    found = 0
+    with Store(tmp_path / "s.db") as store:
+        for name, message in _recorded():
+            rows = taken(message, name, 0).rows
+            assert same(given_back(name, rows), message)
+            session_id = store.create_session().id
+            store.append(session_id, message, format=name)
+            assert same(out(store, session_id), [message])
+            found += 1
+    assert found > 50
+
+
+def _recorded() -> Iterable[tuple[str, Message]]:
+    kinds = {"anthropic_messages_http": "anthropic", "openai_responses_http": "responses"}
+    for folder, name in kinds.items():
+        for path in sorted((TRANSCRIPTS / folder).iterdir()):
+            for line in path.read_text("utf-8").splitlines():
+                body = json.loads(line)["request"].get("body") or {}
+                given = body.get("messages") or body.get("input")
+                for message in given if isinstance(given, list) else ():
+                    yield name, message
+
+
+def test_every_position_is_counted(store: Store) -> None:
+    """By a tokenizer, and without any."""
+    session_id = stored(store, ANTHROPIC)
+    total = store.count_tokens(session_id)
+    assert total.messages == store.session(session_id).head
+    assert store.count_tokens(session_id, "estimate").messages == total.messages
