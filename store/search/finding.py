@@ -204,7 +204,7 @@ class Search:
             )
             return in_summary(title, body)
         place = {"tree_id": row.tree_id, "branch": row.branch, "first": row.seq, "last": row.seq}
-        (stored,) = raw.read_run(self._connection, place)
+        (stored,), _ = raw.read_run(self._connection, place)
         if not self._asked.has_tool((row.tool, *tools_in(stored.message))):
             return None
         return said(stored.message)
