@@ -247,12 +247,18 @@ def _size(path: Path) -> int:
 
 
 def _status(results: list[Result], *, replace: bool) -> int:
-    """Return 2 for a failed file or no transcript at all, 1 for a session left as it is, else 0."""
+    """Return 2 for a failed file or no transcript at all, 1 where a part of one is lost, else 0."""
     failures = _failures(results)
     if len(failures) == len(results) or not all(each.skipped for each in failures):
         return 2
-    sessions = (session for report in _reports(results) for session in report.sessions)
-    return int(not replace and any(session.differs_at for session in sessions))
+    return int(any(_is_lossy(report, replace=replace) for report in _reports(results)))
+
+
+def _is_lossy(report: ImportReport, *, replace: bool) -> bool:
+    """Tell whether something of a file is not in the store; what was replaced as asked is."""
+    broken = sum(note.broken for note in report.notes)
+    replaced = sum(bool(session.differs_at) for session in report.sessions) if replace else 0
+    return broken > replaced
 
 
 def _reports(results: list[Result]) -> list[ImportReport]:

@@ -7,6 +7,7 @@ here knows a store; what a parser yields can be appended as it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import islice
 from os import PathLike
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 from ..errors import StoreError, UnknownTranscript
 from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
+from .foreign import program_of
 from .openai import OWNER, PROJECT_ROOT
-from .source import FilePath, Progress, Source, Value
+from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import Spent, Tokens, spent_on
 
 __all__ = [
@@ -43,12 +45,14 @@ __all__ = [
 class TranscriptKind(NamedTuple):
     """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file.
 
-    ``expected`` says in words what it looks like.
+    ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
+    only looks so, None where its messages can be read.
     """
 
     expected: str
     looks: Callable[[Any], bool]
     parse: Callable[[Source], Iterator[Event]]
+    foreign: Callable[[Any], str | None] = lambda _: None
 
 
 KINDS = {
@@ -56,6 +60,7 @@ KINDS = {
         "messages with a role, in a list, under 'messages' or one a line",
         openai.looks,
         openai.parse,
+        openai.foreign,
     ),
     "tau_bench": TranscriptKind(
         "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
@@ -64,7 +69,10 @@ KINDS = {
         "an object with a 'history' of messages", swe_agent.looks, swe_agent.parse
     ),
     "claude_code": TranscriptKind(
-        "lines with a 'type' and a 'sessionId'", claude_code.looks, claude_code.parse
+        "lines with a 'type' and a 'sessionId'",
+        claude_code.looks,
+        claude_code.parse,
+        claude_code.foreign,
     ),
     "codex": TranscriptKind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
     "openhands": TranscriptKind(
@@ -73,7 +81,8 @@ KINDS = {
 }
 
 SNIFFED_VALUES = 200
-"""Values that a file may hold, at most, before the first one that tells its kind."""
+"""Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
+"""
 
 
 def sniff(path: str | PathLike[str]) -> str:
@@ -82,7 +91,7 @@ def sniff(path: str | PathLike[str]) -> str:
     Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
     cannot be read.
     """
-    return _sniff(_open(path, None))
+    return _sniff(_open(path))
 
 
 def read(
@@ -98,8 +107,10 @@ def read(
     where it is none.
     """
     _refuse_unknown(kind)
-    source = _open(path, progress)
-    return _events(source, KINDS[kind or _sniff(source)])
+    source = _open(path)
+    found = KINDS[kind or _sniff(source)]
+    source.report_to(progress)
+    return _events(source, found)
 
 
 def _refuse_unknown(kind: str | None) -> None:
@@ -116,13 +127,20 @@ def size(path: str | PathLike[str]) -> int:
         raise _unreadable(path, problem) from problem
 
 
-def _open(path: FilePath, progress: Progress | None) -> Source:
+def _open(path: FilePath) -> Source:
     try:
         if Path(path).is_fifo():
             raise OSError("it is a pipe, which may never end and cannot be read twice")
-        return Source(path, progress)
+        _refuse_packed(path)
+        return Source(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
+
+
+def _refuse_packed(path: FilePath) -> None:
+    packed = packed_as(path)
+    if packed:
+        raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
 
 
 def _events(source: Source, kind: TranscriptKind) -> Iterator[Event]:
@@ -135,15 +153,17 @@ def _events(source: Source, kind: TranscriptKind) -> Iterator[Event]:
 
 
 def _sniff(source: Source) -> str:
+    """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
     first: Value | Noted | None = None
+    kind: str | None = None
     for item in islice(source.values(), SNIFFED_VALUES):
         first = first or item
-        kind = _kind_of(item.value) if isinstance(item, Value) else None
-        if kind:
-            return kind
-    expected = "; ".join(f"{name} ({kind.expected})" for name, kind in KINDS.items())
-    found = _describe(source, first)
-    raise UnknownTranscript(f"{source.path} {found}; expected one of: {expected}")
+        if isinstance(item, Value):
+            kind = kind or _kind_of(item.value)
+            _refuse_foreign(source, kind, item.value)
+    if kind is None:
+        raise _unknown(source, _describe(source, first))
+    return kind
 
 
 def _kind_of(value: Any) -> str | None:
@@ -153,6 +173,21 @@ def _kind_of(value: Any) -> str | None:
     return None
 
 
+def _refuse_foreign(source: Source, kind: str | None, value: Any) -> None:
+    program = KINDS[kind].foreign(value) if kind else None
+    if program:
+        raise _unknown(source, _written_by(program))
+
+
+def _written_by(program: str) -> str:
+    return f"looks like a file of {program}, which is not read"
+
+
+def _unknown(source: Source, found: str) -> UnknownTranscript:
+    expected = "; ".join(f"{name} ({kind.expected})" for name, kind in KINDS.items())
+    return UnknownTranscript(f"{source.path} {found}; expected one of: {expected}")
+
+
 def _describe(source: Source, first: Value | Noted | None) -> str:
     if source.problem:
         return f"is {source.problem}"
@@ -160,7 +195,8 @@ def _describe(source: Source, first: Value | Noted | None) -> str:
         return "is empty"
     if isinstance(first, Noted):
         return f"cannot be read: {first.text}"
-    return f"begins with {sketch(first.value)}"
+    program = program_of(first.value)
+    return _written_by(program) if program else f"begins with {sketch(first.value)}"
 
 
 def _unreadable(path: FilePath, problem: OSError) -> StoreError:

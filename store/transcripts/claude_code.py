@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..messages import Message
 from ..text import Fields
 from .claude_blocks import assistant_message, blocks_of, user_messages
-from .claude_rows import Reading, Row, constant_of, differences
+from .claude_rows import Reading, Row, constant_of, differences, is_unread
 from .claude_tree import MAIN, Indices, Run, in_order, is_prompt, parents_of, runs_of
 from .events import (
     Event,
@@ -62,6 +62,12 @@ def looks(value: Any) -> bool:
     if kind == "file-history-snapshot" and "messageId" in value:
         return True
     return isinstance(kind, str) and isinstance(value.get("sessionId"), str)
+
+
+def foreign(value: Any) -> str | None:
+    """Return the program whose rows only look like these, None where they can be read."""
+    message = fields_of(fields_of(value).get("message"))
+    return "Qwen Code" if is_unread(message) else None
 
 
 def parse(source: Source) -> Iterator[Event]:

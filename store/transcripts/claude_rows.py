@@ -141,7 +141,9 @@ class Reading:
             yield Noted(None, f"left out {copied}, said before in the file")
         if self._results:
             size = f"{plural(self._results, 'result line')} ({self._results_size:,} bytes)"
-            yield Noted(None, f"left out toolUseResult of {size}: it repeats the tool results")
+            yield Noted(
+                None, f"left out toolUseResult of {size}: most of it repeats the tool results"
+            )
 
     def _is_own(self, title: _Title) -> bool:
         """Tell whether a title is this session's; a file may begin with those of others."""
@@ -266,7 +268,7 @@ class Reading:
 def _row_of(value: Fields) -> Row | None:
     """Return a row of the conversation, None where it has no message that can be read."""
     message = value.get("message")
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or is_unread(message):
         return None
     blocks = blocks_of(message.get("content"))
     if blocks is None:
@@ -284,6 +286,11 @@ def _row_of(value: Fields) -> Row | None:
         api=_api_of(message, value["type"]),
         copies=[],
     )
+
+
+def is_unread(message: Fields) -> bool:
+    """Tell a message that has its words elsewhere, as those of a program much like this one."""
+    return "parts" in message and "content" not in message
 
 
 def _parent_of(value: Fields) -> str | None:

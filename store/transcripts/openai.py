@@ -21,20 +21,17 @@ from .events import (
     as_message,
     as_messages,
     fields_of,
-    list_of,
     sketch,
     split_metadata,
     title_of,
     without,
 )
+from .foreign import program_of_messages
 from .source import Source, Value
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 SPEECH = {"content", "tool_calls", "function_call"}
 """Keys of which a message has at least one beside its role."""
-
-FOREIGN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
-"""Content parts of another wire format, whose tool calls would be lost in this one."""
 
 PROJECT_ROOT = "project_root"
 OWNER = "owner"
@@ -49,7 +46,7 @@ _LOOK_AHEAD = 20  # messages read before a streamed session is opened, to find i
 def looks(value: Any) -> bool:
     """Tell whether a JSON value holds messages of this shape."""
     if isinstance(value, dict) and not _is_conversation(value):
-        return _is_message(value) and not _is_foreign(value)
+        return _is_message(value)
     return isinstance(value, dict | list) and _holds_messages(value)
 
 
@@ -58,9 +55,18 @@ def _holds_messages(value: Any) -> bool:
     messages = _messages(value)
     if messages is None:
         messages = _messages(value[0])
-    if messages is None or any(map(_is_foreign, messages)):
+    if messages is None:
         return False
     return any(map(_is_message, messages)) or (isinstance(value, dict) and not messages)
+
+
+def foreign(value: Any) -> str | None:
+    """Return the program whose messages only look like these, None where they can be read."""
+    if isinstance(value, list) and _messages(value) is None:
+        return next(filter(None, map(foreign, value)), None)
+    if isinstance(value, dict) and not _is_conversation(value):
+        return program_of_messages([value])
+    return program_of_messages(_messages(value) or [])
 
 
 def parse(source: Source) -> Iterator[Event]:
@@ -88,11 +94,6 @@ def _stands_before(value: object) -> bool:
 
 def _is_message(value: object) -> bool:
     return isinstance(value, dict) and value.get("role") in ROLES and not SPEECH.isdisjoint(value)
-
-
-def _is_foreign(value: object) -> bool:
-    parts = list_of(fields_of(value).get("content"))
-    return any(fields_of(part).get("type") in FOREIGN_PARTS for part in parts)
 
 
 def _is_conversation(value: object) -> bool:
@@ -130,6 +131,9 @@ def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event
     yield Opened(session_id, title, _first_said(fields, [PROJECT_ROOT]), metadata)
     yield from as_messages(messages, session_id=session_id, row=item.row)
     yield from notes
+    program = program_of_messages(messages)
+    if program:
+        yield _unknown_parts(program, item.row, f"messages of {session_id}")
 
 
 def _streamed(
@@ -138,7 +142,7 @@ def _streamed(
     before: Fields,
 ) -> Iterator[Event]:
     """Return the one session of a file that has a message a row."""
-    events = map(_streamed_event, items)
+    events = _streamed_events(items)
     first = list(islice(events, _LOOK_AHEAD))
     title = title_of(event.message for event in first if isinstance(event, Said))
     yield Opened(session_id, title, before.get(PROJECT_ROOT), {}, before.get(OWNER))
@@ -146,10 +150,23 @@ def _streamed(
     yield from events
 
 
-def _streamed_event(item: Value | Noted) -> Said | Noted:
-    if isinstance(item, Noted):
-        return item
-    return as_message(item.value, row=item.row, place=f"line {item.row}")
+def _streamed_events(items: Iterable[Value | Noted]) -> Iterator[Said | Noted]:
+    program: str | None = None
+    for item in items:
+        if isinstance(item, Noted):
+            yield item
+            continue
+        place = f"line {item.row}"
+        yield as_message(item.value, row=item.row, place=place)
+        if program is None:
+            program = program_of_messages([item.value])
+            if program:
+                yield _unknown_parts(program, item.row, place)
+
+
+def _unknown_parts(program: str, row: int | None, place: str) -> Noted:
+    told = f"{place} looks like {program}: what is kept as it is may be a call that no one sees"
+    return Noted(row, told, broken=True)
 
 
 def _first_said(fields: Fields, keys: Iterable[str]) -> str | None:

@@ -22,6 +22,22 @@ Progress = Callable[[int], None]
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""
 
+PACKED = {
+    b"\x1f\x8b": "compressed by gzip: unpack it with gunzip",
+    b"PK\x03\x04": "a zip archive: unpack it with unzip",
+    b"BZh": "compressed by bzip2: unpack it with bunzip2",
+    b"\xfd7zXZ": "compressed by xz: unpack it with unxz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it with unzstd",
+    b"SQLite format 3\0": "an SQLite database",
+    codecs.BOM_UTF16_LE: "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8",
+    codecs.BOM_UTF16_BE: "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8",
+    b"{\0": "text in UTF-16: convert it with iconv -f UTF-16LE -t UTF-8",
+    b"[\0": "text in UTF-16: convert it with iconv -f UTF-16LE -t UTF-8",
+    b"\0{": "text in UTF-16: convert it with iconv -f UTF-16BE -t UTF-8",
+    b"\0[": "text in UTF-16: convert it with iconv -f UTF-16BE -t UTF-8",
+}
+"""First bytes of a file that is no text in UTF-8 → what it is, and what to do."""
+
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -35,6 +51,13 @@ class Value(NamedTuple):
     value: Any
 
 
+def packed_as(path: FilePath) -> str | None:
+    """Return what a file is that is no text in UTF-8, by its first bytes; None for any other."""
+    with Path(path).open("rb") as file:
+        first = file.read(16)
+    return next((packed for begin, packed in PACKED.items() if first.startswith(begin)), None)
+
+
 class Source:
     """A transcript file.
 
@@ -42,16 +65,20 @@ class Source:
     ``problem`` says what is wrong with a document that cannot be read.
     """
 
-    def __init__(self, path: FilePath, progress: Progress | None = None) -> None:
+    def __init__(self, path: FilePath) -> None:
         self.path = Path(path)
         self.problem: str | None = None
-        self._progress = progress or (lambda _: None)
+        self.report_to(None)
         self._document = self._read_document() if self._begins_document() else None
 
     @property
     def stem(self) -> str:
         """Return the file's name without its last suffix, as text any store can hold."""
         return self.path.stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    def report_to(self, progress: Progress | None) -> None:
+        """Name the function that gets the bytes read so far from now on; None for nobody."""
+        self._progress = progress or (lambda _: None)
 
     def values(self) -> Iterator[Value | Noted]:
         """Return the file's values in order, with a note in place of what could not be read.

@@ -34,7 +34,7 @@ def looks(value: Any) -> bool:
         return False
     history, steps = value.get("history"), value.get("trajectory")
     if isinstance(history, list) and history:
-        return isinstance(fields_of(history[0]).get("role"), str)
+        return {"role", "content"} <= fields_of(history[0]).keys()
     if not isinstance(steps, list) or not steps:
         return False
     return {"action", "observation"} <= fields_of(steps[0]).keys()

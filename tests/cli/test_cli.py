@@ -195,6 +195,15 @@ def test_import_tells_a_difference_by_its_status(run: Run) -> None:
     ] == ["b"]
 
 
+def test_import_tells_by_its_status_that_something_is_lost(run: Run) -> None:
+    """A line that cannot be read, a message that cannot be stored: the rest is there."""
+    whole = '{"role": "user", "content": "a"}\n'
+    for lost in ('{"role": "us', '{"role": "user", "content": NaN}'):
+        Path("talk.jsonl").write_text(f"{whole}{lost}\n{whole}")
+        ran = run("import", "talk.jsonl", "--replace")
+        assert (ran.status, "left out" in ran.out) == (1, True), ran
+
+
 def test_import_names_one_file_only(run: Run) -> None:
     """--id is the name of one file's session."""
     for name in ("a.jsonl", "b.jsonl"):

@@ -78,7 +78,8 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events spent claude_blocks claude_queue codex_items openhands_events openhands_conversation source "
+        "events foreign spent claude_blocks claude_queue codex_items openhands_events "
+        "openhands_conversation source "
         "claude_rows codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
