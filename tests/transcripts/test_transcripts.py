@@ -259,7 +259,7 @@ def test_swe_agent_without_history_is_built_from_the_last_step(tmp_path: Path) -
         ["42"],
         [{}],
         [[]],
-        [b"\xff\xfe{\x00}\x00"],
+        [b"\xff\xfd{\x00}\x00"],
         ['{"messages": [', "broken"],
         [{"type": "session", "payload": {}, "timestamp": "t"}],
         [{"messages": [{"type": "user", "content": "no role"}]}],
