@@ -263,7 +263,8 @@ def _rehearse(task: Task, *, json: bool) -> None:
     saving = 0 if plan.nothing else savings(task.policy, plan)
     head = task.store.session(task.session_id).head
     if json:
-        answer = {**plan._asdict(), "messages": plan.messages}
+        covered = [[each.first, each.last] for each in plan.covered]
+        answer = {**plan._asdict(), "messages": plan.messages, "covered": covered}
         answer |= {"kept": [plan.last + 1, head], "savings": saving}
         check = said._asdict() if said else None
         render.print_json({"session": task.session_id, "check": check, "plan": answer})

@@ -81,11 +81,15 @@ class Visible(NamedTuple):
     @property
     def holes(self) -> tuple[Range, ...]:
         """The ranges in what is kept."""
+        if not self.ranges:
+            return ()
         return tuple(each for each in self.ranges if each.last >= self.first_kept)
 
     @property
     def standing(self) -> tuple[Standing, ...]:
         """All summaries that stand: those of the prefix, then those of the holes."""
+        if not self.ranges:
+            return self.summaries
         return (*self.summaries, *summaries_of(self.holes))
 
     def without(
@@ -113,8 +117,13 @@ class Visible(NamedTuple):
             return found
         return {position: said for position, said in found.items() if self.shows(position)}
 
-    def spans(self, first: int, last: int) -> Iterator[Span]:
-        """Yield the stretches of positions that are left between the ranges, in order."""
+    def spans(self, first: int, last: int) -> Iterable[Span]:
+        """Return the stretches of positions that are left between the ranges, in order."""
+        if not self.ranges:
+            return ((first, last),) if first <= last else ()
+        return self._between(first, last)
+
+    def _between(self, first: int, last: int) -> Iterator[Span]:
         for each in self.ranges:
             if first < each.first <= last:
                 yield first, each.first - 1

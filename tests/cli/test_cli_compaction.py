@@ -65,6 +65,8 @@ def test_a_range_is_hidden_by_name_and_brought_back(run: Run, tmp_path: Path) ->
     assert answer(run("undo", "talk", "--compaction", "1", "--json"))["outcome"] == "undone"
     hidden = answer(run("hide", "talk", "4", "4", "--json", *AT))
     assert (hidden["hidden"], hidden["summary"]) == ([first, last], None)
+    dry = ("compact", "talk", "--set", "keep_turns=1", "--dry-run", "--json", *AT)
+    assert answer(run(*dry))["plan"]["covered"] == [[first, last]]
     failed(run("hide", "talk", "1", "4"), "position 1 is a system message")
     failed(run("hide", "talk", "4", "999"), "999 is not one of them")
     failed(run("hide", "talk", "4", "4", "--summary", " "), "a summary is a text")

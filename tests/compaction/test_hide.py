@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -635,6 +636,31 @@ def test_owners_and_steps_hide_as_everybody_does(store: Store) -> None:
     with pytest.raises(RuntimeError):
         store.atomically(work_on)
     assert len(store.compactions(mine)) == 1
+
+
+def test_two_processes_hide_at_once(url: str, fork: Callable[..., Any]) -> None:
+    """Every range of both is recorded and none shows; a session's revision tells none of it."""
+    count = 20
+    with Store(url, durability="normal") as store:
+        store.create_session("s")
+        store.append("s", [*(answer(f"answer {n}") for n in range(2 * count)), user("next")])
+        before = store.session("s")
+
+    def hide(odd: int) -> list[int]:
+        with Store(url, durability="normal") as store:
+            places = range(1 + odd, 2 * count + 1, 2)
+            return [store.hide("s", n, n, expected=before.revision).id or 0 for n in places]
+
+    made = [each for child in [fork(hide, odd) for odd in range(2)] for each in child.result()]
+    assert len({*made}) == 2 * count
+    with Store(url) as store:
+        assert sorted(made) == [each.id for each in store.compactions("s")]
+        assert [each.seq for each in store.view("s").entries] == [2 * count + 1]
+        assert store.session("s") == before
+        for each in made:
+            store.undo_compaction("s", each)
+        assert len(store.view("s").entries) == 2 * count + 1
+        assert store.verify() == []
 
 
 def test_it_is_awaited_too(store: Store) -> None:
