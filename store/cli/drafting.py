@@ -61,9 +61,9 @@ def drafts(
     idle: Idle = 0,
     json: Json = False,
 ) -> None:
-    """List answers that broke off, or are being streamed; finish one, or discard it.
+    """List answers that broke off, or are being streamed.
 
-    DRAFT is its id, or the beginning of just one.
+    It finishes or discards one, too. DRAFT is its id, or the beginning of just one.
     """
     if finish is not None and discard is not None:
         raise InvalidValue("a draft is finished or discarded, not both")

@@ -43,7 +43,10 @@ def annotate(
     value: Value,
     json: Json = False,
 ) -> None:
-    """Note something beside a message, such as a rating; the message stays as it is."""
+    """Note something beside a message, such as a rating.
+
+    The message stays as it is.
+    """
     with existing(ctx) as store:
         found = find(store, session).id
         note = store.annotate(found, position, key, _value(value))
@@ -61,7 +64,10 @@ def annotations_(
     owner: OfOwner = None,
     json: Json = False,
 ) -> None:
-    """List what is noted beside messages: on a session's line, or in the whole store."""
+    """List what is noted beside messages.
+
+    On a session's line, or in the whole store.
+    """
     with existing(ctx) as store:
         found = session and find(store, session).id
         notes = store.annotations(found, key=key, owner=owner)

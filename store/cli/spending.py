@@ -114,9 +114,9 @@ def usage(
     now: Now = None,
     json: Json = False,
 ) -> None:
-    """Show what requests cost, or record what a session's last one did.
+    """Show what requests cost, or record it.
 
-    A usage is recorded where --input and --output are given; checks go by the last one.
+    With --input and --output it records what a session's last request cost; checks go by that.
     """
     tokens = {"output": output, "cached": cached, "written": written}
     told = {"model": model, "provider": provider, "cost": cost}

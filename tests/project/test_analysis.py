@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from sqlalchemy import text
 
 from store import Policy, Store
 from store.cli.demo_session import NOW, conversation
@@ -29,8 +30,8 @@ def talked(store: Store) -> Store:
     store.fork("talk", session_id="fork", now=NOW)
     store.fork("fork", session_id="again", now=NOW)
     head = store.session("talk").head
-    for text, after in (("Left: the PARCEL.", 1), ("Go on.", 61), ("And now?", 122)):
-        said = {"role": "user", "content": text, "timestamp": NOW + after * SECOND}
+    for said_, after in (("Left: the PARCEL.", 1), ("Go on.", 61), ("And now?", 122)):
+        said = {"role": "user", "content": said_, "timestamp": NOW + after * SECOND}
         store.append("talk", said, now=NOW)
         if after == 1:
             store.rewind("talk", head, now=NOW)
@@ -40,7 +41,7 @@ def talked(store: Store) -> Store:
 def rows(store: Store, number: int) -> list[dict[str, Any]]:
     """Return what a question is answered."""
     with store.database.reading() as connection:
-        return [*map(dict, connection.exec_driver_sql(QUERIES[number]).mappings())]
+        return [*map(dict, connection.execute(text(QUERIES[number])).mappings())]
 
 
 def test_there_are_ten() -> None:
