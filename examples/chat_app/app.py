@@ -27,8 +27,8 @@ from pydantic import BaseModel
 from store import AsyncScoped, AsyncStore, Conflict, Policy, StoredMessage, StoreError
 
 MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
-POLICY = Policy.named("agent", show_drafts=True)
-"""What the model is sent: the line, short where it may be, and where an answer broke off, that."""
+ANEW, POLICY = (Policy.named("agent", show_drafts=shown) for shown in (False, True))
+"""What the model is sent: the line, short where it may be; and of answers that broke off, that."""
 
 
 @asynccontextmanager
@@ -135,23 +135,23 @@ class Asked(BaseModel):
 @app.post("/chats/{chat}/messages")
 async def ask(mine: Mine, chat: str, asked: Asked) -> StreamingResponse:
     """Store a question, or an edited one; without a text have the last one answered anew."""
-    known: Any = {"expected": asked.revision}
-    question = {"role": "user", "content": asked.text}
+    question, seen = {"role": "user", "content": asked.text}, asked.revision
     if asked.after is None:
-        await mine.append(chat, question, **known)
+        await mine.append(chat, question, expected=seen)
     elif asked.text is None:
-        await mine.rewind(chat, asked.after, **known)
+        await mine.rewind(chat, asked.after, expected=seen)
     else:
-        await mine.replace(chat, asked.after, question, **known)
-    return StreamingResponse(answered(mine, chat), media_type="text/event-stream")
+        await mine.replace(chat, asked.after, question, expected=seen)
+    events = answered(mine, chat, POLICY if asked.text else ANEW)
+    return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def answered(mine: AsyncScoped, chat: str) -> AsyncIterator[str]:
+async def answered(mine: AsyncScoped, chat: str, policy: Policy) -> AsyncIterator[str]:
     """Yield an answer as it comes; it is kept as it comes, too, so a crash leaves a draft."""
     say = app.state.provider.chat.completions.create
     counting, piece = {"include_usage": True}, None
     try:
-        sent = (await mine.view(chat, POLICY)).messages
+        sent = (await mine.view(chat, policy)).messages
         async with mine.streaming(chat, {"role": "assistant"}) as answer:
             pieces = await say(model=MODEL, messages=sent, stream=True, stream_options=counting)
             async for piece in pieces:

@@ -260,6 +260,7 @@ def test_a_killed_server_goes_on(app: App) -> None:
     assert app.refusal(f"/drafts/{draft['draft']}?keep=false", method="POST") == 404
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves(app: App) -> None:
     """Stops the answer; what had come of it is a draft."""
     chat = app.begin()
@@ -269,8 +270,6 @@ def test_a_reader_who_leaves(app: App) -> None:
     events.close()
     words = until(lambda: broken(app, chat))
     assert words.startswith("You ")
-    (draft,) = app.get(f"/chats/{chat}")["drafts"]
-    app.post(f"/drafts/{draft['draft']}?keep=false")
     assert app.ask(chat, after=1).startswith("You said: tell slowly")
 
 
