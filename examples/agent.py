@@ -25,6 +25,7 @@ from scripted_model import PROJECT, START, TURNS, ScriptedModel
 
 from store import Context, Policy, Store
 from store.context import LAYERS
+from store.recall import NAME, answer, tool
 
 Message = dict[str, Any]
 Model = Callable[[list[Message], list[Any] | None], Message]
@@ -32,7 +33,7 @@ Model = Callable[[list[Message], list[Any] | None], Message]
 SESSION = "shop"
 STEP = 20_000
 """Ms from one message to the next."""
-WINDOW = 5_250
+WINDOW = 5_500
 WIDTH, MOST = 90, 7
 SYSTEM = "You are a careful engineer. Read before you write, and run the check after every change."
 POLICY = Policy.named("agent", context_window=WINDOW, clear_keep=4)
@@ -71,7 +72,7 @@ class Agent:
             request = self.request()
             self.fixed_tokens = request.fixed_tokens
             self.log.note(request, self.now())
-            reply = self.model(request.messages, self.tools.definitions())
+            reply = self.model(request.messages, self.definitions())
             self.store.record_usage(
                 SESSION,
                 input=request.tokens,
@@ -101,12 +102,16 @@ class Agent:
         Prompts, rules, history, input, steps, what is left to do.
         """
         return self.store.context(
-            SESSION, SYSTEM, self.tools.definitions(), policy=POLICY, now=self.now()
+            SESSION, SYSTEM, self.definitions(), policy=POLICY, now=self.now()
         )
+
+    def definitions(self) -> list[Message]:
+        """Return the tools: those that work on files, and the one that calls back what was said."""
+        return [*self.tools.definitions(), tool()]
 
     def take(self, call: Message) -> None:
         """Run a tool, and store all that it says."""
-        content = self.tools.run(call["function"]["name"], call["function"]["arguments"])
+        content = self.run(call["function"]["name"], call["function"]["arguments"])
         result = {
             "role": "tool",
             "tool_call_id": call["id"],
@@ -114,6 +119,12 @@ class Agent:
             "timestamp": self.now(),
         }
         self.store.append(SESSION, result, now=self.now())
+
+    def run(self, name: str, arguments: str) -> str:
+        """Return what a tool says."""
+        if name == NAME:
+            return answer(self.store, SESSION, arguments, policy=POLICY)
+        return self.tools.run(name, arguments)
 
 
 class Log:

@@ -196,7 +196,15 @@ TURNS = (
                 sees="CHANGES.md",
                 dies=True,
             ),
-            Step("The users are told in CHANGES.md.", sees="[3/3] all done"),
+            Step(
+                "What had the check said at first?",
+                (("recall", {"names": ["18.00 expected"]}),),
+                sees="[3/3] all done",
+            ),
+            Step(
+                "The users are told in CHANGES.md; ten pieces were 20.00 before.",
+                sees="10 pieces: 18.00 expected, got 20.0",
+            ),
         ),
     ),
 )

@@ -117,7 +117,7 @@ def test_it_prints_the_same_each_time(folder: Path) -> None:
     """
     printed = (folder / "printed").read_text()
     assert run() == printed
-    assert "stored: 36 of 36 messages" in printed
+    assert "stored: 38 of 38 messages" in printed
     assert "found:  0 faults" in printed
     assert "exit code -9" in printed
     assert max(map(len, printed.splitlines())) <= 120
@@ -140,9 +140,8 @@ def test_the_layers_are_in_order_and_nothing_would_be_refused(requests: list[Req
         assert places == sorted(places)
         assert refusals(request.messages) == []
         assert list(request.layers) == list(LAYERS)
-        assert [tool["function"]["name"] for tool in request.tools] == list(
-            FileTools(Path(), int).tools
-        )
+        names = [tool["function"]["name"] for tool in request.tools]
+        assert names == [*FileTools(Path(), int).tools, "recall"]
     assert {layer for request in requests for layer, _ in request.pieces} == {*LAYERS} - {"tools"}
 
 
@@ -198,9 +197,7 @@ def test_the_rules_are_read_anew_when_the_agent_edits_them(requests: list[Reques
 
 def test_the_model_is_told_that_somebody_else_changed_a_file(raw: list[StoredMessage]) -> None:
     """Once: not of the first read, not of its own edit."""
-    results = [
-        json.loads(each.message["content"]) for each in raw if each.message["role"] == "tool"
-    ]
+    results = [json.loads(said) for said in told(raw)]
     reads = [each["data"] for each in results if each["data"].get("mtime")]
     assert [read["path"] for read in reads] == ["shop/prices.py"] * 2
     assert [read.get("note") for read in reads] == [
@@ -209,11 +206,26 @@ def test_the_model_is_told_that_somebody_else_changed_a_file(raw: list[StoredMes
     ]
 
 
+def told(raw: list[StoredMessage]) -> list[str]:
+    """Return what the tools on files said."""
+    results = [each.message for each in raw if each.message["role"] == "tool"]
+    return [each["content"] for each in results if each["content"].startswith("{")]
+
+
+def test_what_is_hidden_is_called_back(requests: list[Request], raw: list[StoredMessage]) -> None:
+    """By a name that it has; then it is a result as any other, and in sight."""
+    (recalled,) = (
+        each.message["content"] for each in raw if each.message["content"].startswith("[")
+    )
+    first = next(each for each in raw if "18.00 expected" in str(each.message["content"]))
+    assert f"[{first.seq}] tool: {first.message['content']}" in recalled
+    assert recalled not in [message["content"] for message in requests[-2].messages]
+    assert recalled in [message["content"] for message in requests[-1].messages]
+
+
 def test_errors_are_results_too(raw: list[StoredMessage]) -> None:
     """A file that is not there, a command that fails."""
-    results = [
-        json.loads(each.message["content"]) for each in raw if each.message["role"] == "tool"
-    ]
+    results = [json.loads(said) for said in told(raw)]
     failed = [each["error"]["code"] for each in results if each["status"] == "error"]
     assert failed == ["COMMAND_FAILED", "NOT_FOUND"]
 
@@ -239,7 +251,7 @@ def test_over_a_turn_a_request_only_grows(requests: list[Request]) -> None:
     pairs = [(was, now) for was, now in pairwise(requests) if was.open_turn == now.open_turn]
     same = [(was, now) for was, now in pairs if was.of("code_law") == now.of("code_law")]
     grown = [(was, now) for was, now in same if was.of("history") == now.of("history")]
-    assert (len(pairs), len(same), len(grown)) == (12, 11, 10)
+    assert (len(pairs), len(same), len(grown)) == (13, 12, 11)
     for was, now in grown:
         assert now.prefix[: len(was.prefix)] == was.prefix
         kept = sum(was.layers.values()) - was.layers["todo_recap"]
@@ -256,7 +268,7 @@ def test_the_compaction_hides_and_loses_nothing(
     _, made = opened.compactions(SESSION)
     assert (made.outcome, made.reason, made.hidden) == ("applied", "llm_call", (1, 30))
     after = [request for request in requests if request.view >= made.head]
-    assert len(after) == 3
+    assert len(after) == 4
     for request in after:
         (summary,) = request.of("history")
         assert summary["role"] == "system"
@@ -264,7 +276,7 @@ def test_the_compaction_hides_and_loses_nothing(
         assert "Errors met:\n- COMMAND_FAILED: exit code 1 (Bash)" in summary["content"]
         assert "Names met:" in summary["content"]
         assert min(seq for _, seq in request.pieces if seq) == 31
-    assert [each.seq for each in raw] == list(range(1, 37))
+    assert [each.seq for each in raw] == list(range(1, 39))
     assert opened.verify() == []
 
 
@@ -336,7 +348,9 @@ def test_only_public_names_are_used() -> None:
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0
                 library = str(node.module).split(".")[0] in {*sys.stdlib_module_names, *beside}
-                assert library or node.module in {"store", "store.context"}, node.module
+                assert library or node.module in {"store", "store.context", "store.recall"}, (
+                    node.module
+                )
                 names = [alias.name for alias in node.names]
                 assert (
                     not any(name.startswith("_") for name in names) or node.module == "__future__"
