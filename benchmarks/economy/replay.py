@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from functools import partial
 from typing import NamedTuple
 
 from store import Compaction, Policy, Store, View
@@ -109,7 +110,7 @@ class _Replay:
         sent, output = view.stats.tokens, self._recording.tokens[index]
         self._store.record_usage(self._id, input=sent, output=output, now=now)
         self._look_at_size(index, sent)
-        self._look_for_reuse(index, view, self._moments(now, done))
+        self._look_for_reuse(index, view, now, self._moments(now, done))
         self._requests.append(self._sent(view, now, output))
 
     def _compacted(self, index: int, now: int) -> Compaction | None:
@@ -138,14 +139,20 @@ class _Replay:
             self._over += 1
             self._avoidable += essentials(self._recording, index) <= window
 
-    def _look_for_reuse(self, index: int, view: View, moments: list[str]) -> None:
+    def _look_for_reuse(self, index: int, view: View, now: int, moments: list[str]) -> None:
         if not moments:
             return
         needed = self._recording.needed(index)
         shown = sight(view, self._recording.messages)
-        found = look(needed, self._recording, index, shown, view.stats.tokens)
+        recall = partial(self._recalled, now)
+        found = look(needed, self._recording, index, shown, view.stats.tokens, recall)
         for moment in moments:
             self._reuse[moment].add(found)
+
+    def _recalled(self, now: int, names: list[str]) -> list[str]:
+        """Return what a tool's call would bring back."""
+        found = self._store.recall(self._id, names, policy=self._policy, now=now)
+        return [passage.text for passage in found]
 
     def _moments(self, now: int, done: Compaction | None) -> list[str]:
         """Return as what a request is measured."""

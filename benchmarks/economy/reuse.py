@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .recording import Recording, bare
 from .strings import String, strings, texts
 
-SENT, NEWEST, TRUNCATED = "sent", "newest", "truncated"
-"""What is looked at: what a policy sends; of as many tokens the newest messages, and both ends."""
+SENT, RECALLED, NEWEST, TRUNCATED = "sent", "recalled", "newest", "truncated"
+"""What is looked at: what a policy sends, and with it what one recall brings; of as many tokens as
+it sends the newest messages, and both ends.
+"""
+MOST_NAMES = 8
+"""So many strings are asked for at once by a recall, of those that are not in sight."""
 
 LONG = ("path", "url", "command", "line")
 """Strings that are found in a text whatever stands around them; all others stand by themselves."""
@@ -60,8 +64,17 @@ def summed(tallies: Iterable[Tally]) -> Tally:
     return total
 
 
+Recall = Callable[[list[str]], list[str]]
+"""Returns the passages that have strings."""
+
+
 def look(
-    needed: Sequence[String], recording: Recording, index: int, sent: Sight, tokens: int
+    needed: Sequence[String],
+    recording: Recording,
+    index: int,
+    sent: Sight,
+    tokens: int,
+    recall: Recall | None = None,
 ) -> Tally:
     """Count what of needed strings is in sight of a request: in what is sent and in its rivals."""
     found = Tally(requests=1, needed=Counter(string.kind for string in needed))
@@ -70,10 +83,22 @@ def look(
         NEWEST: newest(recording, index, tokens),
         TRUNCATED: truncated(recording, index, tokens),
     }
+    if recall:
+        sights[RECALLED] = _recalled(needed, recording, index, sent, recall)
     for looked_at, sight in sights.items():
         seen = _in_sight(needed, sight, recording, index)
         found.seen.update((looked_at, string.kind) for string in seen)
     return found
+
+
+def _recalled(
+    needed: Sequence[String], recording: Recording, index: int, sent: Sight, recall: Recall
+) -> Sight:
+    """Return what is in sight once the first strings that are not were asked for."""
+    seen = {*_in_sight(needed, sent, recording, index)}
+    missing = [string.text for string in needed if string not in seen]
+    passages = recall(missing[:MOST_NAMES]) if missing else []
+    return sent._replace(texts=[*sent.texts, *passages])
 
 
 def newest(recording: Recording, index: int, tokens: int) -> Sight:

@@ -11,7 +11,7 @@ from .measured import FIRST, SMALL, Measured, Outcome
 from .policies import RAW
 from .pricing import PROVIDERS
 from .replay import COLD, COMPACTED, EVERY
-from .reuse import NEWEST, SENT, TRUNCATED, Tally, summed
+from .reuse import NEWEST, RECALLED, SENT, TRUNCATED, Tally, summed
 from .strings import GROUPS
 from .summaries import ANSWER, LONG, OUTCOME, SHORT, USER, Told, together
 
@@ -23,7 +23,7 @@ MOMENTS = {
     COLD: "where the cache was cold",
     COMPACTED: "right after compactions",
 }
-LOOKED_AT = {SENT: "", NEWEST: "newest", TRUNCATED: "cut"}
+LOOKED_AT = {SENT: "", RECALLED: "recalled", NEWEST: "newest", TRUNCATED: "cut"}
 FACTS = [(fact, length) for length in (SHORT, LONG) for fact in (USER, ANSWER, OUTCOME)]
 KINDS = [kind for group in GROUPS.values() for kind in group]
 
@@ -193,14 +193,17 @@ def _told(of: Sequence[Measured]) -> list[Told]:
 
 def _reuse(title: str, tallies: dict[str, list[Tally]]) -> Table:
     """Return a table of what is in sight, beside what its rivals of as many tokens show."""
-    columns = [f"{group} {name}".rstrip() for group in GROUPS for name in LOOKED_AT.values()]
-    rows = [[policy, *_of_tally(summed(each))] for policy, each in tallies.items()]
+    totals = {policy: summed(each) for policy, each in tallies.items()}
+    looked_at = {looked for total in totals.values() for looked, _ in total.seen}
+    shown = [each for each in LOOKED_AT if each in looked_at or each != RECALLED]
+    columns = [f"{group} {LOOKED_AT[each]}".rstrip() for group in GROUPS for each in shown]
+    rows = [[policy, *_of_tally(total, shown)] for policy, total in totals.items()]
     return Table(title, [["policy", *columns, "requests", "needed"], *rows])
 
 
-def _of_tally(tally: Tally) -> Row:
+def _of_tally(tally: Tally, shown: Sequence[str]) -> Row:
     groups = GROUPS.values()
-    shares = [tally.share(looked_at, kinds) for kinds in groups for looked_at in LOOKED_AT]
+    shares = [tally.share(looked_at, kinds) for kinds in groups for looked_at in shown]
     needed = " ".join(str(tally.count(kinds)) for kinds in groups)
     return [*map(_share, shares), str(tally.requests), needed]
 

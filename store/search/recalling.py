@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -27,8 +28,8 @@ from .asked import MOST_HITS, asked
 from .finding import Search
 from .holders import Of
 from .said import said
-from .snippets import around, has
-from .terms import Term, terms
+from .snippets import around, has_term
+from .terms import Term, folded, terms
 
 AGENT = Policy.named("agent")
 BUDGET = 2_000
@@ -135,10 +136,9 @@ def _by_index(sight: Sight, session_id: str) -> Asked:
 def _by_reading(sight: Sight) -> Asked:
     found: Asked = {term: set() for term in sight.terms}
     for stored in raw.messages_between(sight.line, 1, sight.line.pointer.head):
-        text = said(stored.message) if stored.seq in sight.why else ""
-        for term in sight.terms if text else ():
-            if has(text, [term]):
-                found[term].add(stored.seq)
+        plain = folded(said(stored.message)) if stored.seq in sight.why else ""
+        for term in filter(partial(has_term, plain), sight.terms):
+            found[term].add(stored.seq)
     return found
 
 

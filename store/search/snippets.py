@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import takewhile
 
-from .terms import SIGNS, WORD, Term, folded
+from .terms import SIGNS, WORD, Term, first_word, folded
 
 LENGTH = 160
 """Code points of a snippet."""
@@ -37,7 +37,13 @@ def _patterns(term: Term) -> tuple[re.Pattern[str], ...]:
 def has(text: str, asked: Iterable[Term]) -> bool:
     """Tell whether a text has all that is asked for."""
     plain = folded(text)
-    return all(any(each.search(plain) for each in _patterns(term)) for term in asked)
+    return all(has_term(plain, term) for term in asked)
+
+
+def has_term(plain: str, term: Term) -> bool:
+    """Tell whether a folded text has a term, as words or as a part of a name."""
+    is_likely = first_word(term) in plain
+    return is_likely and any(each.search(plain) for each in _patterns(term))
 
 
 def snippet(text: str, asked: Iterable[Term]) -> tuple[str, tuple[Span, ...]]:

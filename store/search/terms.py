@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 MOST_TERMS = 32
@@ -125,6 +126,7 @@ def folded(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_FOLDS)
 
 
+@cache
 def first_word(term: Term) -> str:
     """Return the first word of a term, which a folded text that has the term has."""
     found = WORD.search(folded(term.written))

@@ -12,7 +12,16 @@ from benchmarks.economy.policies import ready, variant
 from benchmarks.economy.pricing import ANTHROPIC, MINUTE, OPENAI, PROVIDERS, Request, bill
 from benchmarks.economy.recording import Recording, common_words, recorded
 from benchmarks.economy.replay import COLD, EVERY, Asked, essentials, replayed
-from benchmarks.economy.reuse import NEWEST, SENT, TRUNCATED, Sight, look, newest, truncated
+from benchmarks.economy.reuse import (
+    NEWEST,
+    RECALLED,
+    SENT,
+    TRUNCATED,
+    Sight,
+    look,
+    newest,
+    truncated,
+)
 from benchmarks.economy.strings import GROUPS, String, lines, repeated, strings
 from benchmarks.recorded import START, Message, Transcript
 from store import Policy, StoreError
@@ -146,6 +155,8 @@ def test_reuse_is_that_counted_by_hand() -> None:
     assert found[COLD].needed == {"path": 1, "word": 3, "line": 1}
     shares = {group: found[COLD].share(SENT, kinds) for group, kinds in GROUPS.items()}
     assert shares == {"names": 1, "words": 0, "lines": 0}
+    recalled = {group: found[COLD].share(RECALLED, kinds) for group, kinds in GROUPS.items()}
+    assert recalled == {"names": 1, "words": 1, "lines": 1}
     assert (
         found[EVERY].share(SENT, ["word"]) == 0.5
     )  # three at the second request, none at the third
@@ -168,6 +179,15 @@ def test_rivals_have_as_many_tokens() -> None:
     gamma, beta = String("identifier", "gamma_three"), String("identifier", "beta_two")
     seen = look([gamma, beta], recording, 4, Sight({0}), system + last).seen
     assert seen == {(NEWEST, "identifier"): 1, (TRUNCATED, "identifier"): 1}
+    asked: list[list[str]] = []
+
+    def recall(names: list[str]) -> list[str]:
+        asked.append(names)
+        return ["[3] assistant: beta_two"]
+
+    brought = look([gamma, beta], recording, 4, Sight({3}), system + last, recall).seen
+    assert asked == [["beta_two"]]
+    assert (brought[SENT, "identifier"], brought[RECALLED, "identifier"]) == (1, 2)
 
 
 @pytest.mark.parametrize(
