@@ -87,9 +87,9 @@ SELECT c.tree_id, c.branch, c.kind, c.number, c.position FROM (
     AND NOT EXISTS (
         SELECT 1 FROM erasures e WHERE e.tree_id = c.tree_id AND e.branch = c.branch AND e.finished_at IS NULL)
 -- tree {0}, compaction {1}: hides positions {2} to {3}, which are no range before its head
-SELECT tree_id, compaction, hidden_first, hidden_last FROM compaction_records WHERE kind IN ('summary', 'hide')
-    AND outcome = 'applied' AND (COALESCE(hidden_first, 0) NOT BETWEEN 1 AND hidden_last
-        OR COALESCE(hidden_last, 0) NOT BETWEEN 1 AND head OR (kind = 'hide' AND first_kept IS NOT NULL))
+SELECT tree_id, compaction, hidden_first, hidden_last FROM compaction_records
+WHERE kind = 'hide' AND (first_kept IS NOT NULL OR COALESCE(hidden_first, 0) NOT BETWEEN 1 AND hidden_last
+    OR COALESCE(hidden_last, 0) NOT BETWEEN 1 AND head)
 -- tree {0}, branch {1}, position {2}: its redaction is still open, so its raw rows are not protected
 SELECT tree_id, branch, seq FROM redactions WHERE finished_at IS NULL
 -- tree {0}, branch {1}, position {2}: is recorded as redacted, but says something
