@@ -10,9 +10,14 @@ from pathlib import Path
 from .. import transcripts
 from ..errors import StoreError, UnknownTranscript, in_steps
 from ..face import Store
+from ..messages import Message
 from ..transcripts import Event, FilePath, Noted, Opened, Progress, Said
+from .known import brought_up_to_date, said_at, stored_session
 from .report import ImportReport
-from .session import SessionOfFile, stored_session
+from .session import SessionOfFile
+
+EARLY = 20
+"""Messages, at most, that are looked at for the moment when a session began."""
 
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-lock")
 """What the names of the files of a store end with, after the database's own."""
@@ -34,9 +39,10 @@ def import_file(
     hang on it are named after it. An answer that was still being written when it was imported is
     replaced by the whole one. A session that differs from the file is left alone and noted; with
     ``replace`` it is rewound to the last message they share, which can be undone, and continued as
-    in the file. ``project_root`` is that of new sessions (None: what the file tells). A message
-    that cannot be stored is noted and left out. ``progress`` gets the bytes
-    read so far. Raises UnknownTranscript, also where there is no message; StoreError.
+    in the file. A session follows its file in title and metadata, but for a title that was given
+    here, and has the times of its messages. ``project_root`` is that of new sessions (None: what
+    the file tells). A message that cannot be stored is noted and left out. ``progress`` gets the
+    bytes read so far. Raises UnknownTranscript, also where there is no message; StoreError.
     """
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
@@ -92,7 +98,10 @@ def is_file_of(database: FilePath | None, path: FilePath) -> bool:
 
 
 class _Import:
-    """Take what a file says, session by session, and keep what becomes of it in a report."""
+    """Take what a file says, session by session, and keep what becomes of it in a report.
+
+    ``_early`` are messages of the session that was opened last and has not begun.
+    """
 
     def __init__(
         self,
@@ -106,6 +115,8 @@ class _Import:
         self._report = report
         self._names = names
         self._replace = replace
+        self._opened: Opened | None = None
+        self._early: list[Message] = []
         self._current: SessionOfFile | None = None
 
     def take(self, event: Event) -> None:
@@ -114,20 +125,38 @@ class _Import:
             self._report.notes.append(event)
         elif isinstance(event, Opened):
             self.finish()
-            self._open(self._names.rename(event))
+            self._opened = self._names.rename(event)
         elif self._current:
             self._current.take(event.message)
+        elif self._opened:
+            self._wait(self._opened, event.message)
 
     def finish(self) -> None:
         """Append what is left of the session that was opened last."""
-        if self._current:
-            self._report.sessions.append(self._current.finish())
-            self._current = None
+        if self._opened:
+            self._end(self._opened, self._current or self._begun(self._opened, None))
+        self._opened = self._current = None
 
-    def _open(self, opened: Opened) -> None:
+    def _wait(self, opened: Opened, message: Message) -> None:
+        """Keep a message until one tells when the session began."""
+        self._early.append(message)
+        moment = said_at(message)
+        if moment or len(self._early) == EARLY:
+            self._current = self._begun(opened, moment)
+
+    def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
         notes = self._report.notes
-        session = stored_session(self._store, opened, notes)
-        self._current = SessionOfFile(self._store, session, notes, replace=self._replace)
+        stored = stored_session(self._store, opened, moment, notes)
+        session = SessionOfFile(self._store, stored, notes, replace=self._replace)
+        for message in self._early:
+            session.take(message)
+        self._early.clear()
+        return session
+
+    def _end(self, opened: Opened, session: SessionOfFile) -> None:
+        self._report.sessions.append(session.finish())
+        if session.is_as_long:
+            brought_up_to_date(self._store, opened, self._report.notes)
 
 
 class _Names:

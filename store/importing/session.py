@@ -6,14 +6,12 @@ What the line has already is compared, message by message; only what is new is a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from ..errors import InvalidMessage, InvalidValue, SessionNotFound
+from ..errors import InvalidMessage
 from ..face import Steps, Store
-from ..history import TEXT_LIMIT
 from ..messages import (
     Message,
     Prepared,
@@ -23,8 +21,8 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..text import shortened
-from ..transcripts import EXTRA_KEYS, Noted, Opened
+from ..transcripts import EXTRA_KEYS, Noted
+from .known import said_at
 from .report import ImportedSession
 from .spending import Spending
 
@@ -40,7 +38,7 @@ class SessionOfFile:
     """One session while its file is read.
 
     Its messages are compared with the stored line as far as that goes, then appended to it.
-    ``_place`` is the position of the message taken last.
+    ``_place`` is the position of the message taken last, ``_moment`` the latest known.
     """
 
     def __init__(
@@ -52,6 +50,7 @@ class SessionOfFile:
         self._replace = replace
         self._stored = _messages(store, session)
         self._head = session.head
+        self._moment = session.updated_at
         self._place = self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
         self._batch: list[Message] = []
@@ -73,6 +72,11 @@ class SessionOfFile:
             self._compare(message, prepared.digest)
         if self._place > self._head and not self._left_alone():
             self._add(prepared)
+
+    @property
+    def is_as_long(self) -> bool:
+        """Tell whether the file has all that the line has, and what it adds is there, too."""
+        return not self._left_alone() and self._place >= self._head
 
     def finish(self) -> ImportedSession:
         """Append what is left; return what became of the session."""
@@ -150,10 +154,11 @@ class SessionOfFile:
 
     def _rewind(self) -> None:
         """Rewind to before the message taken last."""
-        self._head = self._store.rewind(self._id, to=self._place - 1).head
+        self._head = self._store.rewind(self._id, to=self._place - 1, now=self._moment).head
 
     def _add(self, prepared: Prepared) -> None:
         self._batch.append(prepared.message)
+        self._moment = max(self._moment, said_at(prepared.message) or 0)
         arguments = (call.arguments for call in prepared.calls)
         texts = (prepared.columns.content, prepared.columns.extra, *arguments)
         self._batch_size += sum(len(text) for text in texts if text)
@@ -168,7 +173,8 @@ class SessionOfFile:
 
     def _append(self, steps: Steps) -> int:
         """Append a batch, and record what its answers cost; return the new head."""
-        stored = steps.append(self._id, self._batch, expected_head=self._head, format="openai")
+        append = partial(steps.append, expected_head=self._head, format="openai")
+        stored = append(self._id, self._batch, now=self._moment)
         self._spending.record(steps, stored)
         return stored[-1].seq
 
@@ -216,35 +222,3 @@ def _continues(longer: Any, stored: list[Any]) -> bool:
 def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:
     """Return a session's messages as they are read one after the other."""
     return chain.from_iterable(store.pages(session.id, 1, session.head, size=PAGE))
-
-
-def stored_session(store: Store, opened: Opened, notes: list[Noted]) -> Session:
-    """Return the session of that id, created where there is none."""
-    with suppress(SessionNotFound):
-        return store.session(opened.session_id)
-    return _created(store, opened, notes)
-
-
-def _created(store: Store, opened: Opened, notes: list[Noted]) -> Session:
-    """Return a new session, without its metadata where these cannot be stored."""
-    create = partial(
-        store.create_session,
-        opened.session_id,
-        title=_storable(opened.title),
-        project_root=_storable(opened.project_root),
-        owner=_storable(opened.owner),
-    )
-    try:
-        return create(metadata=opened.metadata)
-    except InvalidValue as refused:
-        text = f"the metadata of session {opened.session_id!r} is left out: {refused}"
-        notes.append(Noted(None, text, broken=True))
-        return create()
-
-
-def _storable(text: str | None) -> str | None:
-    """Return a text with a replacement character for each that no column can hold, cut to size."""
-    if not text:
-        return text
-    held = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    return shortened(held, TEXT_LIMIT)

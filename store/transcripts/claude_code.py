@@ -114,8 +114,10 @@ class _Session:
         constant = constant_of([self._rows[index] for index in indices])
         messages = self._messages(indices, constant)
         root = self._first_said("cwd", indices)
-        title = self._title(run, messages)
-        yield Opened(name, title, root, self._metadata(run, constant))
+        prompts = _prompt_titles(messages)
+        titles = (*self._given_titles(run), *prompts)
+        metadata = self._metadata(run, constant)
+        yield Opened(name, next(iter(titles), None), root, metadata, titles=titles)
         yield from map(Said, messages)
         if run.kind == "branch":
             followed = f"with {len(messages) - 1} messages after it"
@@ -144,9 +146,10 @@ class _Session:
             name = self._rows[int(run.name)].uuid or run.name
         return f"{self._id}/{run.kind}-{name}"
 
-    def _title(self, run: Run, messages: Sequence[Message]) -> str | None:
-        given = self._reading.title() if run == MAIN else None
-        return given or _prompt_title(messages)
+    def _given_titles(self, run: Run) -> list[str]:
+        """Return the titles that were given to a session, the present one first."""
+        title = self._reading.title()
+        return [title, *self._reading.titles()] if title and run == MAIN else []
 
     def _metadata(self, run: Run, constant: Fields) -> Fields:
         """Return where a session hangs, and what all its rows say the same."""
@@ -366,12 +369,13 @@ def _last_said(rows: Iterable[Row]) -> Fields:
     return api
 
 
-def _prompt_title(messages: Sequence[Message]) -> str | None:
-    """Return the first text that a user typed, else the first command, cut for a title."""
+def _prompt_titles(messages: Sequence[Message]) -> list[str]:
+    """Return the first text that a user typed, then the first command, cut for a title."""
     users = (message for message in messages if message["role"] == "user")
     texts = [text for message in users for text in _said_texts(message)]
-    typed = filter(_is_typed, texts)
-    return title_line(next(typed, _command_in(texts))) or None
+    typed = next(filter(_is_typed, texts), "")
+    lines = map(title_line, (typed, _command_in(texts)))
+    return [line for line in lines if line]
 
 
 def _is_typed(text: str) -> bool:

@@ -128,6 +128,10 @@ class Reading:
         titles = {title.kind: title.text for title in self._titles if self._is_own(title)}
         return next((titles[kind] for kind in TITLES if kind in titles), None)
 
+    def titles(self) -> list[str]:
+        """Return every title that the file gives, of which it was the last once."""
+        return [title.text for title in self._titles]
+
     def notes(self) -> Iterator[Noted]:
         """Return a note for each sort of row that was left out."""
         foreign = [title.kind for title in self._titles if not self._is_own(title)]

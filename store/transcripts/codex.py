@@ -8,7 +8,7 @@ reasoning. What an item says beyond the chat's shape is kept under one extra key
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -98,7 +98,7 @@ class _Rollout:
         self._messages: list[Message] = []
         self._answer: Message | None = None
         self._branches: list[tuple[int, list[Message]]] = []
-        self._title: str | None = None
+        self._titles: list[str | None] = []
         self._typed: str | None = None
         self._compactions: list[Fields] = []
         self._aborted: list[int] = []
@@ -129,8 +129,8 @@ class _Rollout:
             return
         name = text_of(self._meta.get("id")) or stem
         metadata, notes = self._metadata()
-        title = self._title or self._typed or _first_prompt(self._messages)
-        yield self._opened(name, title, metadata)
+        prompt = _first_prompt(self._messages)
+        yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
         yield from map(Said, finished(self._messages))
         yield from self._branch_events(name)
         yield from self._notes()
@@ -141,14 +141,16 @@ class _Rollout:
         for number, (start, messages) in enumerate(self._branches, 1):
             branch = f"{name}/branch-{number}"
             link = {"parent_session": name, "forked_at": start}
-            yield self._opened(branch, _first_prompt(messages), link)
+            yield self._opened(branch, [_first_prompt(messages)], link)
             yield from map(Said, finished(messages))
             count = plural(len(messages), "message")
             yield Noted(None, f"{count} that were taken back are session {branch!r}")
 
-    def _opened(self, name: str, title: str | None, metadata: Fields) -> Opened:
+    def _opened(self, name: str, given: Sequence[str | None], metadata: Fields) -> Opened:
+        """Return a session with the first of the titles that it was given."""
         root = first_text([self._meta.get("cwd"), self._context.get("cwd")])
-        return Opened(name, title_line(title or "") or None, root, metadata)
+        titles = tuple(filter(None, (title_line(title or "") for title in given)))
+        return Opened(name, next(iter(titles), None), root, metadata, titles=titles)
 
     def _take_untyped(self, value: Value) -> Iterator[Noted]:
         """Take the head of an older rollout, its state, or a whole one of the first program."""
@@ -239,7 +241,7 @@ class _Rollout:
         self._leave("event_msg", kind)
 
     def _take_title(self, event: ApiItem) -> None:
-        self._title = text_of(event.get("thread_name")) or self._title
+        self._titles.insert(0, text_of(event.get("thread_name")))
 
     def _take_typed(self, event: ApiItem) -> None:
         self._typed = self._typed or text_of(event.get("message"))

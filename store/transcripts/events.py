@@ -31,13 +31,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Opened(NamedTuple):
-    """A session begins: the messages that follow are its own, until the next session begins."""
+    """A session begins: the messages that follow are its own, until the next session begins.
+
+    ``titles`` are those that the same file may have given it when it was shorter.
+    """
 
     session_id: str
     title: str | None
     project_root: str | None
     metadata: Fields
     owner: str | None = None
+    titles: tuple[str, ...] = ()
 
 
 class Said(NamedTuple):

@@ -127,8 +127,10 @@ def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event
     fields = fields_of(item.value)
     session_id = names.name(_first_said(fields, OWN_IDS) or stem)
     metadata, notes = split_metadata(without(fields, "messages", PROJECT_ROOT))
-    title = _first_said(fields, TITLES) or title_of(filter(fields_of, messages))
-    yield Opened(session_id, title, _first_said(fields, [PROJECT_ROOT]), metadata)
+    prompt = title_of(filter(fields_of, messages))
+    title = _first_said(fields, TITLES) or prompt
+    root = _first_said(fields, [PROJECT_ROOT])
+    yield Opened(session_id, title, root, metadata, titles=(prompt,) if prompt else ())
     yield from as_messages(messages, session_id=session_id, row=item.row)
     yield from notes
     program = program_of_messages(messages)

@@ -1,0 +1,117 @@
+"""What is known of a file's session beside its messages: its title, its metadata, its times.
+
+A file that grows tells more of all three. What a user gave in the store stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+
+from ..clock import SECONDS_BELOW, milliseconds
+from ..errors import InvalidValue, SessionNotFound
+from ..face import Steps, Store
+from ..history import TEXT_LIMIT
+from ..messages import Message, moment_of
+from ..records import Session
+from ..text import Fields, shortened
+from ..transcripts import EXTRA_KEYS, Noted, Opened
+
+
+def said_at(message: Message) -> int | None:
+    """Return when a message was said (ms), at most the present; None where it does not tell."""
+    moment = moment_of(message)
+    if moment is None or moment < SECONDS_BELOW:
+        return None
+    return min(moment, milliseconds(None))
+
+
+def stored_session(store: Store, opened: Opened, moment: int | None, notes: list[Noted]) -> Session:
+    """Return the session of that id, created as of a moment (None: now) where there is none."""
+    with suppress(SessionNotFound):
+        return store.session(opened.session_id)
+    return _created(store, opened, moment, notes)
+
+
+def _created(store: Store, opened: Opened, moment: int | None, notes: list[Noted]) -> Session:
+    """Return a new session, without its metadata where these cannot be stored."""
+    create = partial(
+        store.create_session,
+        opened.session_id,
+        title=_storable(opened.title),
+        project_root=_storable(opened.project_root),
+        owner=_storable(opened.owner),
+        now=moment,
+    )
+    try:
+        return create(metadata=opened.metadata)
+    except InvalidValue as refused:
+        notes.append(_refused(opened, refused))
+        return create()
+
+
+def brought_up_to_date(store: Store, opened: Opened, notes: list[Noted]) -> None:
+    """Give a session the title and the metadata that its file tells by now."""
+    session = store.session(opened.session_id)
+    if not (_title(session, opened) or _metadata(session, opened)):
+        return
+    try:
+        store.atomically(partial(_bring, opened=opened))
+    except InvalidValue as refused:
+        notes.append(_refused(opened, refused))
+
+
+def _bring(steps: Steps, opened: Opened) -> None:
+    """Change what differs, and leave the session in its place among the last active."""
+    session = steps.session(opened.session_id)
+    title, metadata = _title(session, opened), _metadata(session, opened)
+    if title:
+        steps.rename_session(session.id, title, now=session.updated_at)
+    if metadata:
+        steps.set_metadata(session.id, metadata)
+
+
+def _title(session: Session, opened: Opened) -> str | None:
+    """Return the file's title where the session has none, or one that a shorter file gave."""
+    title = _storable(opened.title)
+    if title in (None, session.title):
+        return None
+    given = {None, *map(_storable, opened.titles), *_texts(session.metadata)}
+    return title if session.title in given else None
+
+
+def _texts(metadata: Fields) -> Iterator[str]:
+    """Yield the texts among metadata: some kinds of files keep their title there, too."""
+    return (held for held in metadata.values() if isinstance(held, str))
+
+
+def _metadata(session: Session, opened: Opened) -> Fields | None:
+    """Return a session's metadata with what its file tells, None where they have it all.
+
+    A key that only the session has stays, whoever gave it. So does what all messages of a shorter
+    file said the same, because those messages do not say it again.
+    """
+    told = {key: _with_constants(session, key, held) for key, held in opened.metadata.items()}
+    metadata = {**session.metadata, **told}
+    return None if metadata == session.metadata else metadata
+
+
+def _with_constants(session: Session, key: str, held: object) -> object:
+    known = session.metadata.get(key)
+    if key in EXTRA_KEYS and isinstance(known, dict) and isinstance(held, dict):
+        return {**known, **held}
+    return held
+
+
+def _refused(opened: Opened, refused: InvalidValue) -> Noted:
+    text = f"the metadata of session {opened.session_id!r} is left out: {refused}"
+    return Noted(None, text, broken=True)
+
+
+def _storable(text: str | None) -> str | None:
+    """Return a text with a replacement character for each that no column can hold, cut to size."""
+    if not text:
+        return text
+    held = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return shortened(held, TEXT_LIMIT)
