@@ -66,6 +66,10 @@ MEASURES: dict[str, Measure] = {
         {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)},
     ),
     "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
+    "formats": Measure(
+        reading.view_foreign,
+        {f"view for {name}, against chat": Target("cpu", 1.3) for name in reading.PROVIDERS},
+    ),
     "check": Measure(
         compacting.check,
         {

@@ -19,6 +19,7 @@ Found = Iterator[tuple[str, Pair | float]]
 """Lines of the table: their name and two medians, or a figure."""
 
 DEPTH = 100
+PROVIDERS = ("responses", "anthropic", "gemini")
 
 
 def disk(stage: Stage) -> Found:
@@ -90,6 +91,20 @@ def view(stage: Stage) -> Found:
         "view, all rules",
         interleaved(lambda _: store.view(SESSION, now=now), by_hand, stage.pace),
     )
+
+
+def view_foreign(stage: Stage) -> Found:
+    """Compute the view in the format of each other provider, against that of a chat."""
+    store, now = stage.normal, stage.now
+    for name in PROVIDERS:
+        yield (
+            f"view for {name}, against chat",
+            interleaved(
+                lambda _, name=name: store.view(SESSION, now=now, format=name),  # type: ignore[misc]
+                lambda _: store.view(SESSION, now=now),
+                stage.pace,
+            ),
+        )
 
 
 def depth(stage: Stage) -> Found:

@@ -144,10 +144,12 @@ def _speech(message: Message, *, of_user: bool) -> Speech:
 def _answer(placed: Placed) -> list[Message]:
     """Return what the assistant thought, said and called, in its own order where that is known."""
     message = placed.message
-    speech = _speech(message, of_user=False)
-    parts = parts_of(message.get("content"))
+    speech, plan = _speech(message, of_user=False), _plan(message)
+    content = message.get("content")
+    if not plan:
+        return _without_end([*told(content, speech), *map(_call, placed.calls)])
     blocks: list[Message] = []
-    for place, held in planned(_plan(message), parts, by_position(placed.calls)):
+    for place, held in planned(plan, parts_of(content), by_position(placed.calls)):
         if place == CALL:
             blocks.append(_call(held))
         elif place == PART:
@@ -199,7 +201,7 @@ def _said_by_tool(message: Message) -> str | list[Message]:
     """Return the content of a result; a blank text says nothing."""
     content = message.get("content")
     if isinstance(content, str):
-        return sendable(content) if content.strip() else ""
+        return "" if content.isspace() else sendable(content)
     return told(content, _speech(message, of_user=True))
 
 

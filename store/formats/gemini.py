@@ -63,11 +63,9 @@ def _content(turn: Turn) -> Message:
 
 def _signed(parts: list[Message]) -> list[Message]:
     """Return parts in which the first call has a signature."""
-    for place, part in enumerate(parts):
-        if any(key in part for key in CALLS):
-            if not any(map(part.get, SIGNATURES)):
-                parts[place] = {**part, SIGNATURES[0]: UNSIGNED}
-            break
+    first = next((part for part in parts if "functionCall" in part), None)
+    if first is not None and not any(key in first for key in SIGNATURES):
+        first[SIGNATURES[0]] = UNSIGNED
     return parts
 
 
@@ -82,7 +80,8 @@ class _Writing:
         message = placed.message
         role = message["role"]
         if role == "assistant":
-            self._names.update((call.id, call.name) for call in placed.calls)
+            for call in placed.calls:
+                self._names[call.id] = call.name
             return Turn(False, _answer(placed))
         if role == "tool":
             return Turn(True, self._response(placed))
@@ -95,37 +94,35 @@ class _Writing:
         """Return a result as its part, and its pictures behind it."""
         call_id = placed.call_id or ""
         name = self._names.pop(call_id, call_id)
-        own = _own_response(placed.message)
-        response = _said_by_tool(placed.message) if own is None else own
+        message = placed.message
+        response = _said_by_tool(message)
         part = {"functionResponse": {"id": call_id, "name": name, "response": response}}
-        return [part, *_pictures(placed.message)]
-
-
-def _own_response(message: Message) -> Message | None:
-    """Return the response that came in this format, if it is still what the message says."""
-    content = message.get("content")
-    if isinstance(content, dict) and kept(message, NAME) is not None:
-        return mended(content)  # type: ignore[no-any-return]
-    return None
+        if isinstance(message.get("content"), list):
+            return [part, *_pictures(message)]
+        return [part]
 
 
 def _said_by_tool(message: Message) -> Message:
     """Return what a result says as a response; which key it is under says whether it failed."""
     content = message.get("content")
-    held = kept(message, NAME)
     key = "error" if message.get("messageStatus") == "error" else "output"
+    text = sendable(content) if isinstance(content, str) else _as_text(content)
+    held = kept(message, NAME)
+    if held is None:
+        return {key: text}
+    if isinstance(content, dict):
+        return mended(content)  # type: ignore[no-any-return]
+    return {held.get("said", key): text}
+
+
+def _as_text(content: Any) -> str:
     if isinstance(content, list):
-        content = "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
-    elif not isinstance(content, str):
-        content = "" if content is None else as_json(content)
-    return {held.get("said", key) if held else key: sendable(content)}
+        return "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
+    return "" if content is None else as_json(content)
 
 
 def _pictures(message: Message) -> list[Message]:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return []
-    return [part for part in told(content, SPEECH) if "text" not in part]
+    return [part for part in told(message["content"], SPEECH) if "text" not in part]
 
 
 def _text(text: str) -> Message:
@@ -158,29 +155,34 @@ def _answer(placed: Placed) -> list[Message]:
     """Return what the model thought, said and called, in its own order where that is known."""
     message = placed.message
     held = kept(message, NAME)
-    speech = TEXTS_ALONE if held is None else OWN
-    plan = held.get("plan", ()) if held else ()
-    parts = parts_of(message.get("content"))
+    content = message.get("content")
+    if held is None:
+        return [*told(content, TEXTS_ALONE), *map(_bare_call, placed.calls)]
+    plan, parts = held.get("plan", ()), parts_of(content)
     places = planned(plan, parts, by_position(placed.calls))
-    return [part for place, value in places for part in _parts(place, value, speech, held)]
+    return [part for place, value in places for part in _parts(place, value, held)]
 
 
-def _parts(place: str, held: Any, speech: Speech, own: Message | None) -> Iterator[Message]:
+def _parts(place: str, held: Any, own: Message) -> Iterator[Message]:
     """Yield the parts that stand in one place of an answer."""
     if place == CALL:
         yield _call(held, own)
     elif place == PART:
-        yield from part_told(held, speech)
+        yield from part_told(held, OWN)
     else:
         yield mended(held)
 
 
-def _call(call: ApiCall, own: Message | None) -> Message:
-    """Return a call as its part, with all that it had beside the call if it came in this format."""
+def _bare_call(call: ApiCall) -> Message:
     args = arguments_object(call.arguments)
-    came = own.get("calls", {}).get(str(call.position), {}) if own else {}
+    return {"functionCall": {"id": call.id, "name": call.name, "args": args}}
+
+
+def _call(call: ApiCall, own: Message) -> Message:
+    """Return a call as its part, with all that it had beside the call as it came."""
+    came = own.get("calls", {}).get(str(call.position), {})
     beside = {key: mended(held) for key, held in came.items() if key not in CALLS}
-    return {"functionCall": {"id": call.id, "name": call.name, "args": args}, **beside}
+    return {**_bare_call(call), **beside}
 
 
 # --- in, and out again as it was ------------------------------------------------------------------

@@ -21,7 +21,9 @@ PART, CALL = "part", "call"
 
 def kept(message: Message, name: str) -> Message | None:
     """Return what a message keeps of a format; None where it came in another."""
-    held = message.get(WIRE)
+    if WIRE not in message:
+        return None
+    held = message[WIRE]
     if isinstance(held, dict) and held.get("format") == name:
         return held
     return None

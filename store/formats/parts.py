@@ -38,6 +38,8 @@ def parts_of(content: Any) -> list[Any]:
 
 def told(content: Any, speech: Speech) -> list[Message]:
     """Return what a content says, in the words of a provider; blank texts say nothing."""
+    if isinstance(content, str):
+        return [*_text_told(content, speech)]
     return [part for each in parts_of(content) for part in part_told(each, speech)]
 
 
@@ -54,7 +56,7 @@ def part_told(part: Any, speech: Speech) -> Iterator[Message]:
 
 
 def _text_told(text: str, speech: Speech) -> Iterator[Message]:
-    if text.strip():
+    if text and not text.isspace():
         yield speech.text(sendable(text))
 
 
@@ -107,18 +109,28 @@ def mended(value: Any) -> Any:
 
 def arguments_object(given: Any) -> Message:
     """Return the arguments of a call as the object that some providers ask for."""
-    value = _decoded(given) if isinstance(given, str) else given
+    value = _decoded(given) if isinstance(given, str) else mended(given)
     if isinstance(value, dict):
-        return mended(value)  # type: ignore[no-any-return]
-    return {} if value is None or value == "" else {"input": mended(value)}
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refused)
-    except (ValueError, RecursionError):
-        return text
+        return value
+    return {} if value is None or value == "" else {"input": value}
 
 
 def _refused(constant: str) -> None:
     raise ValueError(constant)
+
+
+_decode = json.JSONDecoder(parse_constant=_refused).decode
+
+
+def _decoded(text: str) -> Any:
+    """Return the value that a JSON text stands for, else the text itself."""
+    text = sendable(text)
+    try:
+        value = _decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return mended(value) if ESCAPE in text else value
+
+
+ESCAPE = "\\u"
+"""How a JSON text writes signs that it does not hold, half ones among them."""
