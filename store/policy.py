@@ -92,6 +92,11 @@ class Policy(BaseModel):
     picture_placeholder: str = _TEXTS["picture_placeholder"]
     """What stands for an older one; ``{type}`` and ``{size}`` are its own."""
 
+    foreign_reasoning: Literal["drop", "text"] = "drop"
+    """What becomes of reasoning that another provider's model has; ``text`` tells what of it can be
+    read, in front of the answer.
+    """
+
     show_drafts: bool = False
     """Send what has come of answers that broke off, each behind the message that it answers, until
     the line goes on with another answer there. Such a view depends on the drafts, too.

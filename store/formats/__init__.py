@@ -17,6 +17,7 @@ from .kept import kept
 from .naming import Alphabet, Names, renamed
 from .openai import clean, continues, foreign_kinds, sendable
 from .placed import ApiCall, Placed, System
+from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
 from .turns import apart
 
@@ -41,8 +42,10 @@ __all__ = [
     "format_named",
     "given_back",
     "kept",
+    "reasoning_of",
     "sendable",
     "taken",
+    "with_reasoning",
 ]
 
 

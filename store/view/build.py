@@ -17,7 +17,7 @@ from sqlalchemy import Connection, case, null, select
 
 from ..clock import Now, given
 from ..database import Statement, json_sql, messages, paused, tool_results
-from ..formats import CHAT, Placed, format_named, kept
+from ..formats import CHAT, Placed, format_named, kept, reasoning_of, with_reasoning
 from ..history import Segment, left, lines, stored_calls
 from ..messages import Message, assemble, opaque_fields
 from ..policy import DEFAULT, Policy, checked
@@ -128,7 +128,8 @@ def composed(look: Look, format: str = CHAT.name) -> Composed:  # noqa: A002 - t
 def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public name
     runs = _runs(look)
     read, judged = _read(look, verdicts(look), runs)
-    said = [each for each in read if _is_shown(each.message, format)]
+    tells = look.policy.foreign_reasoning == "text"
+    said = [each for each in read if _is_shown(each.message, format, tells=tells)]
     items, named = shown(said, look.policy)
     placed = _placed(look, items)
     tokens = counted(look, runs)
@@ -139,14 +140,24 @@ def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public n
     stats = stats_of(look, entries, tokens, left_out=left_out, unchanged_tokens=unchanged)
     pointer = look.pointer
     log_reads(pointer.session_id, judged, files)
+    if tells:
+        placed = [*with_reasoning(placed, format)]
     return Composed(placed, entries, stats, pointer.session_id, pointer.branch, look.last)
 
 
-def _is_shown(message: Message, format: str) -> bool:  # noqa: A002 - the public name
-    """Tell a message that says something in a format: what no chat shows, in its own alone."""
+def _is_shown(
+    message: Message,
+    format: str,  # noqa: A002 - the public name
+    *,
+    tells: bool,
+) -> bool:
+    """Tell a message that says something in a format: what no chat shows, in its own alone.
+
+    Reasoning of another's says something where it is told as text.
+    """
     if "content" in message or not opaque_fields(message):
         return True
-    return kept(message, format) is not None
+    return kept(message, format) is not None or (tells and bool(reasoning_of(message, format)))
 
 
 def _runs(look: Look) -> list[Segment]:

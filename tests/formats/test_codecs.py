@@ -555,3 +555,37 @@ def test_every_position_is_counted(store: Store) -> None:
     total = store.count_tokens(session_id)
     assert total.messages == store.session(session_id).head
     assert store.count_tokens(session_id, "estimate").messages == total.messages
+
+
+@pytest.mark.parametrize("wanted", PROVIDERS)
+@pytest.mark.parametrize(
+    ("name", "messages"),
+    [
+        ("anthropic", [ANTHROPIC[0], ANTHROPIC[6]]),
+        ("anthropic", ANTHROPIC[:3]),
+        ("gemini", GEMINI[:3]),
+        ("openai", [{"role": "assistant", "content": "so", "reasoning_content": "Let me look."}]),
+        (
+            "responses",
+            [
+                {
+                    "type": "reasoning",
+                    "summary": [{"type": "summary_text", "text": "Let me look."}],
+                    "encrypted_content": "x",
+                },
+                *RESPONSES[3:7],
+            ],
+        ),
+    ],
+)
+def test_reasoning_is_told_as_text_by_choice(
+    store: Store, name: str, messages: list[Message], wanted: str
+) -> None:
+    """To other providers; its own gets it as it was."""
+    session_id = stored(store, messages, name)
+    view = store.view(session_id, Policy(foreign_reasoning="text"), format=wanted)
+    assert complaints(wanted, view.messages, view.system) == []
+    is_told = "<thinking>\\nLet me look.\\n</thinking>" in json.dumps(view.messages)
+    assert is_told == (name == "openai" or name != wanted)
+    plain = store.view(session_id, format=wanted)
+    assert "<thinking>" not in json.dumps(plain.messages)

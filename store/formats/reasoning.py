@@ -1,0 +1,65 @@
+"""What a model thought, told as text to another provider's, where its signature is worth nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..messages import WIRE, Message
+from .openai import sendable
+from .parts import parts_of
+from .placed import Placed
+
+SPOKEN = ("reasoning_content", "reasoning")
+"""Keys of a chat under which an answer's reasoning is a text."""
+LISTED = {"thinking_blocks": "anthropic", "reasoning_items": "responses"}
+"""Keys of a chat under which it is as it came, and the format that sends it so itself."""
+TEXTS = ("thinking", "text")
+NESTED = ("summary", "content")
+
+
+def with_reasoning(placed: Iterable[Placed], name: str) -> Iterator[Placed]:
+    """Yield a request in which answers begin with the reasoning that a format does not send."""
+    for each in placed:
+        text = reasoning_of(each.message, name) if each.message["role"] == "assistant" else ""
+        yield _thinking(each, text) if text else each
+
+
+def _thinking(placed: Placed, text: str) -> Placed:
+    message = placed.message
+    part = {"type": "text", "text": f"<thinking>\n{sendable(text)}\n</thinking>"}
+    said = [part, *parts_of(message.get("content"))]
+    return placed._replace(message={**_readable(message), "content": said})
+
+
+def _readable(message: Message) -> Message:
+    """Return a message that is a chat's from now on."""
+    return {key: held for key, held in message.items() if key not in (WIRE, *LISTED)}
+
+
+def reasoning_of(message: Message, name: str) -> str:
+    """Return the reasoning of an answer that can be read and that a format does not send itself."""
+    texts = [text for block in _blocks(message, name) for text in _texts(block)]
+    spoken = [message[key] for key in SPOKEN if isinstance(message.get(key), str)]
+    return "\n\n".join(text for text in texts or spoken[:1] if text.strip())
+
+
+def _blocks(message: Message, name: str) -> Iterator[Any]:
+    held = message.get(WIRE)
+    if isinstance(held, dict) and held.get("format") != name:
+        yield from held.get("plan", ())
+        yield held.get("block")
+    for key, own in LISTED.items():
+        if own != name and isinstance(message.get(key), list):
+            yield from message[key]
+
+
+def _texts(block: Any) -> Iterator[str]:
+    """Yield the texts of reasoning in one of the shapes in use."""
+    if not isinstance(block, dict):
+        return
+    yield from (block[key] for key in TEXTS if isinstance(block.get(key), str))
+    if block.get("type") == "reasoning":
+        for key in NESTED:
+            for part in parts_of(block.get(key)):
+                yield from _texts(part)
