@@ -43,6 +43,7 @@ GROUPS = {
     "any_tool": "Old results of any tool",
     "tool_output": "Short forms of tool results",
     "picture_keep": "Pictures in tool results",
+    "foreign_reasoning": "Reasoning of other providers",
     "show_drafts": "Answers that broke off",
     "tool_kinds": "How results are judged",
     "unanswered": "Repairs",

@@ -1,4 +1,4 @@
-"""What a model thought, told as text to another provider's, where its signature is worth nothing."""
+"""What a model thought, told as text to another provider, who has no use for its signature."""
 
 from __future__ import annotations
 
