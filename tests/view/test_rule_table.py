@@ -25,8 +25,8 @@ from store.view.rules import (
 
 ROWS = (*TABLE, *LATER)
 FIRST_FIELD, AFTER_LAST_FIELD = "terminal", "context_window"
-NOT_JUDGED = {"unanswered"}
-"""A field among those of the rules that mends pairs, and judges nothing."""
+NOT_JUDGED = {"unanswered", "foreign_reasoning", "show_drafts", "draft_notice"}
+"""Fields among those of the rules that judge no tool results."""
 
 
 def fields_of_rules() -> list[str]:
