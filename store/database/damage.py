@@ -63,13 +63,13 @@ def _told(lease: Lease) -> Iterator[None]:
     except driver_errors() as error:
         if lease.is_lost:
             raise
-        raise translate(error) from error
+        raise translate(error, lease.path) from error
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn the drivers' errors into the store's own, chained."""
+def translated(file: str | None) -> Iterator[None]:
+    """Turn the drivers' errors into the store's own, chained; on a file or a server (None)."""
     try:
         yield
     except driver_errors() as error:
-        raise translate(error) from error
+        raise translate(error, file) from error

@@ -196,7 +196,7 @@ class Database:
                 self._forget_idle()
                 text = _UNKNOWN if lease.is_committing else _LOST
                 raise ConnectionLost(text) from error
-            raise translate(error) from error
+            raise translate(error, self.path) from error
         finally:
             self._inside.pop(operation, None)
             if self._closed:

@@ -68,6 +68,11 @@ class Lease:
         connection.info[_KEY] = weakref.ref(self)
 
     @property
+    def path(self) -> str | None:
+        """The path of the file; None on a server."""
+        return self._file.path if self._file else None
+
+    @property
     def is_inherited(self) -> bool:
         """Whether this is a forked child, and the connection its parent's."""
         return self._process != os.getpid()

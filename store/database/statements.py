@@ -264,14 +264,14 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
         StoreFull,
         "the disk has no room for the store's index; make room and try again",
     ),
-    "SQLITE_NOTADB": (NotAStore, "the file is no SQLite database; it was not touched"),
+    "SQLITE_NOTADB": (NotAStore, "{file} is no SQLite database; it was not touched"),
     "SQLITE_READONLY": (
         StoreError,
-        "the file or its folder cannot be written; check their permissions",
+        "{file} or its folder cannot be written; check their permissions",
     ),
     "SQLITE_CANTOPEN": (
         StoreError,
-        "the file cannot be opened; check its and its folder's permissions",
+        "{file} cannot be opened; check its and its folder's permissions",
     ),
     "55P03": (
         StoreBusy,
@@ -282,7 +282,7 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
     "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
     "SQLITE_CORRUPT": (
         StoreError,
-        "the file is damaged; restore a backup, `convostore verify` says what is hit",
+        "{file} is damaged; restore a backup, `convostore verify` says what is hit",
     ),
 }
 
@@ -310,8 +310,8 @@ def _can_open_files() -> bool:
     return True
 
 
-def translate(error: Exception) -> StoreError:
-    """Return the store's own error for one of a driver's."""
+def translate(error: Exception, file: str | None) -> StoreError:
+    """Return the store's own error for one of a driver's, on a file or on a server (None)."""
     original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
         return _unstorable(original)
@@ -321,5 +321,5 @@ def translate(error: Exception) -> StoreError:
         return StoreError(TOO_MANY_FILES)
     for prefix, (kind, text) in _CODES.items():
         if name.startswith(prefix) or state == prefix:
-            return kind(text)
+            return kind(text.format(file=file))
     return StoreError(f"the database refused: {original}")

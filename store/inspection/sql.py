@@ -166,9 +166,9 @@ def _is_real(value: object) -> bool:
 
 
 def _ask_file(url: URL, request: Request) -> QueryResult:
-    uri = f"{_existing(url).as_uri()}?mode=ro"
-    asked = json.dumps({"uri": uri, **request._asdict()})
-    return _read(_run_child(asked.encode(), request.timeout))
+    path = _existing(url)
+    asked = json.dumps({"uri": f"{path.as_uri()}?mode=ro", **request._asdict()})
+    return _read(_run_child(asked.encode(), request.timeout), str(path))
 
 
 def _existing(url: URL) -> Path:
@@ -201,7 +201,7 @@ def _run_child(request: bytes, timeout: float) -> list[bytes]:
     return done.stdout.splitlines()
 
 
-def _read(lines: Sequence[bytes | str]) -> QueryResult:
+def _read(lines: Sequence[bytes | str], file: str | None = None) -> QueryResult:
     """Return what the console answered. Raises what it complained of."""
     try:
         *answered, last = [json.loads(line) for line in lines]
@@ -212,7 +212,7 @@ def _read(lines: Sequence[bytes | str]) -> QueryResult:
         raise QueryRefused(
             "the query ended its process: too much memory or time; narrow it down"
         ) from error
-    with translated():
+    with translated(file):
         raise complaint
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import sqlalchemy
 from conftest import ROOT, Run
 
-from store import InvalidValue, Store, inspection
+from store import InvalidValue, NotAStore, Store, StoreError, inspection
 from store.inspection import advice
 from store.inspection.advice import Condition
 
@@ -145,7 +146,12 @@ def test_copies_that_hold_what_was_erased(store: Store, path: Path, tmp_path: Pa
 def test_what_is_no_store(tmp_path: Path, content: bytes, said: str) -> None:
     """A broken or foreign file is an answer, not an error, and is left as it is."""
     (tmp_path / "diary.db").write_bytes(content)
-    found = troubles(tmp_path / "diary.db")["store"]
+    file = tmp_path / "diary.db"
+    found = troubles(file)["store"]
+    with pytest.raises(NotAStore if said else StoreError, match=f"^{re.escape(str(file))} is "):
+        Store(file)
+    with pytest.raises(StoreError, match=f"^{re.escape(str(file))} is "):
+        inspection.query(file, "SELECT 1 FROM sqlite_master")
     assert (found.state, said in found.found) == ("unusable", True)
     assert (tmp_path / "diary.db").read_bytes() == content
 
