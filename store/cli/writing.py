@@ -12,11 +12,16 @@ import typer
 from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
+from ..transcripts import stands_before
 from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
 SPEAKERS = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
+
+LEFT_TO_IMPORT = (
+    "whose the exported session is, and where its project, is left out; `import -` keeps it"
+)
 
 Forks = dict[str | None, list[Session]]
 """Sessions by the session that they continue; those that continue none under None."""
@@ -187,15 +192,23 @@ def _message(role: str, text: str) -> Message:
 
 
 def _read() -> list[Message]:
-    """Return the messages that standard input holds: one, a list, or one a line."""
+    """Return the messages that standard input holds: one, a list, one a line, or an export."""
     text = sys.stdin.read()
     try:
-        given = _values(text)
+        given = _messages_of(_values(text))
     except ValueError as problem:
         raise InvalidValue(f"standard input holds no JSON: {problem}") from None
     if not given:
         raise InvalidValue("standard input holds no message")
     return given
+
+
+def _messages_of(given: list[Any]) -> list[Message]:
+    """Return what is given without the row of an export that is about its session."""
+    if not given or not stands_before(given[0]):
+        return given
+    render.remark(LEFT_TO_IMPORT)
+    return given[1:]
 
 
 def _values(text: str) -> list[Any]:

@@ -18,7 +18,7 @@ from ..errors import StoreError, UnknownTranscript
 from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
 from .foreign import program_of
-from .openai import OWNER, PROJECT_ROOT
+from .openai import OWNER, PROJECT_ROOT, stands_before
 from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import Spent, Tokens, spent_on
 
@@ -39,6 +39,7 @@ __all__ = [
     "size",
     "sniff",
     "spent_on",
+    "stands_before",
 ]
 
 

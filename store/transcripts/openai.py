@@ -77,7 +77,7 @@ def parse(source: Source) -> Iterator[Event]:
     for item in items:
         if isinstance(item, Noted):
             yield item
-        elif _stands_before(item.value):
+        elif stands_before(item.value):
             before = item.value
         elif "role" in fields_of(item.value) and not _is_conversation(item.value):
             yield from _streamed(names.name(source.stem), chain([item], items), before)
@@ -85,8 +85,8 @@ def parse(source: Source) -> Iterator[Event]:
             yield from _conversations(item, source.stem, names)
 
 
-def _stands_before(value: object) -> bool:
-    """Tell a row that says something of the session whose messages follow."""
+def stands_before(value: object) -> bool:
+    """Tell a row that says whose the session is whose messages follow, or where its project is."""
     fields = fields_of(value)
     are_texts = all(isinstance(each, str) for each in fields.values())
     return bool(fields) and are_texts and fields.keys() <= BEFORE

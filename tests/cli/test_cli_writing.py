@@ -66,6 +66,21 @@ def test_messages_are_read_from_standard_input(
     assert said("piped") == ["a", "b"]
 
 
+def test_an_export_can_be_appended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its messages alone: whose it was is no message, and who reads it is told."""
+    run(*DB, "create", "--id", "hers", "--owner", "ann", "--project-root", "/p")
+    run(*DB, "append", "hers", "Hello.")
+    typed(monkeypatch, run(*DB, "export", "hers").out)
+    appended = run(*DB, "append", "new", "-", "--create")
+    assert (appended.out, appended.status) == ("new: 1 message, the last at position 1\n", 0)
+    assert "`import -` keeps it" in appended.err
+    with Store("s.db") as store:
+        assert store.messages("new")[0].message == store.messages("hers")[0].message
+        assert store.session("new").owner is None
+    typed(monkeypatch, '{"owner": "ann"}\n')
+    assert "holds no message" in run(*DB, "append", "new", "-").err
+
+
 def test_what_is_piped_into_import_is_told_apart_by_what_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
