@@ -78,9 +78,16 @@ def layers() -> str:
     )
 
 
+UNSEEN = "its description, not seen"
+"""What a kind of transcript is written from where no real file was read."""
+
+
 def transcript_kinds() -> str:
     """Return each kind of transcript that can be read."""
     return as_table(
-        ["kind", "what it looks like"],
-        ((f"`{name}`", kind.expected) for name, kind in transcripts.KINDS.items()),
+        ["kind", "what it looks like", "written from"],
+        (
+            (f"`{name}`", kind.expected, "real files" if kind.seen else UNSEEN)
+            for name, kind in transcripts.KINDS.items()
+        ),
     )

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import StoreError, UnknownTranscript
-from . import claude_code, codex, openai, openhands, swe_agent, tau_bench
+from . import chatgpt, claude_code, codex, openai, openhands, swe_agent, tau_bench
+from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
 from .foreign import program_of
 from .openai import OWNER, PROJECT_ROOT, stands_before
@@ -47,13 +48,15 @@ class TranscriptKind(NamedTuple):
     """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file.
 
     ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
-    only looks so, None where its messages can be read.
+    only looks so, None where its messages can be read. ``seen`` where real files were read, else it
+    is written from their description.
     """
 
     expected: str
     looks: Callable[[Any], bool]
     parse: Callable[[Source], Iterator[Event]]
     foreign: Callable[[Any], str | None] = lambda _: None
+    seen: bool = True
 
 
 KINDS = {
@@ -78,6 +81,12 @@ KINDS = {
     "codex": TranscriptKind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
     "openhands": TranscriptKind(
         "events with a 'source', in a list or one a line", openhands.looks, openhands.parse
+    ),
+    "chatgpt": TranscriptKind(
+        "conversations with a 'mapping' of nodes, also in the export's zip",
+        chatgpt.looks,
+        chatgpt.parse,
+        seen=False,
     ),
 }
 
@@ -132,6 +141,8 @@ def _open(path: FilePath) -> Source:
     try:
         if Path(path).is_fifo():
             raise OSError("it is a pipe, which may never end and cannot be read twice")
+        if is_export(path):
+            return Archive(path)
         _refuse_packed(path)
         return Source(path)
     except OSError as problem:

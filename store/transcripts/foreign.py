@@ -71,7 +71,6 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 
 MARKS = (
-    _mark("ChatGPT (an export)", "mapping current_node"),
     _mark("Claude (an export of claude.ai)", "chat_messages uuid"),
     _mark("Gemini CLI", "sessionId projectHash"),
     _mark("GitHub Copilot CLI", "type data parentId", type="session.start"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -59,14 +60,15 @@ def packed_as(path: FilePath) -> str | None:
 
 
 class Source:
-    """A transcript file.
+    """A transcript file, or one that an archive at its place holds (``held``).
 
     Rows are streamed; a document is held whole, because JSON cannot be read otherwise.
     ``problem`` says what is wrong with a document that cannot be read.
     """
 
-    def __init__(self, path: FilePath) -> None:
+    def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
         self.path = Path(path)
+        self._file = held or self.path
         self.problem: str | None = None
         self.report_to(None)
         self._document = self._read_document() if self._begins_document() else None
@@ -94,7 +96,7 @@ class Source:
     def _values_of_rows(self) -> Iterator[Value | Noted]:
         consumed = reported = 0
         at_top = True
-        with self.path.open("rb") as file:
+        with self._file.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
                 row = _content(number, raw)
@@ -122,13 +124,13 @@ class Source:
         return False
 
     def _first_row(self) -> bytes:
-        with self.path.open("rb") as file:
+        with self._file.open("rb") as file:
             rows = (_content(number, raw) for number, raw in enumerate(file, 1))
             return next((row for row in rows if not _is_skipped(row)), b"")
 
     def _read_document(self) -> Value | None:
         try:
-            return Value(None, json.loads(self.path.read_bytes().decode("utf-8-sig")))
+            return Value(None, json.loads(self._file.read_bytes().decode("utf-8-sig")))
         except (ValueError, RecursionError) as problem:
             self.problem = _explain(problem)
             return None

@@ -335,8 +335,9 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 
 
 def test_kinds_are_named() -> None:
-    """The table of kinds holds the six there are."""
-    assert tuple(KINDS) == ("openai", "tau_bench", "swe_agent", "claude_code", "codex", "openhands")
+    """The table of kinds holds those there are."""
+    first = ("openai", "tau_bench", "swe_agent", "claude_code", "codex", "openhands")
+    assert tuple(KINDS) == (*first, "chatgpt")
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

@@ -51,7 +51,6 @@ LOOK_ALIKES = {
 
 OTHERS = {
     "Gemini CLI": {"sessionId": "s", "projectHash": "h", "messages": [{"type": "user"}]},
-    "ChatGPT": [{"title": "t", "mapping": {}, "current_node": "n"}],
     "GitHub Copilot CLI": {"type": "session.start", "data": {}, "id": "1", "parentId": None},
     "of pi": {"type": "session", "id": "1", "timestamp": "2026-01-01", "cwd": "/"},
     "stream-json": {"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"},
