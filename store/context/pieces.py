@@ -22,13 +22,15 @@ CACHED_LAYERS = (LAYERS[:3], ("history",), ("user_input", "steps"))
 class Piece(NamedTuple):
     """One message of a request: its layer, the message as a chat message, and its tokens.
 
-    ``placed`` is the same before it is written in a format.
+    ``placed`` is the same before it is written in a format, ``reminder`` how many of the tokens are
+    of the reminder to read files, which is never stored.
     """
 
     layer: str
     message: Message
     tokens: int
     placed: Placed
+    reminder: int = 0
 
     @property
     def seq(self) -> int | None:
@@ -60,8 +62,25 @@ def of_view(
         message = clean(each)
         piece = Piece(layer, message, entry.tokens, each)
         if message["role"] == "user" and entry.rule is None:
-            piece = _reminded(piece, root)
+            piece = reminded(piece, root)
         yield piece
+
+
+def reminded(piece: Piece, root: Root | None) -> Piece:
+    """Return a user message that mentions files with the reminder to read them, once."""
+    said = piece.message["content"]
+    text = content_text(said)
+    added = reminder(text, root)
+    if not added or text.endswith(added):
+        return piece
+    cost = estimate(added)
+    longer = piece._replace(tokens=piece.tokens + cost, reminder=cost)
+    if isinstance(said, list):
+        part = {"type": "text", "text": added}
+        stored = piece.placed.message["content"]
+        return _rewritten(longer, [*said, part], [*stored, part])
+    whole = remind(said, root)
+    return _rewritten(longer, whole, whole)
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
@@ -113,21 +132,6 @@ def _layers(entries: Sequence[Entry], begins: int | None) -> Iterator[str]:
         if begins is not None and entry.seq == begins:
             layer = "user_input"
         yield layer
-
-
-def _reminded(piece: Piece, root: Root | None) -> Piece:
-    """Return a user message that mentions files with the reminder to read them."""
-    said = piece.message["content"]
-    added = reminder(content_text(said), root)
-    if not added:
-        return piece
-    longer = piece._replace(tokens=piece.tokens + estimate(added))
-    if isinstance(said, list):
-        part = {"type": "text", "text": added}
-        stored = piece.placed.message["content"]
-        return _rewritten(longer, [*said, part], [*stored, part])
-    whole = remind(said, root)
-    return _rewritten(longer, whole, whole)
 
 
 def _rewritten(piece: Piece, said: object, stored: object) -> Piece:

@@ -33,7 +33,7 @@ from ..tokens import estimate
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
 from .law import Law
-from .pieces import LAYERS, Piece, made, merged, of_view, with_markers
+from .pieces import LAYERS, Piece, made, merged, of_view, reminded, with_markers
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
 
@@ -71,9 +71,12 @@ class Context(NamedTuple):
 
     @property
     def fixed_tokens(self) -> int:
-        """The tokens of what is neither of the view nor the new input: for `Store.check`."""
+        """The tokens of what is neither of the view nor the new input: for `Store.check`.
+
+        Reminders of files are among them, that of the new input too: each later request has it.
+        """
         given = (piece for piece in self.pieces if piece.seq is None)
-        new = sum(piece.tokens for piece in given if piece.layer == "user_input")
+        new = sum(each.tokens - each.reminder for each in given if each.layer == "user_input")
         return self.tokens - self.view.stats.tokens - new
 
     @property
@@ -234,8 +237,8 @@ def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
     """Return what the user says now; nothing where it is stored already."""
     if gathered.begins is not None:
         return []
-    said = remind(asked.user_input or "", gathered.project_root)
-    return made("user_input", "user", said)
+    said = made("user_input", "user", asked.user_input)
+    return [reminded(piece, gathered.project_root) for piece in said]
 
 
 def _left_to_do(asked: Asked, gathered: Gathered, role: str) -> list[Piece]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.compaction.triggers import reaches
+from store.context import remind
 from store.errors import InvalidValue, MaxCompactionReachedError, SessionNotFound
 from store.summaries import SummaryRequest
 from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, estimate_size, message_tokens
@@ -24,6 +25,7 @@ from store.tools.results import result_facts
 from store.view.rules import RULES
 
 Message = dict[str, Any]
+SEEN = {"role": "assistant", "content": "I see."}
 WORDS = "some words to count " * 20
 
 
@@ -317,6 +319,30 @@ def test_what_goes_out_beside_the_view_counts(store: Store) -> None:
     assert done is not None
     assert (done.outcome, done.still_over) == ("applied", True)
     assert not store.check(session_id, policy, now=NOW).should_compact
+
+
+@pytest.mark.parametrize("role", ["system", "user", "merge"])
+def test_a_reminder_of_files_counts_once_before_and_after_its_input_is_stored(
+    store: Store, role: Any
+) -> None:
+    """It goes out beside the view from then on: by the new input, and by the one that is stored."""
+    session_id = begun(store, [{"role": "user", "content": "What does @src/a.py do?"}, SEEN])
+    policy = Policy.named("turns", summary_role=role)
+    said = "And @src/b.py, @src/c.py and @src/d.py?"
+
+    def fixed(**given: Any) -> int:
+        return store.context(session_id, "Be careful.", **given, policy=policy).fixed_tokens
+
+    before = fixed()
+    new = fixed(user_input=said)
+    assert new - before > 20
+    store.append(session_id, {"role": "user", "content": said})
+    assert fixed() == new
+    request = store.context(session_id, "Be careful.", policy=policy)
+    assert store.check(session_id, policy, fixed_tokens=new).tokens == request.tokens
+    store.append(session_id, SEEN)
+    assert fixed(user_input="Thanks.") == new
+    assert fixed(user_input=remind(said)) == new
 
 
 def test_whoever_asks_over_the_window_is_told_that_failures_hold_back(store: Store) -> None:
