@@ -17,6 +17,7 @@ from ..messages import Message, moment_of
 from ..records import Session
 from ..text import Fields, shortened
 from ..transcripts import EXTRA_KEYS, Noted, Opened
+from .left import Kept
 
 
 def said_at(message: Message) -> int | None:
@@ -27,28 +28,40 @@ def said_at(message: Message) -> int | None:
     return min(moment, milliseconds(None))
 
 
-def stored_session(store: Store, opened: Opened, moment: int | None, notes: list[Noted]) -> Session:
-    """Return the session of that id, created as of a moment (None: now) where there is none."""
+def stored_session(
+    store: Store, opened: Opened, moment: int | None, notes: list[Noted], kept: Kept | None
+) -> Session:
+    """Return the session of that id, created as of a moment (None: now) where there is none.
+
+    What stands in the store already is not stored again: the new session continues it.
+    """
     with suppress(SessionNotFound):
         return store.session(opened.session_id)
-    return _created(store, opened, moment, notes)
+    create = (
+        partial(_forked, opened=opened, kept=kept) if kept else partial(_created, opened=opened)
+    )
+    try:
+        return store.atomically(partial(create, metadata=opened.metadata), now=moment)
+    except InvalidValue as refused:
+        notes.append(_refused(opened, refused))
+        return store.atomically(partial(create, metadata={}), now=moment)
 
 
-def _created(store: Store, opened: Opened, moment: int | None, notes: list[Noted]) -> Session:
-    """Return a new session, without its metadata where these cannot be stored."""
-    create = partial(
-        store.create_session,
+def _created(steps: Steps, opened: Opened, metadata: Fields) -> Session:
+    return steps.create_session(
         opened.session_id,
         title=_storable(opened.title),
         project_root=_storable(opened.project_root),
         owner=_storable(opened.owner),
-        now=moment,
+        metadata=metadata,
     )
-    try:
-        return create(metadata=opened.metadata)
-    except InvalidValue as refused:
-        notes.append(_refused(opened, refused))
-        return create()
+
+
+def _forked(steps: Steps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
+    """Return a session that continues another one's branch."""
+    fork = partial(steps.fork, kept.session_id, kept.end, opened.session_id)
+    session = fork(branch=kept.branch, title=_storable(opened.title))
+    return steps.set_metadata(session.id, metadata)
 
 
 def brought_up_to_date(store: Store, opened: Opened, notes: list[Noted]) -> None:

@@ -13,6 +13,7 @@ from ..face import Store
 from ..messages import Message
 from ..transcripts import Event, FilePath, Noted, Opened, Progress, Said
 from .known import brought_up_to_date, said_at, stored_session
+from .left import Ahead, Kept
 from .report import ImportReport
 from .session import SessionOfFile
 
@@ -47,10 +48,12 @@ def import_file(
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
     report = ImportReport(Path(path), found, [], [])
-    reading = _Import(store, report, _Names(session_id), replace=replace)
     events = _rooted(transcripts.read(path, kind=found, progress=progress), project_root)
+    names = _Names(session_id)
+    ahead = Ahead(map(names.rename, _with_message(events, path, found)))
+    reading = _Import(store, report, ahead, replace=replace)
     with in_steps():
-        for event in _with_message(events, path, found):
+        for event in ahead:
             reading.take(event)
         reading.finish()
     return report
@@ -107,16 +110,18 @@ class _Import:
         self,
         store: Store,
         report: ImportReport,
-        names: _Names,
+        ahead: Ahead,
         *,
         replace: bool,
     ) -> None:
         self._store = store
         self._report = report
-        self._names = names
+        self._ahead = ahead
         self._replace = replace
         self._opened: Opened | None = None
         self._early: list[Message] = []
+        self._places: dict[str, list[int]] = {}
+        self._kept: dict[str, Kept] = {}
         self._current: SessionOfFile | None = None
 
     def take(self, event: Event) -> None:
@@ -125,7 +130,7 @@ class _Import:
             self._report.notes.append(event)
         elif isinstance(event, Opened):
             self.finish()
-            self._opened = self._names.rename(event)
+            self._opened = event
         elif self._current:
             self._current.take(event.message)
         elif self._opened:
@@ -145,17 +150,37 @@ class _Import:
             self._current = self._begun(opened, moment)
 
     def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
-        notes = self._report.notes
-        stored = stored_session(self._store, opened, moment, notes)
-        session = SessionOfFile(self._store, stored, notes, replace=self._replace)
+        store, notes = self._store, self._report.notes
+        places = self._places_before(opened)
+        stored = stored_session(store, opened, moment, notes, self._where_it_begins(opened))
+        if stored.forked_from is None:
+            places = []
+        session = SessionOfFile(
+            store, stored, self._ahead, notes, places=places, replace=self._replace
+        )
         for message in self._early:
             session.take(message)
         self._early.clear()
         return session
 
+    def _places_before(self, opened: Opened) -> list[int]:
+        """Return the positions of the messages that stand before a session's own."""
+        if opened.stem is None or opened.stem.session_id not in self._places:
+            return []
+        return self._places[opened.stem.session_id][: opened.stem.after]
+
+    def _where_it_begins(self, opened: Opened) -> Kept | None:
+        """Return where the store has a session's beginning, None where it has none of it."""
+        places = self._places_before(opened)
+        if opened.session_id in self._kept:
+            return self._kept[opened.session_id]
+        return Kept(opened.stem.session_id, None, places[-1]) if opened.stem and places else None
+
     def _end(self, opened: Opened, session: SessionOfFile) -> None:
         self._report.sessions.append(session.finish())
+        self._kept |= session.kept
         if session.is_as_long:
+            self._places[opened.session_id] = session.places
             brought_up_to_date(self._store, opened, self._report.notes)
 
 
@@ -166,18 +191,22 @@ class _Names:
         self._wanted = wanted
         self._first: str | None = None
 
-    def rename(self, opened: Opened) -> Opened:
-        """Return a session under its new id, its parent's likewise."""
-        if self._wanted is None:
-            return opened
-        self._first = first = self._first or opened.session_id
-        metadata = dict(opened.metadata)
+    def rename(self, event: Event) -> Event:
+        """Return an event; a session under its new id, what it hangs on likewise."""
+        if self._wanted is None or not isinstance(event, Opened):
+            return event
+        self._first = first = self._first or event.session_id
+        metadata = dict(event.metadata)
         if metadata.get("parent_session") == first:
             metadata["parent_session"] = self._wanted
-        new_id = opened.session_id
-        if new_id.startswith(first):
-            new_id = self._wanted + new_id.removeprefix(first)
-        return opened._replace(session_id=new_id, metadata=metadata)
+        stem = event.stem and event.stem._replace(session_id=self._renamed(event.stem.session_id))
+        name = self._renamed(event.session_id)
+        return event._replace(session_id=name, metadata=metadata, stem=stem)
+
+    def _renamed(self, name: str) -> str:
+        if self._wanted is None or self._first is None or not name.startswith(self._first):
+            return name
+        return self._wanted + name.removeprefix(self._first)
 
 
 def _refuse_own_file(store: Store, path: FilePath) -> None:

@@ -23,6 +23,7 @@ from ..messages import (
 from ..records import Session, StoredMessage
 from ..transcripts import EXTRA_KEYS, Noted
 from .known import said_at
+from .left import Ahead, Kept, Stretch, count_while
 from .report import ImportedSession
 from .spending import Spending
 
@@ -38,20 +39,32 @@ class SessionOfFile:
     """One session while its file is read.
 
     Its messages are compared with the stored line as far as that goes, then appended to it.
-    ``_place`` is the position of the message taken last, ``_moment`` the latest known.
+    ``_place`` is the position of the message taken last, ``_moment`` the latest known, ``places``
+    the position after each message of the file, ``kept`` where sessions begin that a rewind left.
     """
 
     def __init__(
-        self, store: Store, session: Session, notes: list[Noted], *, replace: bool
+        self,
+        store: Store,
+        session: Session,
+        ahead: Ahead,
+        notes: list[Noted],
+        *,
+        places: list[int],
+        replace: bool,
     ) -> None:
+        self._ahead = ahead
+        self.places = places
+        self.kept: dict[str, Kept] = {}
         self._store = store
         self._id = session.id
         self._notes = notes
         self._replace = replace
-        self._stored = _messages(store, session)
+        self._place = places[-1] if places else 0
+        self._stored = _messages(store, session, self._place + 1)
         self._head = session.head
         self._moment = session.updated_at
-        self._place = self._count = self._calls = self._appended = 0
+        self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
         self._batch: list[Message] = []
         self._batch_size = 0
@@ -60,6 +73,10 @@ class SessionOfFile:
 
     def take(self, message: Message) -> None:
         """Take the file's next message: it is on the line already, or new."""
+        self._take(message)
+        self.places.append(self._place)
+
+    def _take(self, message: Message) -> None:
         self._count += 1
         prepared = self._prepared(message)
         if prepared is None:
@@ -80,6 +97,8 @@ class SessionOfFile:
 
     def finish(self) -> ImportedSession:
         """Append what is left; return what became of the session."""
+        if self._place < self._head and not self._left_alone():
+            self._take_back()
         self._flush()
         return ImportedSession(
             self._id, self._count, self._appended, self._head, self._calls, self._differs_at
@@ -123,10 +142,15 @@ class SessionOfFile:
 
     def _settle(self, stored: Message, message: Message) -> None:
         """Settle what becomes of a stored message that says something else than the file's."""
-        if _begins(stored, message) and self._only_results_follow():
+        early = _begins(stored, message) or _answers(stored, message)
+        if early and self._only_results_follow():
             self._take_again()
         else:
-            self._part()
+            self._place -= 1
+            taken_back = self._take_back()
+            self._place += 1
+            if not taken_back:
+                self._part()
 
     def _only_results_follow(self) -> bool:
         return all(stored.message["role"] == "tool" for stored in self._stored)
@@ -136,6 +160,34 @@ class SessionOfFile:
         self._rewind()
         text = "was still being written when it was imported, it is now whole"
         self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}"))
+
+    def _take_back(self) -> bool:
+        """Rewind to the message taken last if the file tells that all behind it was taken back.
+
+        Return whether it does. What the rewind leaves is the beginning of other sessions.
+        """
+        stretches = self._stretches()
+        line = [each.message for each in self._store.messages(self._id)] if stretches else []
+        if not any(_covers(each, line) for each in stretches.values()):
+            return False
+        branch = self._store.session(self._id).branch
+        for name, (after, messages) in stretches.items():
+            same = count_while(_same, zip(line[after:], messages, strict=False))
+            self.kept[name] = Kept(self._id, branch, after + same)
+        self._head = self._store.rewind(self._id, to=self._place, now=self._moment).head
+        text = f"position {self._place} of {self._id!r} was taken back; it is rewound there"
+        self._notes.append(Noted(None, f"what followed {text}"))
+        return True
+
+    def _stretches(self) -> dict[str, Stretch]:
+        """Return what was taken back so far, at the positions that it has in the store."""
+        found = self._ahead.stretches(self._id)
+        places = [0, *self.places]
+        return {
+            name: each._replace(after=places[each.after])
+            for name, each in found.items()
+            if each.after < len(places)
+        }
 
     def _part(self) -> None:
         """Settle what happens where the line and the file part."""
@@ -219,6 +271,26 @@ def _continues(longer: Any, stored: list[Any]) -> bool:
     return bool((longer or [])[: len(stored)] == stored)
 
 
-def _messages(store: Store, session: Session) -> Iterator[StoredMessage]:
+def _answers(stored: Message, message: Message) -> bool:
+    """Tell whether a stored result is one of the file's calls: it was written before its call."""
+    calls = message.get("tool_calls") or ()
+    return stored["role"] == "tool" and stored.get("tool_call_id") in [
+        call.get("id") for call in calls
+    ]
+
+
+def _same(stored: Message, message: Message) -> bool:
+    return is_redacted(stored) or _spoken(stored) == _spoken(message)
+
+
+def _covers(stretch: Stretch, line: list[Message]) -> bool:
+    """Tell whether a line ends with the beginning of what was taken back."""
+    stored = line[stretch.after :]
+    pairs = zip(stored, stretch.messages, strict=False)
+    same = count_while(lambda one, other: _same(one, other) or _begins(one, other), pairs)
+    return 0 < len(stored) == same
+
+
+def _messages(store: Store, session: Session, start: int) -> Iterator[StoredMessage]:
     """Return a session's messages as they are read one after the other."""
-    return chain.from_iterable(store.pages(session.id, 1, session.head, size=PAGE))
+    return chain.from_iterable(store.pages(session.id, start, session.head, size=PAGE))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..errors import StoreError, UnknownTranscript
 from . import chatgpt, claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .archive import Archive, is_export
-from .events import EXTRA_KEYS, Event, Noted, Opened, Said, sketch
+from .events import EXTRA_KEYS, Event, Noted, Opened, Said, Stem, sketch
 from .foreign import program_of
 from .openai import OWNER, PROJECT_ROOT, stands_before
 from .source import FilePath, Progress, Source, Value, packed_as
@@ -35,6 +35,7 @@ __all__ = [
     "Progress",
     "Said",
     "Spent",
+    "Stem",
     "Tokens",
     "read",
     "size",

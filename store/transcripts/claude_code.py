@@ -7,26 +7,26 @@ messages of the OpenAI chat shape. What a row says beyond its message is kept un
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..text import Fields
-from .claude_blocks import assistant_message, blocks_of, user_messages
+from .claude_blocks import assistant_message, user_messages
 from .claude_rows import Reading, Row, constant_of, differences, is_unread
+from .claude_titles import prompt_titles
 from .claude_tree import MAIN, Indices, Run, in_order, is_prompt, parents_of, runs_of
 from .events import (
     Event,
     Noted,
     Opened,
     Said,
+    Stem,
     fields_of,
     first_text,
     iso_milliseconds,
     text_of,
-    title_line,
     without,
 )
 from .source import Source
@@ -34,15 +34,10 @@ from .source import Source
 SYNTHETIC = "<synthetic>"
 """The model of answers that no model gave: Claude Code's own notices."""
 
-INJECTED = ("<", "Caveat:", "[Request interrupted")
-"""How user texts begin that no user typed."""
-
 Members = dict[Run, list[int]]
 """The rows of each run, by index, in the order of the file."""
 Uses = dict[str, int]
 """How often each id was used, as it is or with a number."""
-
-_TAG = re.compile(r"<[^<>]*>")
 
 
 class Draft(NamedTuple):
@@ -95,7 +90,11 @@ def _members(runs: list[Run]) -> Members:
 
 
 class _Session:
-    """Make the events of each run of a file."""
+    """Make the events of each run of a file.
+
+    ``_ends`` holds for each run, message by message of the API, its first row and how many messages
+    there are with it.
+    """
 
     def __init__(self, stem: str, reading: Reading, parents: Indices, members: Members) -> None:
         self._reading = reading
@@ -105,6 +104,8 @@ class _Session:
         own = members.get(MAIN) or range(len(self._rows))
         self._id = self._first_said("sessionId", reversed(own)) or stem
         self._ids: dict[int, str] = {}
+        self._ends: dict[Run, list[tuple[int, int]]] = {}
+        self._stems: dict[Run, Stem] = {}
         self._calls = dict(_prompts_of(self._rows))
 
     def events(self, run: Run) -> Iterator[Event]:
@@ -112,12 +113,14 @@ class _Session:
         indices = self._members[run]
         name = self._name(run)
         constant = constant_of([self._rows[index] for index in indices])
-        messages = self._messages(indices, constant)
+        messages = self._messages(run, constant)
         root = self._first_said("cwd", indices)
-        prompts = _prompt_titles(messages)
+        prompts = prompt_titles(messages)
         titles = (*self._given_titles(run), *prompts)
         metadata = self._metadata(run, constant)
-        yield Opened(name, next(iter(titles), None), root, metadata, titles=titles)
+        title = next(iter(titles), None)
+        stem = self._stem(run) if run.kind == "branch" else None
+        yield Opened(name, title, root, metadata, titles=titles, stem=stem)
         yield from map(Said, messages)
         if run.kind == "branch":
             followed = f"with {len(messages) - 1} messages after it"
@@ -127,16 +130,36 @@ class _Session:
         """Return the first text that rows say under a key of their envelopes."""
         return first_text(self._rows[index].envelope.get(key) for index in indices)
 
-    def _messages(self, indices: Sequence[int], constant: Fields) -> list[Message]:
-        """Return the messages that rows make, and remember the id of each row's first message."""
-        drafts = _drafts(self._rows, indices)
+    def _messages(self, run: Run, constant: Fields) -> list[Message]:
+        """Return the messages of a run, and remember the id of each row's first message."""
+        drafts = _drafts(self._rows, self._members[run])
         order = in_order(len(drafts), _Precedence(drafts, self._parents).needs)
-        finished = _finished([drafts[place] for place in order], self._rows, constant)
+        ordered = [drafts[place] for place in order]
+        ends = accumulate(len(draft.messages) for draft in ordered)
+        self._ends[run] = [
+            (draft.indices[0], end) for draft, end in zip(ordered, ends, strict=True)
+        ]
+        finished = _finished(ordered, self._rows, constant)
         messages = list(chain.from_iterable(finished))
         for draft in drafts:
             message_id: str = draft.messages[0].get("id", "")
             self._ids |= dict.fromkeys(draft.indices, message_id)
         return messages
+
+    def _stem(self, branch: Run) -> Stem | None:
+        """Return the messages that stood before a prompt that was taken back."""
+        prompt = int(branch.name)
+        run = self._run_of(self._parents[prompt])
+        if run not in self._ends:
+            return None
+        above = self._stems[run].after if run in self._stems else 0
+        before = (end for first, end in self._ends[run] if first < prompt)
+        self._stems[branch] = Stem(self._name(run), above + max(before, default=0))
+        return self._stems[branch]
+
+    def _run_of(self, index: int | None) -> Run:
+        holders = (run for run, indices in self._members.items() if index in indices)
+        return next(holders, MAIN)
 
     def _name(self, run: Run) -> str:
         if run == MAIN:
@@ -367,29 +390,3 @@ def _last_said(rows: Iterable[Row]) -> Fields:
             if held is not None or key not in api:
                 api[key] = held
     return api
-
-
-def _prompt_titles(messages: Sequence[Message]) -> list[str]:
-    """Return the first text that a user typed, then the first command, cut for a title."""
-    users = (message for message in messages if message["role"] == "user")
-    texts = [text for message in users for text in _said_texts(message)]
-    typed = next(filter(_is_typed, texts), "")
-    lines = map(title_line, (typed, _command_in(texts)))
-    return [line for line in lines if line]
-
-
-def _is_typed(text: str) -> bool:
-    return not text.lstrip().startswith(INJECTED)
-
-
-def _command_in(texts: list[str]) -> str:
-    return _TAG.sub(" ", texts[0][:1000]) if texts else ""
-
-
-def _said_texts(message: Message) -> list[str]:
-    """Return the texts of a user message; none where Claude Code wrote it."""
-    extra = message["claude_code"]
-    if extra.get("isMeta") or extra.get("isCompactSummary"):
-        return []
-    texts = (block.get("text") for block in blocks_of(message["content"]) or [])
-    return [text for text in texts if isinstance(text, str) and text.strip()]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from ..messages import Message, content_text
+from ..messages import Message
 from ..text import Fields
 from .codex_items import (
     SPEECH,
@@ -29,11 +29,13 @@ from .codex_items import (
     spoken_message,
     timed,
 )
+from .codex_prompts import first_prompt, prompt_of
 from .events import (
     Event,
     Noted,
     Opened,
     Said,
+    Stem,
     fields_of,
     first_text,
     list_of,
@@ -55,9 +57,6 @@ BARE = ("function_call", "function_call_output", "local_shell_call")
 
 COMPACTIONS = ("compaction", "context_compaction", "compaction_summary")
 """Types of items that stand for a context that was compacted, readable by the API alone."""
-
-INJECTED = ("<", "# AGENTS.md instructions")
-"""How the texts of user messages begin that no user typed."""
 
 _META = ("id", "cwd", "git", "cli_version")
 
@@ -129,7 +128,7 @@ class _Rollout:
             return
         name = text_of(self._meta.get("id")) or stem
         metadata, notes = self._metadata()
-        prompt = _first_prompt(self._messages)
+        prompt = first_prompt(self._messages)
         yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
         yield from map(Said, finished(self._messages))
         yield from self._branch_events(name)
@@ -137,11 +136,15 @@ class _Rollout:
         yield from notes
 
     def _branch_events(self, name: str) -> Iterator[Event]:
-        """Return the sessions of what was taken back."""
-        for number, (start, messages) in enumerate(self._branches, 1):
+        """Return the sessions of what was taken back, each behind the one that it continues."""
+        numbered = list(enumerate(self._branches, 1))
+        for number, (start, messages) in reversed(numbered):
             branch = f"{name}/branch-{number}"
-            link = {"parent_session": name, "forked_at": start}
-            yield self._opened(branch, [_first_prompt(messages)], link)
+            over = (later for later, (cut, _) in numbered[number:] if cut < start)
+            above = next(over, None)
+            stem = Stem(f"{name}/branch-{above}" if above else name, start)
+            link = {"parent_session": stem.session_id, "forked_at": start}
+            yield self._opened(branch, [first_prompt(messages)], link)._replace(stem=stem)
             yield from map(Said, finished(messages))
             count = plural(len(messages), "message")
             yield Noted(None, f"{count} that were taken back are session {branch!r}")
@@ -293,7 +296,7 @@ class _Rollout:
             self._answer = None
 
     def _places_of_prompts(self) -> list[int]:
-        numbered = enumerate(map(_prompt_of, self._messages))
+        numbered = enumerate(map(prompt_of, self._messages))
         return [place for place, prompt in numbered if prompt is not None]
 
     def _leave(self, kind: str, subtype: str = "") -> None:
@@ -384,16 +387,3 @@ def _unusual(item: ApiItem) -> Fields:
     if extra["type"] == usual:
         del extra["type"]
     return extra
-
-
-def _prompt_of(message: Message) -> str | None:
-    """Return what a user typed, None for a message that no user typed."""
-    if message["role"] != "user" or "author" in message.get("codex", {}):
-        return None
-    text = content_text(message["content"])
-    return text if not text.lstrip().startswith(INJECTED) else None
-
-
-def _first_prompt(messages: list[Message]) -> str | None:
-    prompts = map(_prompt_of, messages)
-    return next((prompt for prompt in prompts if prompt and prompt.strip()), None)

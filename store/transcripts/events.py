@@ -30,10 +30,18 @@ EXTRA_KEYS = ("claude_code", "codex", "openhands", "chatgpt")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Stem(NamedTuple):
+    """Where a session continues another one of its file: behind so many messages of its line."""
+
+    session_id: str
+    after: int
+
+
 class Opened(NamedTuple):
     """A session begins: the messages that follow are its own, until the next session begins.
 
-    ``titles`` are those that the same file may have given it when it was shorter.
+    ``titles`` are those that the same file may have given it when it was shorter; ``stem`` is what
+    it continues, None where it begins anew.
     """
 
     session_id: str
@@ -42,6 +50,7 @@ class Opened(NamedTuple):
     metadata: Fields
     owner: str | None = None
     titles: tuple[str, ...] = ()
+    stem: Stem | None = None
 
 
 class Said(NamedTuple):

@@ -59,7 +59,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report spending known session reading",
+    "importing": "report spending left known session reading",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check key_check integrity "
         "checking copies advice"
@@ -78,8 +78,8 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events foreign spent claude_blocks claude_queue codex_items openhands_events "
-        "openhands_conversation source archive trees chatgpt_nodes chatgpt "
+        "events foreign spent claude_blocks claude_titles claude_queue codex_items codex_prompts "
+        "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
         "claude_rows codex openai openhands swe_agent tau_bench claude_tree claude_code"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
