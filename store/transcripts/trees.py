@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..messages import Message
 from ..text import Fields
-from .events import Event, Noted, Opened, Said, plural, title_of
+from .events import Event, Noted, Opened, Said, Stem, plural, title_of
 
 Parents = Mapping[str, str | None]
 """The id of each node's parent; one that is no node's id is none."""
@@ -89,4 +89,5 @@ def _branch(opened: Opened, home: str, position: int, first: str, own: list[Mess
     """Return the session of a branch, named after its first node, whatever grows on it."""
     link: Fields = {"parent_session": home, "forked_at": position}
     name = f"{opened.session_id}/branch-{first}"
-    return Opened(name, title_of(own), opened.project_root, link)
+    stem = Stem(home, position)
+    return Opened(name, title_of(own), opened.project_root, link, stem=stem)

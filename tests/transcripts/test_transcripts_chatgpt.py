@@ -235,3 +235,5 @@ def test_an_import_can_be_repeated_and_grows(tmp_path: Path, url: str) -> None:
         for form in ("openai", "responses", "anthropic", "gemini"):
             assert store.view("c1", format=form).messages
         assert not store.verify()
+        branch = store.session("c1/branch-a1")
+        assert (branch.forked_from, branch.forked_at) == ("c1", 1)
