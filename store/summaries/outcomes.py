@@ -14,6 +14,8 @@ LIMIT = 80
 """Code points that are told of what a command came to."""
 READ = 4000
 """Code points at the end of an output in which it is looked for."""
+NEAR = 400
+"""Code points at the very end in which it is looked for first: nearly every last line tells."""
 OUTPUTS = (("stdout",), ("stderr",), ("data", "stdout"), ("data", "stderr"), ("output",))
 """Where a JSON result has the output of a command."""
 
@@ -38,8 +40,20 @@ _COMMAND_READ = 4000
 
 def came_to(result: str) -> str:
     """Return the last line of a command's result that tells something, in one line; "" for none."""
-    lines = _output(result).splitlines()
-    telling = (line for line in reversed(lines) if _is_telling(line.strip()))
+    output = _output(result)[-READ:]
+    return _last_telling(_near_end(output)) or _last_telling(scrubbed(output))
+
+
+def _near_end(output: str) -> str:
+    """Return the last lines of an output; "" where a tag that is closed there begins before."""
+    start = output.find("\n", max(0, len(output) - NEAR)) + 1
+    lines = scrubbed(output[start:])
+    return "" if "</" in lines else lines
+
+
+def _last_telling(output: str) -> str:
+    lines = reversed(without_tags(output).splitlines())
+    telling = (line for line in lines if _is_telling(line.strip()))
     return one_line(next(telling, ""), LIMIT)
 
 
@@ -63,10 +77,8 @@ def _first_line_of(fed: re.Match[str]) -> str:
 
 
 def _output(result: str) -> str:
-    fields = json_object(result)
-    if fields:
-        result = next(_texts_in(fields), result)
-    return without_tags(scrubbed(result[-READ:]))
+    """Return what a command said: of a JSON result the field that has it."""
+    return next(_texts_in(json_object(result)), result)
 
 
 def _texts_in(fields: dict[str, object]) -> Iterator[str]:

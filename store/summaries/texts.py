@@ -30,6 +30,8 @@ def scrubbed(text: str) -> str:
 
     It has no lone surrogate, and no control characters but tab and line end.
     """
+    if text.isprintable():
+        return text  # most names are: seen at once
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _CONTROLS.sub("", text)

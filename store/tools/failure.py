@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ..policy import Policy
 
@@ -106,9 +106,7 @@ _IN_SQL: Mapping[Comparison, str] = {
 
 def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
     """Tell whether a result failed; ``command``: it is the output of one, as `is_command` tells."""
-    chosen = tuple([getattr(policy, field) for field in _CHOSEN_BY])
-    ended = _Ended(facts.error_prefix, facts.status, facts.has_stderr, facts.exit_code)
-    return _failed(ended, chosen, command)
+    return _failed(_fields(facts), _choices(policy), command)
 
 
 class _Ended(NamedTuple):
@@ -123,12 +121,15 @@ class _Ended(NamedTuple):
 _CHOSEN_BY = tuple(dict.fromkeys(sign.choice.field for sign in SIGNS if sign.choice))
 """The fields of a policy that choose among the signs."""
 
+_fields: Callable[[Outcome], tuple[Any, ...]] = operator.attrgetter(*_Ended._fields)
+_choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*_CHOSEN_BY)
+
 
 @lru_cache(maxsize=1024)
-def _failed(ended: _Ended, chosen: tuple[object, ...], command: bool) -> bool:
+def _failed(ended: tuple[Any, ...], chosen: tuple[Any, ...], command: bool) -> bool:
     by_field = dict(zip(_CHOSEN_BY, chosen, strict=True))
     counted = (sign for sign in SIGNS if _counts(sign, by_field, command=command))
-    return any(_is_there(sign, ended) for sign in counted)
+    return any(_is_there(sign, _Ended(*ended)) for sign in counted)
 
 
 def is_command(

@@ -64,6 +64,11 @@ OUTCOMES = [
     ("x" * 200, "x" * 77 + "..."),
     ("", ""),
     ("--\n==\n", ""),
+    ("done\n" + "--\n" * 300, "done"),
+    ("done\n<system-reminder>" + "be kind\n" * 300 + "</system-reminder>", "done"),
+    ("done\n<system-reminder>" + "be kind\n" * 300 + "</system-reminder>\nover", "over"),
+    ("done\n<system-reminder>" + "be kind\n" * 300 + "<\0/system-reminder>", "done"),
+    ("done\n" * 2000, "done"),
 ]
 
 
