@@ -57,6 +57,7 @@ VALUES = (
     summaries.Summary,
     summaries.KeyAction,
     summaries.FileChange,
+    compaction.Clearing,
     compaction.Plan,
     simulation.Prices,
     simulation.Simulated,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..compaction import Plan, known_reason, savings
+from ..compaction import Clearing, Plan, known_reason, savings
 from ..errors import InvalidValue
 from ..face import Store
 from ..policy import Policy
@@ -92,7 +92,7 @@ IfNeeded = Annotated[
     bool, typer.Option("--if-needed", help="Only if a trigger of the policy fires.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say what would be hidden, and what kept.")
+    bool, typer.Option("--dry-run", help="Only say what would be cleared, hidden and kept.")
 ]
 
 
@@ -259,6 +259,7 @@ def _told(task: Task, done: Compaction | None) -> list[str]:
 
 def _rehearse(task: Task, *, json: bool) -> None:
     """Print what a compaction would do."""
+    clearing = _clearing(task)
     said, plan = _checked_and_planned(task)
     saving = 0 if plan.nothing else savings(task.policy, plan)
     head = task.store.session(task.session_id).head
@@ -267,12 +268,32 @@ def _rehearse(task: Task, *, json: bool) -> None:
         answer = {**plan._asdict(), "messages": plan.messages, "covered": covered}
         answer |= {"kept": [plan.last + 1, head], "savings": saving}
         check = said._asdict() if said else None
-        render.print_json({"session": task.session_id, "check": check, "plan": answer})
+        clears = clearing._asdict() if clearing else None
+        found = {"clearing": clears, "check": check, "plan": answer}
+        render.print_json({"session": task.session_id, **found})
         return
+    if clearing is not None:
+        render.say(f"{task.session_id}: {_cleared(clearing)}")
     if said is not None:
         render.say(f"{task.session_id}: {_checked(said)}")
     if said is None or said.should_compact:
         render.say(*(f"{task.session_id}: {line}" for line in _planned(plan, head, saving)))
+
+
+def _clearing(task: Task) -> Clearing | None:
+    """Return what would be cleared before the check, if there is one."""
+    if task.checks is None:
+        return None
+    return task.store.plan_clearing(task.session_id, task.policy, now=task.now)
+
+
+def _cleared(clearing: Clearing) -> str:
+    """Return in words what would be cleared."""
+    results = render.counted(len(clearing.cleared), "tool result")
+    places = ", ".join(str(seq) for seq, _ in clearing.cleared)
+    before, after = clearing.tokens_before, clearing.tokens_after
+    freed = f"{before - after:,} of {before:,} tokens"
+    return f"would clear {results} first ({places}), which frees {freed}"
 
 
 def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:

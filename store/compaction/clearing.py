@@ -8,12 +8,14 @@ and on all that follow. In a warm cache a clearing has to free very much to pay 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..history import lines
 from ..messages import encode
-from ..policy import Policy
+from ..policy import Policy, checked
 from ..records import Compaction, Reason
 from ..view import Look, ruled, savings
 from .budget import Budget, budget
@@ -24,10 +26,28 @@ Freed = dict[tuple[int, str | None], int]
 """The tokens that a clearing frees, by the position of a result and the rule that replaces it."""
 
 
-def is_due(connection: Connection, session_id: str, policy: Policy, now: int) -> bool:
-    """Tell whether a clearing is worth what a cache loses by it."""
+class Clearing(NamedTuple):
+    """What a clearing would replace: positions, each with its rule; and the tokens of the view."""
+
+    cleared: tuple[tuple[int, str | None], ...]
+    tokens_before: int
+    tokens_after: int
+
+
+def plan_clearing(
+    connection: Connection, session_id: str, policy: Policy, *, now: Now = None
+) -> Clearing | None:
+    """Return what `compact_if_needed` would clear now, before its check, changing nothing.
+
+    None where too little would be freed, or the policy replaces results at any time. Raises
+    SessionNotFound, InvalidPolicy.
+    """
     pointer = lines.find(connection, session_id)
-    return bool(_worth_clearing(budget(connection, pointer, policy, now)))
+    if checked(policy).clearing == "always":
+        return None
+    cost = budget(connection, pointer, policy, given(now))
+    freed = _worth_clearing(cost)
+    return Clearing(tuple(freed), cost.tokens, _left(cost, freed)) if freed else None
 
 
 def clear(
@@ -88,6 +108,10 @@ def _freed(look: Look) -> Freed:
     return {(seq, fresh[seq].rule): saved[seq] for seq in sorted(saved)}
 
 
+def _left(cost: Budget, freed: Freed) -> int:
+    return cost.tokens - sum(freed.values())
+
+
 def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
     """Write the record of a clearing; return its number."""
     look = cost.look
@@ -102,6 +126,6 @@ def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
         messages_before=cost.messages,
         messages_after=cost.messages,
         tokens_before=cost.tokens,
-        tokens_after=cost.tokens - sum(freed.values()),
+        tokens_after=_left(cost, freed),
         created_at=look.now,
     )

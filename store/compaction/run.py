@@ -46,7 +46,7 @@ from ..view import history, records
 from . import telling
 from .budget import budget
 from .checks import BELOW, added, check
-from .clearing import clear, is_due
+from .clearing import clear, plan_clearing
 from .ending import abandon, begin, finish, keep_to_limit
 from .jobs import Asked, Job, left_as_it_is, prepare
 from .planning import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
@@ -127,9 +127,7 @@ def compact_if_needed(
     asked = Asked(session_id, policy, summarizer, reason, coming)
     moment = transactions.clock(now)
     _check_asked(asked)
-    done: Compaction | None = None
-    if policy.clearing != "always":
-        done = _cleared(transactions, asked, moment)
+    done = _cleared(transactions, asked, moment)
     with transactions.reading() as connection:
         found = check(
             connection,
@@ -149,7 +147,7 @@ def _cleared(transactions: Transactions, asked: Asked, moment: int) -> Compactio
     """Clear if it is worth it; only then is there something to write."""
     session_id, policy = asked.session_id, asked.policy
     with transactions.reading() as connection:
-        if not is_due(connection, session_id, policy, moment):
+        if plan_clearing(connection, session_id, policy, now=moment) is None:
             return None
     with transactions.writing() as connection:
         return clear(connection, session_id, policy, reason=asked.reason, now=moment)

@@ -134,6 +134,7 @@ class Awaited(Threads):
     compactions = awaits(Workflows.compactions)
     hidden = awaits(Workflows.hidden)
     replaced = awaits(Workflows.replaced)
+    plan_clearing = awaits(Workflows.plan_clearing)
     plan_compaction = awaits(Workflows.plan_compaction)
     hide = awaits(Workflows.hide, waits=True)
     undo_compaction = awaits(Workflows.undo_compaction, waits=True)

@@ -75,6 +75,7 @@ class Operations:
     recall = reads(recalling.recall)
     replaced = reads(inspection.replaced)
     hide = writes(compaction.hide)
+    plan_clearing = reads(compaction.plan_clearing)
     plan_compaction = reads(compaction.plan_compaction)
     undo_compaction = writes(compaction.undo_compaction)
     redact = writes(redaction.redact)

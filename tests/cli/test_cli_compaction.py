@@ -187,6 +187,23 @@ def test_compact_only_if_needed(run: Run) -> None:
     assert (done["outcome"], done["reason"]) == ("applied", "llm_call")
 
 
+def test_a_dry_run_tells_what_would_be_cleared_first(run: Run) -> None:
+    """With how many tokens that frees; without --if-needed nothing is cleared."""
+    rules = ["--policy", "agent", "--set", "clear_keep=2", "--set", "cache_lifetime=1"]
+    agent = ["compact", "talk", *rules, "--if-needed", *AT]
+    told = answer(run(*agent, "--dry-run", "--json"))["clearing"]
+    first, *_ = (seq for seq, _ in told["cleared"])
+    freed = told["tokens_before"] - told["tokens_after"]
+    assert freed > 0
+    ran = run(*agent, "--dry-run")
+    assert f"would clear {len(told['cleared'])} tool results first ({first}, " in ran.out
+    assert f"which frees {freed:,} of {told['tokens_before']:,} tokens" in ran.out
+    assert "would clear" not in run("compact", "talk", *rules, "--dry-run", *AT).out
+    done = answer(run(*agent, "--json"))
+    assert (done["cleared"], done["tokens_after"]) == (told["cleared"], told["tokens_after"])
+    assert answer(run(*agent, "--dry-run", "--json"))["clearing"] is None
+
+
 def test_a_trigger_that_can_hide_nothing_is_told(run: Run) -> None:
     """The command knows why, so it says so."""
     asked = ["compact", "talk", "--policy", "message_count", "--if-needed", *AT]

@@ -65,8 +65,12 @@ def test_a_cold_cache_is_the_moment_to_clear(store: Store) -> None:
     assert store.compact_if_needed(session_id, AGENT, now=cold - 1) is None
     longer = Policy.named("agent", cache_lifetime=10 * MINUTE)
     assert store.compact_if_needed(session_id, longer, now=cold) is None
+    assert store.plan_clearing(session_id, AGENT, now=cold - 1) is None
+    assert store.plan_clearing(session_id, Policy(), now=cold) is None
+    planned = store.plan_clearing(session_id, AGENT, now=cold)
     made = store.compact_if_needed(session_id, AGENT, now=cold)
     assert made is not None
+    assert planned == (made.cleared, made.tokens_before, made.tokens_after)
     assert made.cleared == ((3, "any_tool"), (5, "any_tool"), (7, "any_tool"))
     assert cleared(store, session_id) == [3, 5, 7]
     view = store.view(session_id, AGENT)

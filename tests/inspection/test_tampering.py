@@ -298,6 +298,7 @@ def asked(store: Store) -> Iterator[Callable[[], object]]:
             lambda name=name: store.context(name, "be kind", now=NOW),
             lambda name=name: store.check(name, PROBE, now=NOW),
             lambda name=name: store.plan_compaction(name, PROBE, now=NOW),
+            lambda name=name: store.plan_clearing(name, Policy.named("agent"), now=NOW),
             lambda name=name: store.hidden(name),
             lambda name=name: store.compactions(name),
             lambda name=name: store.head_moves(name),
