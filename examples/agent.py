@@ -36,7 +36,7 @@ STEP = 20_000
 WINDOW = 5_500
 WIDTH, MOST = 90, 7
 SYSTEM = "You are a careful engineer. Read before you write, and run the check after every change."
-POLICY = Policy.named("agent", context_window=WINDOW, clear_keep=4)
+POLICY = Policy.named("agent", context_window=WINDOW, clear_keep=4, recall=True)
 """A small window and few results that stay, so that there is something to clear and to compact."""
 
 

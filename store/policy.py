@@ -104,6 +104,11 @@ class Policy(BaseModel):
     draft_notice: Name = _TEXTS["draft_notice"]
     """What stands at the end of such an answer."""
 
+    recall: bool = False
+    """Say in summaries and ``any_tool`` lines that the model has a tool to see what was there."""
+    recall_notice: Name = _TEXTS["recall_notice"]
+    """How that is said."""
+
     tool_kinds: Mapping[Name, Kind] = {}
     """Kinds of tools by name, over those in the table ``tool_kinds``."""
     identity: Literal["call", "sniff"] = "call"

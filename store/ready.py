@@ -16,6 +16,7 @@ TEXTS: dict[Language, dict[str, str]] = {
         "any_tool_placeholder": "[旧结果已清除]",
         "picture_placeholder": "[此处未显示:{type},{size}]",
         "draft_notice": "[此回答在此中断]",
+        "recall_notice": "[可用工具 recall 查看原文]",
     },
     "en": {
         "terminal_placeholder": "[Outdated output of this command]",
@@ -23,6 +24,7 @@ TEXTS: dict[Language, dict[str, str]] = {
         "any_tool_placeholder": "[Old result, cleared]",
         "picture_placeholder": "[Not shown here: {type}, {size}]",
         "draft_notice": "[This answer was interrupted here]",
+        "recall_notice": "[the tool recall shows it]",
     },
 }
 """The fields that are texts for a model, by the language of the policy."""

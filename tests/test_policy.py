@@ -178,6 +178,7 @@ ENGLISH = {
     "any_tool_placeholder": "[Old result, cleared]",
     "picture_placeholder": "[Not shown here: {type}, {size}]",
     "draft_notice": "[This answer was interrupted here]",
+    "recall_notice": "[the tool recall shows it]",
 }
 
 

@@ -103,9 +103,9 @@ def signature(method: Callable[..., Any], first: int = 1) -> str:
     """
     whole = inspect.signature(method)
     text = str(whole.replace(parameters=list(whole.parameters.values())[first:]))
-    text = text.replace(repr(policy.DEFAULT), "Policy()").replace(
-        repr(policy.TURNS), 'Policy.named("turns")'
-    )
+    text = text.replace(repr(policy.DEFAULT), "Policy()")
+    for name in policy.POLICIES:
+        text = text.replace(repr(policy.Policy.named(name)), f'Policy.named("{name}")')
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
 
 

@@ -45,6 +45,7 @@ GROUPS = {
     "picture_keep": "Pictures in tool results",
     "foreign_reasoning": "Reasoning of other providers",
     "show_drafts": "Answers that broke off",
+    "recall": "What can be called back",
     "tool_kinds": "How results are judged",
     "unanswered": "Repairs",
     "clearing": "When the rules act",

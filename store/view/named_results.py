@@ -17,6 +17,7 @@ from sqlalchemy import select
 from ..database import Statement, messages, tool_results
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
+from ..policy import Policy
 from ..summaries import command_of
 from ..text import json_object, one_line
 from ..tokens import estimate, message_tokens
@@ -61,6 +62,13 @@ _Key = tuple[str, str | None, Result, int]
 _remembered: dict[_Key, Named] = {}
 
 
+def line_begin(policy: Policy) -> str:
+    """Return what each line begins with."""
+    if not policy.recall:
+        return policy.any_tool_placeholder
+    return f"{policy.any_tool_placeholder} {policy.recall_notice}"
+
+
 def named(look: Look, answers: Iterable[Answer]) -> dict[int, Named]:
     """Return what stands for results, by position; nothing does where it would save too little.
 
@@ -80,7 +88,7 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
 
 def line_of(look: Look, answer: Answer) -> Named:
     """Return the line that says what was in a result."""
-    of = (look.policy.any_tool_placeholder, look.pointer.project_root)
+    of = (line_begin(look.policy), look.pointer.project_root)
     key = (*of, answer.result, look.redacted)
     known = _remembered.get(key)
     if known is None:
@@ -104,7 +112,7 @@ def _read(look: Look, answer: Answer) -> Named:
     said = "\n".join(_texts_in(content_text(value) or content or ""))
     told = _told(result, _target(look, answer), said, exit_code)
     names = names_in(_seen_from(look.pointer.project_root, said))
-    line = _line(f"{look.policy.any_tool_placeholder} {told}", best_first(names))
+    line = _line(f"{line_begin(look.policy)} {told}", best_first(names))
     tokens = estimate(line)
     return Named(line, _tokens(value) - tokens, tokens)
 

@@ -22,6 +22,7 @@ from ..logged import chosen
 from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
+from .named_results import line_begin
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 Why = Literal[
@@ -84,6 +85,7 @@ RIPE = ("judge_at", "protect_current_turn")
 SLOTS = ("terminal_keep", "errors_take_slots")
 READS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
 OF_ANY_TOOL = ("any_tool", "clear_keep")
+CLEARED_LINE = ("any_tool_placeholder", "recall", "recall_notice")
 
 TABLE = (
     Rule(
@@ -110,7 +112,7 @@ TABLE = (
     Rule(
         "any_tool",
         "not one of the newest {clear_keep} tool results, and sent before",
-        (*OF_ANY_TOOL, "clear_warm_keep", "any_tool_placeholder", "min_saving", *RIPE),
+        (*OF_ANY_TOOL, "clear_warm_keep", *CLEARED_LINE, "min_saving", *RIPE),
         "names",
         {
             "zh": "清除了 %d 个旧的工具返回内容",
@@ -249,6 +251,8 @@ def _placeholders(policy: Policy) -> dict[str, int]:
 
 def placeholder(rule: str, policy: Policy) -> str:
     """Return what stands for a result that a rule replaces as a whole."""
+    if rule == "any_tool":
+        return line_begin(policy)
     text: str = getattr(policy, f"{rule}_placeholder")
     return text
 

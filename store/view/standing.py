@@ -144,7 +144,7 @@ def summaries_of(ranges: Iterable[Range]) -> tuple[Standing, ...]:
 
 def as_message(text: str, facts: str | None, policy: Policy) -> Message:
     """Return a summary and its facts as the message that a view sends."""
-    said = _joined("\n\n", text, facts)
+    said = _joined("\n\n", text, facts, policy.recall_notice if policy.recall else None)
     whole = _joined("\n", policy.summary_heading, said)
     return {"role": _role(policy), "content": whole}
 

@@ -52,6 +52,21 @@ def places(store: Store, wanted: Any, **options: Any) -> list[tuple[int, int]]:
     return [(each.first, each.last) for each in found]
 
 
+def test_a_view_says_that_there_is_a_tool_where_it_is_told_so(store: Store) -> None:
+    """In the summary, and in each line that stands for a cleared result; nowhere else."""
+    for number in range(20, 40):
+        store.append("s", list(step(number, f"def late_{number}(): ...\n" * 40)), now=NOW)
+    store.append("s", {"role": "user", "content": "Go on."}, now=LATER)
+    telling = CLEARING.model_copy(update={"recall": True, "clearing": "always"})
+    silent = telling.model_copy(update={"recall": False})
+    said = store.view("s", telling, now=LATER).entries
+    for told, plain in zip(said, store.view("s", silent, now=LATER).entries, strict=True):
+        notices = str(told.message["content"]).count(telling.recall_notice)
+        assert notices == (told.rule in ("summary", "any_tool"))
+        assert telling.recall_notice not in str(plain.message["content"])
+    assert {"summary", "any_tool"} <= {entry.rule for entry in said}
+
+
 def test_what_is_hidden_comes_back_whole(store: Store) -> None:
     """A call with its result, or a message alone; what has more of what is wanted is first."""
     assert places(store, ["function_1"]) == [(6, 7)]
