@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import StoreError, UnknownTranscript
-from . import chatgpt, claude_code, codex, openai, openhands, swe_agent, tau_bench
+from . import chatgpt, claude_ai, claude_code, codex, openai, openhands, swe_agent, tau_bench
 from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, Stem, sketch
 from .foreign import program_of
@@ -87,6 +87,12 @@ KINDS = {
         "conversations with a 'mapping' of nodes, also in the export's zip",
         chatgpt.looks,
         chatgpt.parse,
+        seen=False,
+    ),
+    "claude_ai": TranscriptKind(
+        "conversations with 'chat_messages', also in the export's zip",
+        claude_ai.looks,
+        claude_ai.parse,
         seen=False,
     ),
 }

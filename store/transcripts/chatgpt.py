@@ -76,10 +76,11 @@ def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
     return Opened(name, title or None, None, metadata), notes
 
 
-def _said(nodes: Fields, parents: Parents, name: str) -> Message | None:
+def _said(nodes: Fields, parents: Parents, name: str) -> list[Message]:
     """Return a node's message, a result with the call above it that it answers."""
     above = islice(ancestors(parents, name), 1, None)
-    return message_of(name, nodes[name], ((each, nodes[each]) for each in above))
+    message = message_of(name, nodes[name], ((each, nodes[each]) for each in above))
+    return [message] if message else []
 
 
 def _nodes(value: object) -> Fields:

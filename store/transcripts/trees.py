@@ -7,6 +7,7 @@ nodes have the same parent; one leaf is the present one. Nothing here knows what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from ..messages import Message
@@ -18,14 +19,14 @@ Parents = Mapping[str, str | None]
 
 
 class Tree(NamedTuple):
-    """A conversation: its nodes in their order, the present leaf, and what a node says, if it does.
+    """A conversation: its nodes in their order, the present leaf, and the messages of a node.
 
     ``current`` None, or no node's id, means the last node.
     """
 
     parents: Parents
     current: str | None
-    said: Callable[[str], Message | None]
+    said: Callable[[str], list[Message]]
 
 
 def tree_events(tree: Tree, opened: Opened) -> Iterator[Event]:
@@ -35,14 +36,14 @@ def tree_events(tree: Tree, opened: Opened) -> Iterator[Event]:
     for path in _paths(tree):
         home, position = homes.get(tree.parents[path[0]], (opened.session_id, 0))
         messages = [tree.said(node) for node in path]
-        own = [message for message in messages if message]
+        own = list(chain.from_iterable(messages))
         session = _branch(opened, home, position, path[0], own) if begun else opened
         if own:
             home = session.session_id
             yield from _session_events(session, own, is_branch=begun)
             begun = True
-        for node, message in zip(path, messages, strict=True):
-            position += message is not None
+        for node, said in zip(path, messages, strict=True):
+            position += len(said)
             homes[node] = home, position
 
 
