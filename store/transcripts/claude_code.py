@@ -15,6 +15,7 @@ from ..messages import Message
 from ..text import Fields
 from .claude_blocks import assistant_message, user_messages
 from .claude_rows import Reading, Row, constant_of, differences, is_unread
+from .claude_sessions import Sessions
 from .claude_titles import prompt_titles
 from .claude_tree import MAIN, Indices, Run, in_order, is_prompt, parents_of, runs_of
 from .events import (
@@ -70,16 +71,22 @@ def parse(source: Source) -> Iterator[Event]:
 
     Notes on what was left out come last.
     """
-    reading = Reading()
-    yield from reading.read(source)
+    sessions = Sessions()
+    yield from sessions.read(source)
+    for reading in sessions.readings:
+        yield from _events(reading, source.stem)
+    for reading in sessions.readings:
+        yield from reading.notes()
+
+
+def _events(reading: Reading, stem: str) -> Iterator[Event]:
     parents = parents_of(reading.rows, reading.anchors)
     members = _members(runs_of(reading.rows, parents))
-    session = _Session(source.stem, reading, parents, members)
+    session = _Session(stem, reading, parents, members)
     for run in sorted(members, key=lambda run: run != MAIN):
         yield from session.events(run)
     if not members:
         yield Noted(None, "no message in this file")
-    yield from reading.notes()
 
 
 def _members(runs: list[Run]) -> Members:

@@ -17,7 +17,7 @@ from ..text import Fields
 from .claude_blocks import Block, blocks_of
 from .claude_queue import Queue, line_of_attachment, words_of
 from .events import Noted, fields_of, omissions, plural, sketch, text_of, without
-from .source import Source, Value
+from .source import Value
 
 CONVERSATION = ("user", "assistant")
 
@@ -116,12 +116,12 @@ class Reading:
         self._queue = Queue()
         self._absorbed: dict[str, int] = {}
 
-    def read(self, source: Source) -> Iterator[Noted]:
-        """Read a whole file; return a note for each row that is broken."""
-        for item in source.values():
-            problem = item if isinstance(item, Noted) else self._take(item)
-            if problem:
-                yield problem
+    def knows(self, value: Fields) -> bool:
+        """Tell whether a row hangs on what was read, or repeats it."""
+        if {text_of(value.get("uuid")), _parent_of(value)} & self.anchors.keys():
+            return True
+        row = _row_of(value)
+        return row is not None and all(key in self._blocks for key in self._keys(row))
 
     def title(self) -> str | None:
         """Return the session's last title: one the user gave before one that a program made."""
@@ -153,7 +153,8 @@ class Reading:
         """Tell whether a title is this session's; a file may begin with those of others."""
         return not isinstance(title.leaf, str) or title.leaf in self.anchors
 
-    def _take(self, item: Value) -> Noted | None:
+    def take(self, item: Value) -> Noted | None:
+        """Take a row; return what is wrong with it."""
         if not isinstance(item.value, dict):
             return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
         kind = item.value.get("type")
@@ -251,10 +252,13 @@ class Reading:
         A resumed or rewritten session repeats rows, under their own uuid or a new one, sometimes a
         block a row: a row of which each block was said before, at the same moment, is a copy.
         """
-        moment = row.envelope.get("timestamp") or row.uuid or len(self._blocks)
-        keys = [_block_key(row, moment, block) for block in row.blocks or [{}]]
-        originals = [self._blocks.setdefault(key, len(self.rows)) for key in keys]
+        originals = [self._blocks.setdefault(key, len(self.rows)) for key in self._keys(row)]
         return originals[0] if max(originals) < len(self.rows) else None
+
+    def _keys(self, row: Row) -> list[bytes]:
+        """Return what is equal for a row's blocks and their copies."""
+        moment = row.envelope.get("timestamp") or row.uuid or len(self._blocks)
+        return [_block_key(row, moment, block) for block in row.blocks or [{}]]
 
     def _drop_tool_use_result(self, result: object, row: Row) -> None:
         """Count a copy of a result, and keep which call began the subagent that it names."""

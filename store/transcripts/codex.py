@@ -25,9 +25,11 @@ from .codex_items import (
     is_output,
     output_message,
     own_result,
+    parent_session_of,
     parts_of,
     spoken_message,
     timed,
+    unusual,
 )
 from .codex_prompts import first_prompt, prompt_of
 from .events import (
@@ -38,6 +40,7 @@ from .events import (
     Stem,
     fields_of,
     first_text,
+    iso_milliseconds,
     list_of,
     omissions,
     plural,
@@ -73,13 +76,19 @@ def looks(value: Any) -> bool:
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return the session of a file, then each stretch of it that was taken back, then the notes."""
+    """Return the session of a file, then each stretch of it that was taken back, then the notes.
+
+    A file to which another session's was added has both.
+    """
     rollout = _Rollout()
     for item in source.values():
         if isinstance(item, Noted):
             yield item
-        else:
-            yield from rollout.take(item)
+            continue
+        if rollout.is_over(item.value):
+            yield from rollout.events(source.stem)
+            rollout = _Rollout()
+        yield from rollout.take(item)
     yield from rollout.events(source.stem)
 
 
@@ -119,6 +128,19 @@ class _Rollout:
             TAKERS[kind](self, row["payload"], row.get("timestamp"))
         else:
             self._leave(kind)
+
+    def is_over(self, row: object) -> bool:
+        """Tell whether a row is the head of a session that began after all that was said so far.
+
+        Heads of copied sessions are older than what copies them, resumed ones have the same id.
+        """
+        fields = fields_of(row)
+        meta = fields_of(fields.get("payload"))
+        if fields.get("type") != "session_meta" or meta.get("id") == self._meta.get("id"):
+            return False
+        began = iso_milliseconds(meta.get("timestamp"))
+        said = [each.get("timestamp") or 0 for each in self._messages]
+        return bool(self._metas and said and began) and (began or 0) > max(said) > 0
 
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""
@@ -228,7 +250,7 @@ class _Rollout:
     def _add(self, message: Message, item: ApiItem, at: object) -> None:
         """Add a message of its own, which ends the response before it."""
         self._answer = None
-        extra = _unusual(item)
+        extra = unusual(item)
         if extra:
             message["codex"] = extra
         self._messages.append(timed(message, at))
@@ -308,7 +330,7 @@ class _Rollout:
             "model": self._context.get("model"),
             "cli_version": self._meta.get("cli_version"),
             "git": self._meta.get("git"),
-            "parent_session": _parent_of(self._meta),
+            "parent_session": parent_session_of(self._meta),
         }
         extra = without(self._meta, *_META)
         if self._context:
@@ -371,19 +393,3 @@ def _is_header(value: Fields) -> bool:
 def _is_whole(value: Fields) -> bool:
     """Tell whether a value is a whole rollout, as the first program wrote them."""
     return "id" in fields_of(value.get("session")) and isinstance(value.get("items"), list)
-
-
-def _parent_of(meta: ApiItem) -> str | None:
-    """Return the session that made this one as its subagent."""
-    subagent = fields_of(fields_of(meta.get("source")).get("subagent"))
-    spawn = fields_of(subagent.get("thread_spawn"))
-    return text_of(meta.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
-
-
-def _unusual(item: ApiItem) -> Fields:
-    """Return an item's extra, with its type only where that is not the usual one."""
-    extra = extra_of(item)
-    usual = "message" if item.get("type") == "message" else "function_call_output"
-    if extra["type"] == usual:
-        del extra["type"]
-    return extra

@@ -236,3 +236,19 @@ def add_usage(extra: Fields, info: Fields) -> None:
         extra["usage"] = usage
     elif "total_token_usage" in info:
         extra.setdefault("other_usages", []).append(usage)
+
+
+def parent_session_of(meta: ApiItem) -> str | None:
+    """Return the session that made this one as its subagent."""
+    subagent = fields_of(fields_of(meta.get("source")).get("subagent"))
+    spawn = fields_of(subagent.get("thread_spawn"))
+    return text_of(meta.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
+
+
+def unusual(item: ApiItem) -> Fields:
+    """Return an item's extra, with its type only where that is not the usual one."""
+    extra = extra_of(item)
+    usual = "message" if item.get("type") == "message" else "function_call_output"
+    if extra["type"] == usual:
+        del extra["type"]
+    return extra

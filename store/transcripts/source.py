@@ -62,7 +62,7 @@ def packed_as(path: FilePath) -> str | None:
 class Source:
     """A transcript file, or one that an archive at its place holds (``held``).
 
-    Rows are streamed; a document is held whole, because JSON cannot be read otherwise.
+    Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
     ``problem`` says what is wrong with a document that cannot be read.
     """
 
@@ -71,7 +71,7 @@ class Source:
         self._file = held or self.path
         self.problem: str | None = None
         self.report_to(None)
-        self._document = self._read_document() if self._begins_document() else None
+        self._documents = self._read_documents() if self._begins_document() else []
 
     @property
     def stem(self) -> str:
@@ -87,11 +87,11 @@ class Source:
 
         Raises OSError where the file cannot be read.
         """
-        if self._document is None:
-            yield from self._values_of_rows()
-        else:
-            yield self._document
+        if self._documents:
+            yield from self._documents
             self._progress(self.path.stat().st_size)
+        else:
+            yield from self._values_of_rows()
 
     def _values_of_rows(self) -> Iterator[Value | Noted]:
         consumed = reported = 0
@@ -128,12 +128,14 @@ class Source:
             rows = (_content(number, raw) for number, raw in enumerate(file, 1))
             return next((row for row in rows if not _is_skipped(row)), b"")
 
-    def _read_document(self) -> Value | None:
+    def _read_documents(self) -> list[Value]:
+        """Return the file's documents, mostly one; none where one of them cannot be read."""
         try:
-            return Value(None, json.loads(self._file.read_bytes().decode("utf-8-sig")))
+            text = self._file.read_bytes().decode("utf-8-sig").rstrip()
+            return [Value(None, held) for held in _decoded(text)]
         except (ValueError, RecursionError) as problem:
             self.problem = _explain(problem)
-            return None
+            return []
 
 
 def _content(number: int, raw: bytes) -> bytes:
@@ -153,15 +155,20 @@ def _values_of(number: int, row: bytes) -> Iterator[Value | Noted]:
     Writers that crash or race leave two side by side (8 rows of 606 real files).
     """
     try:
-        text = row.decode().strip()
-        place = 0
-        while place < len(text):
-            value, end = _decode(text, place)
+        for value in _decoded(row.decode().strip()):
             yield Value(number, value)
-            place = _gap(text, end)
     except (ValueError, RecursionError) as problem:
         text = f"line {number} is left out, it is {_explain(problem)}"
         yield Noted(number, text, broken=True)
+
+
+def _decoded(text: str) -> Iterator[Any]:
+    """Yield the values that stand side by side in a text."""
+    place = _gap(text, 0)
+    while place < len(text):
+        value, end = _decode(text, place)
+        yield value
+        place = _gap(text, end)
 
 
 def _gap(text: str, place: int) -> int:
