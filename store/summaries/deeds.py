@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..policy import Policy
 from ..tools import (
-    call_paths,
+    files_named,
+    how_it_ended,
     is_command,
     kind_name,
+    known_by_looks,
+    looks_terminal,
     normalise_path,
     patches,
-    result_facts,
 )
 from ..tools import failed as has_failed
 from .outcomes import came_to, failure_told, without_texts
@@ -131,7 +134,7 @@ class Judge(NamedTuple):
 
     def files(self, arguments: Any) -> list[str]:
         """Return the files that arguments name, as the root sees them."""
-        return [scrubbed(each.path) for each in call_paths(arguments, self.root).paths]
+        return [scrubbed(path) for path in files_named(arguments, self.root)]
 
 
 def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
@@ -140,10 +143,16 @@ def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
     changes = () if use.failed else last_changes(_changes(use, judge.root))
     parts = (_purpose(use, changes), _outcome(use))
     told = ": ".join(filter(None, parts))
-    name = one_line(scrubbed(use.name), _NAME_LIMIT).replace("`", "'")
     worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
     in_facts = use.failed or use.kind in IN_FACTS
-    return Deed(KeyAction(name, scrubbed(told)), changes, worth, _files_read(use), in_facts)
+    return Deed(
+        KeyAction(_quotable(use.name), scrubbed(told)), changes, worth, _files_read(use), in_facts
+    )
+
+
+@lru_cache(maxsize=256)
+def _quotable(name: str) -> str:
+    return one_line(scrubbed(name), _NAME_LIMIT).replace("`", "'")
 
 
 def unknown_call(result: Message) -> GivenCall:
@@ -213,13 +222,14 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
     if call.name != UNKNOWN_TOOL:
         name = kind_name(call.name, arguments) or ""
     kind, policy = judge.kind(name), judge.policy
-    facts = result_facts(result, 0)  # its size is not asked for
-    command = is_command(name, kind, facts.looks_terminal, policy)
+    ended = how_it_ended(result)
+    looks = known_by_looks(name, policy) and looks_terminal(result)
+    command = is_command(name, kind, looks, policy)
     if not command:
-        facts = facts._replace(exit_code=None)
-    failed = has_failed(facts, policy, command=command)
+        ended = ended._replace(exit_code=None)
+    failed = has_failed(ended, policy, command=command)
     files = [] if kind == "terminal" else judge.files(arguments)
-    return _Use(call.name, kind, arguments, result, facts.exit_code, failed, files)
+    return _Use(call.name, kind, arguments, result, ended.exit_code, failed, files)
 
 
 def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
@@ -252,10 +262,11 @@ def _target(use: _Use, changes: Sequence[FileChange]) -> str:
     if use.kind == "terminal":
         return without_texts(command_of(use.arguments) or "")
     given = use.arguments if isinstance(use.arguments, dict) else {}
-    words = [word for word in map(given.get, TARGETS) if isinstance(word, str)]
     files = ", ".join(use.files) if given else ""
-    targets = [files, *words] if use.kind in _SHOWS_FILES else [*words, files]
-    return next(filter(None, targets), "")
+    if files and use.kind in _SHOWS_FILES:
+        return files
+    words = (word for word in map(given.get, TARGETS) if isinstance(word, str))
+    return next(filter(None, words), files)
 
 
 def _outcome(use: _Use) -> str:

@@ -8,13 +8,20 @@ room above it may call it.
 from __future__ import annotations
 
 from . import failure, patches
-from .calls import ToolPath, call_paths
+from .calls import ToolPath, call_paths, files_named
 from .error_texts import error_told
-from .failure import failed, is_command, signs_sql, switches
+from .failure import failed, is_command, known_by_looks, signs_sql, switches
 from .kinds import TOOL_KINDS, bare_word
 from .names import Name, best_first, names_in
 from .paths import normalise_path
-from .results import Facts, answered_call_id, kind_name, result_facts
+from .results import (
+    Facts,
+    answered_call_id,
+    how_it_ended,
+    kind_name,
+    looks_terminal,
+    result_facts,
+)
 from .short_forms import compress
 from .todos import ALL_DONE, recap
 
@@ -32,8 +39,12 @@ __all__ = [
     "error_told",
     "failed",
     "failure",
+    "files_named",
+    "how_it_ended",
     "is_command",
     "kind_name",
+    "known_by_looks",
+    "looks_terminal",
     "names_in",
     "normalise_path",
     "patches",

@@ -69,6 +69,13 @@ def call_paths(
     return Paths(tuple(starmap(_tool_path, found.items())), complete)
 
 
+def files_named(arguments: object, project_root: str | None = None) -> list[str]:
+    """Return the keys of the distinct files that `call_paths` finds, without their lines."""
+    named = (path for path, _ in _named(_fields(arguments), WHOLE, LEVELS) if path)
+    keys = [normalise_path(path, project_root) for path in named]
+    return [*filter(None, dict.fromkeys(keys))]
+
+
 def _tool_path(key: str, asked: list[Lines]) -> ToolPath:
     """Return a file with the range around all its mentions."""
     return ToolPath(key, *hull(asked), len(asked))

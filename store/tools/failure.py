@@ -109,19 +109,19 @@ def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
     return _failed(_fields(facts), _choices(policy), command)
 
 
-class _Ended(NamedTuple):
+class Ended(NamedTuple):
     """How a result ended: an `Outcome` by itself, of which there are few different ones."""
 
-    error_prefix: int
     status: str | None
-    has_stderr: int
     exit_code: int | None
+    has_stderr: int
+    error_prefix: int
 
 
 _CHOSEN_BY = tuple(dict.fromkeys(sign.choice.field for sign in SIGNS if sign.choice))
 """The fields of a policy that choose among the signs."""
 
-_fields: Callable[[Outcome], tuple[Any, ...]] = operator.attrgetter(*_Ended._fields)
+_fields: Callable[[Outcome], tuple[Any, ...]] = operator.attrgetter(*Ended._fields)
 _choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*_CHOSEN_BY)
 
 
@@ -129,7 +129,7 @@ _choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*_CHOSEN_BY)
 def _failed(ended: tuple[Any, ...], chosen: tuple[Any, ...], command: bool) -> bool:
     by_field = dict(zip(_CHOSEN_BY, chosen, strict=True))
     counted = (sign for sign in SIGNS if _counts(sign, by_field, command=command))
-    return any(_is_there(sign, _Ended(*ended)) for sign in counted)
+    return any(_is_there(sign, Ended(*ended)) for sign in counted)
 
 
 def is_command(
@@ -139,9 +139,14 @@ def is_command(
 
     The kind of its tool says so; where the tool has no name, the look of the result.
     """
-    if policy.identity == "sniff" or not tool_name:
+    if known_by_looks(tool_name, policy):
         return bool(looks_terminal)
     return kind == "terminal"
+
+
+def known_by_looks(tool_name: str | None, policy: Policy) -> bool:
+    """Tell whether the output of a command is known by its look, not by the kind of its tool."""
+    return policy.identity == "sniff" or not tool_name
 
 
 def switches(policy: Policy) -> dict[str, int]:
@@ -167,11 +172,11 @@ def _counts(sign: Sign, by_field: Mapping[str, object], *, command: bool) -> boo
     return chosen and (command or not sign.commands_only)
 
 
-def _is_there(sign: Sign, facts: _Ended) -> bool:
+def _is_there(sign: Sign, facts: Ended) -> bool:
     return all(_holds(test, facts) for test in sign.tests)
 
 
-def _holds(test: Test, facts: _Ended) -> bool:
+def _holds(test: Test, facts: Ended) -> bool:
     found = getattr(facts, test.fact)
     return _IN_PYTHON[test.comparison](found, test.value)
 

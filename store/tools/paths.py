@@ -35,9 +35,15 @@ def normalise_path(path: str, project_root: str | None = None, *, fold_case: boo
     """
     if not isinstance(path, str) or not path:
         return ""
+    root = project_root if isinstance(project_root, str) else None
+    return _normalised(path, root, fold_case)
+
+
+@lru_cache(maxsize=1 << 12)
+def _normalised(path: str, root: str | None, fold_case: bool) -> str:
     split = _split(path, fold_case)
-    if split[0] and isinstance(project_root, str):
-        split = _below(_split_root(project_root, fold_case), split)
+    if split[0] and root is not None:
+        split = _below(_split(root, fold_case), split)
     key = _key(*split)
     return key if utf8_size(key) <= PATH_LIMIT else ""
 
@@ -76,9 +82,6 @@ def _go_up(anchor: str, parts: list[str]) -> None:
         parts.pop()
     elif not anchor:
         parts.append("..")
-
-
-_split_root = lru_cache(maxsize=256)(_split)
 
 
 def _plain(path: str, fold_case: bool) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message, content_text, utf8_size
 from ..text import Fields, is_text, json_object, plain
+from .failure import Ended
 from .kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, TOOL_KINDS
 from .line_ranges import integer
 
@@ -63,19 +64,34 @@ def result_facts(message: Message, text_size: int | None = None, *, at: int | No
     none of its own. Broken JSON is text like any other. ``text_size`` is how many bytes a content
     that is text has, where they were counted already.
     """
+    text = _text(message.get("content"))
+    size = utf8_size(text) if text_size is None else text_size
+    return Facts(at, *_ended(message, text), _looks_terminal(text), len(text), size)
+
+
+def how_it_ended(message: Message) -> Ended:
+    """Return of the facts of a tool result those that tell of a failure."""
+    return _ended(message, _text(message.get("content")))
+
+
+def looks_terminal(message: Message) -> bool:
+    """Tell whether a tool result looks like the output of a command."""
+    return bool(_looks_terminal(_text(message.get("content"))))
+
+
+def _looks_terminal(text: str) -> int:
+    return int(_TERMINAL_MARK.search(text) is not None)
+
+
+def _ended(message: Message, text: str) -> Ended:
     content = message.get("content")
-    text = _text(content)
     bare = text.strip()
     fields = json_object(content if isinstance(content, dict) else bare)
-    return Facts(
-        at=at,
+    return Ended(
         status=_status(message, fields),
         exit_code=exit_code_field(fields) if fields else exit_said(bare).code,
         has_stderr=int(_has_stderr(fields)),
         error_prefix=int(bare.lstrip("\ufeff").startswith("Error:")),
-        looks_terminal=int(_TERMINAL_MARK.search(text) is not None),
-        length=len(text),
-        size=utf8_size(text) if text_size is None else text_size,
     )
 
 
@@ -165,6 +181,8 @@ def _status(message: Message, fields: Fields) -> str | None:
 
 
 def _has_stderr(fields: Fields) -> bool:
+    if not fields:
+        return False
     said = (source.get("stderr") for source in _sources(fields))
     return isinstance(next(filter(None, said), None), str | list)
 
