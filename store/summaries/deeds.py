@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..policy import Policy
+from ..tools import failed as has_failed
 from ..tools import (
     files_named,
     how_it_ended,
@@ -23,7 +24,6 @@ from ..tools import (
     normalise_path,
     patches,
 )
-from ..tools import failed as has_failed
 from .outcomes import came_to, failure_told, without_texts
 from .texts import (
     UNKNOWN_TOOL,

@@ -25,7 +25,7 @@ from .deeds import (
     worth_by_action,
 )
 from .selection import SAID, SHOWN, USER, Heard, Speech, least_room, selected
-from .speech import refusal, spoken
+from .speech import said_in, spoken
 from .texts import (
     ELLIPSIS,
     RESULT_ROLES,
@@ -148,12 +148,14 @@ def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
     size = 0
     with paused(len(request.messages)):
         for message in request.messages:
-            size += len(message_content(message))
-            waiting |= calls_by_id(message)
+            text = message_content(message)
+            size += len(text)
+            if "tool_calls" in message:
+                waiting |= calls_by_id(message)
             if message.get("role") in RESULT_ROLES:
                 call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
                 deeds.append(deed_of(call, message, judge))
-            heard.add(_speeches(message, parts))
+            heard.add(_speeches(message, text, parts))
     return _Read(deeds, heard.all(), size)
 
 
@@ -291,7 +293,7 @@ def _unheaded(text: str) -> str:
     return _HEADINGS.sub("\n", text).strip()
 
 
-def _speeches(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
+def _speeches(message: Message, text: str, parts: Sequence[str]) -> Iterator[Speech]:
     """Yield who speaks in a message, and the text, for each part that is kept.
 
     What a user says where the result of a call would stand is the user's text.
@@ -301,15 +303,15 @@ def _speeches(message: Message, parts: Sequence[str]) -> Iterator[Speech]:
     if isinstance(thought, str) and "reasoning" in parts:
         yield Speech("Reasoning", thought, SHOWN)
     if "text" in parts:
-        yield from _said(message, role)
+        yield from _said(text, role)
     if role in RESULT_ROLES and "tool" in parts:
-        yield Speech("Tool", message_content(message), SHOWN)
+        yield Speech("Tool", text, SHOWN)
 
 
-def _said(message: Message, role: object) -> Iterator[Speech]:
+def _said(text: str, role: object) -> Iterator[Speech]:
     if role == "user":
-        yield Speech("User", spoken(message_content(message)), USER)
+        yield Speech("User", spoken(text), USER)
     elif role == "assistant":
-        yield Speech("Assistant", message_content(message), SAID)
-    else:
-        yield Speech("User", refusal(message), USER)
+        yield Speech("Assistant", text, SAID)
+    elif role in RESULT_ROLES:
+        yield Speech("User", said_in(text), USER)

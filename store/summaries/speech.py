@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import re
 
-from ..messages import Message
-from .texts import RESULT_ROLES, message_content
-
 TAGS = (
     "command-[a-z]+",
     "environment_context",
@@ -61,13 +58,6 @@ def spoken(text: str) -> str:
 def without_tags(text: str) -> str:
     """Return a text without what programs put into tags of theirs."""
     return _TAGGED.sub("", text) if "</" in text else text
-
-
-def refusal(message: Message) -> str:
-    """Return what a user said in a result instead of letting the call run; "" for any other."""
-    if message.get("role") not in RESULT_ROLES:
-        return ""
-    return said_in(message_content(message))
 
 
 def said_in(result: str) -> str:

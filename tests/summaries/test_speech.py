@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.summaries import came_to, failure_told, without_texts
-from store.summaries.speech import refusal, said_in, spoken
+from store.summaries import SummaryRequest, came_to, extractive, failure_told, without_texts
+from store.summaries.speech import said_in, spoken
 
 BOILERPLATE = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was"
@@ -42,11 +42,16 @@ def test_the_users_words_stand_behind_a_refusal() -> None:
     assert said_in(f"Error: {BOILERPLATE}no") == "no"
     assert said_in("The user doesn't want to proceed with this tool use. STOP") == ""
     assert said_in("He told us what the user said: nothing") == ""
-    refused = {"role": "tool", "content": f"{BOILERPLATE}no"}
-    assert refusal(refused) == "no"
-    assert refusal({**refused, "role": "user"}) == ""
     assert failure_told(f"{BOILERPLATE}no") == "refused by the user: no"
     assert failure_told("Error: gone") == "Error: gone"
+
+
+@pytest.mark.parametrize(("role", "said"), [("tool", "User: no"), ("assistant", "Assistant: The")])
+def test_only_a_result_can_be_a_refusal(role: str, said: str) -> None:
+    """Whoever else says the same words says all of them."""
+    told = {"role": role, "content": f"{BOILERPLATE}no"}
+    request = SummaryRequest([told], None, "", "", 1000, 1, 1)
+    assert extractive(request).body.startswith(said)
 
 
 OUTCOMES = [
