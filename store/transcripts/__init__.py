@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import StoreError, UnknownTranscript
-from . import chatgpt, claude_ai, claude_code, codex, openai, openhands, swe_agent, tau_bench
+from . import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    gemini_cli,
+    openai,
+    openhands,
+    swe_agent,
+    tau_bench,
+)
 from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Event, Noted, Opened, Said, Stem, sketch
 from .foreign import program_of
@@ -94,6 +104,11 @@ KINDS = {
         claude_ai.looks,
         claude_ai.parse,
         seen=False,
+    ),
+    "gemini_cli": TranscriptKind(
+        "a head with a 'sessionId' and a 'projectHash', and messages in it or on lines after it",
+        gemini_cli.looks,
+        gemini_cli.parse,
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import add
 from typing import NamedTuple
 
@@ -57,9 +58,19 @@ def _of_codex(extra: Fields) -> Iterator[Spent]:
         yield Spent(tokens, model, None, told)
 
 
+def _of_gemini_cli(extra: Fields) -> Iterator[Spent]:
+    """Yield what Google told: thoughts are beside the answer, results of its tools the input."""
+    told = fields_of(extra.get("tokens"))
+    count = partial(_count, told)
+    sent, answer = count("input") + count("tool"), count("output") + count("thoughts")
+    tokens = Tokens(sent, answer, min(sent, count("cached")))
+    yield Spent(tokens, text_of(extra.get("model")), "google", told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
+    "gemini_cli": _of_gemini_cli,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

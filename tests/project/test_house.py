@@ -81,7 +81,8 @@ INSIDE = {
         "events foreign spent claude_blocks claude_titles claude_queue codex_items codex_prompts "
         "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
         "claude_rows claude_sessions codex openai openhands swe_agent tau_bench claude_tree "
-        "claude_code claude_ai_messages claude_ai"
+        "claude_code claude_ai_messages claude_ai "
+        "gemini_parts gemini_records gemini_cli"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }

@@ -337,7 +337,7 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
     first = ("openai", "tau_bench", "swe_agent", "claude_code", "codex", "openhands")
-    assert tuple(KINDS) == (*first, "chatgpt", "claude_ai")
+    assert tuple(KINDS) == (*first, "chatgpt", "claude_ai", "gemini_cli")
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
