@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ..messages import Message
@@ -173,8 +173,15 @@ def _said(message: Message, labels: Labels, at: int | None) -> Pieces:
 
 
 def _label(words: str, at: int | None) -> str:
-    when = moment(at)
-    return f"[{words} {when:%Y-%m-%d %H:%M}]: " if when else f"[{words}]: "
+    when = "" if at is None else _minute(at // 60_000)
+    return f"[{words}{when}]: "
+
+
+@lru_cache(maxsize=256)
+def _minute(minutes: int) -> str:
+    """Return when a message was said; several are said in a minute, one after the other."""
+    when = moment(minutes * 60_000)
+    return f" {when:%Y-%m-%d %H:%M}" if when else ""
 
 
 def _named(tool: str) -> str:
@@ -206,6 +213,8 @@ def _shown(kinds: Kinds, piece: Piece, cap: int) -> str:
     text = piece.text
     if len(text) > cap:
         text = _shorter(kinds, piece, cap)
+    if "[" not in text:
+        return text  # as most are: their lines need no look
     return _FORGED.sub(r"\1(", text)
 
 
