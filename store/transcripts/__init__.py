@@ -23,6 +23,7 @@ from . import (
     gemini_cli,
     openai,
     openhands,
+    qwen_code,
     swe_agent,
     tau_bench,
 )
@@ -82,6 +83,12 @@ KINDS = {
     ),
     "swe_agent": TranscriptKind(
         "an object with a 'history' of messages", swe_agent.looks, swe_agent.parse
+    ),
+    "qwen_code": TranscriptKind(
+        "lines with a 'type', a 'sessionId' and a message of 'parts'",
+        qwen_code.looks,
+        qwen_code.parse,
+        seen=False,
     ),
     "claude_code": TranscriptKind(
         "lines with a 'type' and a 'sessionId'",

@@ -24,7 +24,10 @@ TITLE_LENGTH = 80
 METADATA_LIMIT = 100_000
 """Code points of JSON text that one value may have in metadata, which every list reads."""
 
-EXTRA_KEYS = ("claude_code", "codex", "openhands", "chatgpt", "claude_ai", "gemini_cli")
+EXTRA_KEYS = (
+    *("claude_code", "codex", "openhands"),
+    *("chatgpt", "claude_ai", "gemini_cli", "qwen_code"),
+)
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

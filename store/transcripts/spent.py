@@ -67,10 +67,21 @@ def _of_gemini_cli(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, text_of(extra.get("model")), "google", told)
 
 
+def _of_qwen_code(extra: Fields) -> Iterator[Spent]:
+    """Yield what any provider told: some count thoughts in the answer, others beside it."""
+    told = fields_of(extra.get("usageMetadata"))
+    count = partial(_count, told)
+    sent = count("promptTokenCount")
+    answer = max(count("candidatesTokenCount"), count("totalTokenCount") - sent)
+    tokens = Tokens(sent, answer, min(sent, count("cachedContentTokenCount")))
+    yield Spent(tokens, text_of(extra.get("model")), None, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
     "gemini_cli": _of_gemini_cli,
+    "qwen_code": _of_qwen_code,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

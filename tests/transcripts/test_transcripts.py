@@ -336,8 +336,8 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 
 def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
-    first = ("openai", "tau_bench", "swe_agent", "claude_code", "codex", "openhands")
-    assert tuple(KINDS) == (*first, "chatgpt", "claude_ai", "gemini_cli")
+    first = ("openai", "tau_bench", "swe_agent", "qwen_code", "claude_code")
+    assert tuple(KINDS) == (*first, "codex", "openhands", "chatgpt", "claude_ai", "gemini_cli")
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -346,6 +346,9 @@ file_keys = [
     "traj",
     "mapping",
     "chat_messages",
+    "$set",
+    "parts",
+    "toolCalls",
     "sender",
     "task_id",
     "trial",

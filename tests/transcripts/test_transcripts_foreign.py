@@ -31,11 +31,11 @@ def row(role: str, **message: Any) -> dict[str, Any]:
     return {"type": role, "uuid": "u", "sessionId": "s", "message": {"role": role, **message}}
 
 
+QWEN = [row("user", parts=[{"text": "hi"}]), row("assistant", parts=[{"text": "ho"}])]
 TOOL_USE = answer({"type": "tool_use", "id": "t", "name": "f", "input": {}})
 FLAT = {"id": "c", "name": "f", "arguments": {}}
 
 LOOK_ALIKES = {
-    "Qwen Code": [row("user", parts=[{"text": "hi"}]), row("assistant", parts=[{"text": "ho"}])],
     "tau2-bench": [{"messages": [user(), answer(tool_calls=[FLAT | {"requestor": "user"}])]}],
     "LangChain": [user(), answer(tool_calls=[{"id": "c", "name": "f", "args": {}}])],
     "whose tool calls have no 'function'": [user(), answer(tool_calls=[FLAT])],
@@ -47,7 +47,7 @@ LOOK_ALIKES = {
     "the OpenAI Responses API": [[user(), {"type": "function_call", "call_id": "c", "name": "f"}]],
     "Google's Gemini API": [user(), answer({"functionCall": {"name": "f"}})],
 }
-"""Words of the refusal → values that look like messages of the chat, or rows of Claude Code."""
+"""Words of the refusal → values that look like messages of the chat."""
 
 OTHERS = {
     "GitHub Copilot CLI": {"type": "session.start", "data": {}, "id": "1", "parentId": None},
@@ -72,7 +72,7 @@ def test_a_file_that_only_looks_like_a_kind_is_refused_by_name(tmp_path: Path, w
     with pytest.raises(UnknownTranscript, match=f"looks like a file .*{words}.*expected one of"):
         sniff(path)
     write(path, [values])
-    if words != "Qwen Code" and not isinstance(values[0], list):
+    if not isinstance(values[0], list):
         with pytest.raises(UnknownTranscript, match=words):
             sniff(path)
 
@@ -99,7 +99,7 @@ def test_a_kind_that_is_named_reads_all_the_same_and_says_so(
 
 def test_rows_without_readable_words_are_broken(tmp_path: Path, url: str) -> None:
     """Also where the kind is named: nothing comes of such a file."""
-    path = write(tmp_path / "f.jsonl", LOOK_ALIKES["Qwen Code"])
+    path = write(tmp_path / "f.jsonl", QWEN)
     events = list(read(path, kind="claude_code"))
     assert [event.broken for event in events if isinstance(event, Noted)] == [True, True, False]
     with Store(url) as store, pytest.raises(UnknownTranscript, match="holds no message"):
