@@ -25,17 +25,17 @@ FOLDERS = {
     "codex_rollout": "codex",
     "openhands_events_v1": "openhands",
     "openhands_v0_history": "openhands",
+    "chatgpt_export": "chatgpt",
+    "gemini_cli_chat": "gemini_cli",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
 STRANGE = [
     "anthropic_messages_http",
-    "chatgpt_export",
     "claude_stream_json",
     "cline_messages",
     "copilot_cli_events",
     "droid_stream_json",
-    "gemini_cli_chat",
     "inspect_eval_log",
     "moatless_tree",
     "oasst_tree",
@@ -126,6 +126,22 @@ def test_real_messages_come_out_as_they_are(path: Path) -> None:
     record = json.loads(path.read_text())
     key = {"tau_bench": "traj", "swe_agent_traj": "history"}.get(path.parent.name, "messages")
     assert said(path) == record[key]
+
+
+@every("gemini_cli_chat")
+def test_no_text_of_a_gemini_session_is_lost(path: Path) -> None:
+    """Each text of the file is in its messages, but for arguments, which are JSON text there."""
+    there = "\n".join(strings(said(path)))
+    told = json.loads(path.read_bytes())["messages"]
+    for record in told:
+        for call in record.get("toolCalls", ()):
+            there += "\n".join([call["timestamp"], *strings(call.pop("args"))])
+        assert [text for text in strings(without_kind(record)) if text not in there] == []
+
+
+def without_kind(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record without what its message says in another way: its type and its time."""
+    return {key: held for key, held in record.items() if key not in ("type", "timestamp")}
 
 
 @every("claude_code_jsonl")
