@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         moving.branches,
         moving.moves,
         searching.search,
+        searching.recall,
         asking.sql,
     ),
     "Compact": (

@@ -9,9 +9,19 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from ..records import Hit, Hits, Index
+from ..records import Hit, Hits, Index, Passage
 from . import render
-from .options import Json, existing, find, moment_of
+from .options import (
+    Fields,
+    Json,
+    Now,
+    PolicyName,
+    SessionId,
+    existing,
+    find,
+    moment_of,
+    policy_of,
+)
 
 Words = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
@@ -42,6 +52,10 @@ On = Annotated[
     bool | None, typer.Option("--on/--off", help="Switch searching on or off.", show_default=False)
 ]
 Anew = Annotated[bool, typer.Option("--anew", help="Make the index anew from what was said.")]
+
+Budget = Annotated[
+    int, typer.Option("--budget", metavar="N", min=1, help="Tokens of all passages, at most.")
+]
 
 BEHIND = "newer messages are not searched yet; `convostore index` takes them in"
 MARK = "bold yellow"
@@ -115,6 +129,37 @@ def _marked(hit: Hit) -> Text:
         shown.append(f"{stars}{render.safe(hit.snippet[first:end])}{stars}", MARK)
         last = end
     return shown.append(render.safe(hit.snippet[last:]))
+
+
+def recall(
+    ctx: typer.Context,
+    session: SessionId,
+    words: Words,
+    policy: PolicyName = "agent",
+    fields: Fields = None,
+    budget: Budget = 2000,
+    now: Now = None,
+    json: Json = False,
+) -> None:
+    """Print what a view has out of sight and has these words.
+
+    It is what compactions hide, and what rules replace.
+    """
+    rules, moment = policy_of(policy, fields), moment_of(now)
+    with existing(ctx) as store:
+        wanted, of = " ".join(words), find(store, session).id
+        found = store.recall(of, wanted, policy=rules, budget=budget, now=moment)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    else:
+        _show_passages(found)
+
+
+def _show_passages(found: list[Passage]) -> None:
+    for each in found:
+        render.say(f"{each.first} to {each.last}, {each.why}, {each.tokens} tokens", each.text, "")
+    if not found:
+        render.remark("nothing that is out of sight has these words")
 
 
 def index(

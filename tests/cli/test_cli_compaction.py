@@ -204,6 +204,18 @@ def test_a_dry_run_tells_what_would_be_cleared_first(run: Run) -> None:
     assert answer(run(*agent, "--dry-run", "--json"))["clearing"] is None
 
 
+def test_what_is_hidden_is_called_back(run: Run) -> None:
+    """By its words, within a budget; what is in sight is not."""
+    asked = ["recall", "talk", "parcel", "--policy", "raw", *AT]
+    assert run(*asked).out == ""
+    run("compact", "talk", "--policy", "message_count", "--set", "keep_messages=4", *AT)
+    (first, *_) = json.loads(run(*asked, "--json").out)
+    assert first["why"] == "hidden"
+    assert f"{first['first']} to {first['last']}, hidden, " in run(*asked).out
+    assert run(*asked, "--budget", 0).status == 2
+    assert run("recall", "nobody", "x").status == 2
+
+
 def test_a_trigger_that_can_hide_nothing_is_told(run: Run) -> None:
     """The command knows why, so it says so."""
     asked = ["compact", "talk", "--policy", "message_count", "--if-needed", *AT]
