@@ -23,6 +23,7 @@ from .events import (
     first_text,
     sketch,
     split_metadata,
+    telling,
     text_of,
     title_line,
     without,
@@ -68,7 +69,7 @@ def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
 
 
 def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
-    known = {key: held for key, held in without(fields, *KNOWN).items() if held is not None}
+    known = telling(without(fields, *KNOWN))
     kept, notes = split_metadata(known)
     model = text_of(fields.get("default_model_slug"))
     metadata = {"model": model, "chatgpt": kept} if model else {"chatgpt": kept}

@@ -14,7 +14,16 @@ from typing import Any
 
 from ..messages import Message
 from ..text import Fields
-from .events import fields_of, first_text, list_of, simplest_content, text_of, text_part, without
+from .events import (
+    fields_of,
+    first_text,
+    list_of,
+    simplest_content,
+    telling,
+    text_of,
+    text_part,
+    without,
+)
 
 TEXT_KEYS = ("parts", "text", "result", "content")
 """Keys of a content that may hold what it says, the usual one first."""
@@ -158,7 +167,7 @@ def _extra_of(node: object) -> Fields:
     extra = without(fields, *_SAID)
     extra["author"] = without(_author_of(node), "role", "name", "metadata")
     extra |= _beside_text(_content_of(node))
-    return {key: held for key, held in extra.items() if held not in (None, {}, [])}
+    return telling(extra)
 
 
 def _beside_text(content: Fields) -> Fields:

@@ -21,6 +21,7 @@ from .events import (
     list_of,
     sketch,
     split_metadata,
+    telling,
     text_of,
     title_line,
     without,
@@ -74,7 +75,7 @@ def _unread(fields: Fields, name: str) -> Iterator[Noted]:
 
 
 def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
-    known = {key: held for key, held in without(fields, *KNOWN).items() if held not in (None, "")}
+    known = telling(without(fields, *KNOWN))
     kept, notes = split_metadata(known)
     model = text_of(fields.get("model"))
     metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}

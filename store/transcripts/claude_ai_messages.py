@@ -19,6 +19,7 @@ from .events import (
     iso_milliseconds,
     list_of,
     simplest_content,
+    telling,
     text_of,
     text_part,
     without,
@@ -121,14 +122,9 @@ def _extra_of(fields: Fields, blocks: list[Block]) -> Fields:
     """Return what a message, its attachments and its blocks say beyond what was taken of them."""
     extra = without(fields, *_SAID)
     extra["attachments"] = [without(each, "extracted_content") for each in _attachments(fields)]
-    beside = [_told(without(block, *_keys_of(block))) for block in blocks]
+    beside = [telling(without(block, *_keys_of(block))) for block in blocks]
     extra["blocks"] = beside if any(beside) else []
-    return _told(extra)
-
-
-def _told(fields: Fields) -> Fields:
-    """Return what says something."""
-    return {key: held for key, held in fields.items() if held not in (None, "", [], {})}
+    return telling(extra)
 
 
 def _attachments(fields: Fields) -> list[Any]:

@@ -232,6 +232,18 @@ def without(fields: Fields, *keys: str) -> Fields:
     return {key: held for key, held in fields.items() if key not in keys}
 
 
+def telling(fields: Fields) -> Fields:
+    """Return an object without the keys that say nothing."""
+    nothing: tuple[object, ...] = (None, "", [], {})
+    return {key: held for key, held in fields.items() if held not in nothing}
+
+
+def title_lines(texts: Iterable[object]) -> tuple[str, ...]:
+    """Return the texts that say something as titles."""
+    lines = (title_line(text_of(text) or "") for text in texts)
+    return tuple(filter(None, lines))
+
+
 def simplest_content(parts: list[Any]) -> object:
     """Return content parts in their simplest form: None for none, a lone text, else the parts."""
     if len(parts) == 1 and _is_plain(parts[0]):

@@ -29,7 +29,7 @@ from .events import (
     sketch,
     split_metadata,
     text_of,
-    title_line,
+    title_lines,
     title_of,
     without,
 )
@@ -93,7 +93,7 @@ class _Chat:
         messages = _said(self._records)
         metadata, notes = self._metadata()
         titles = (self._head.get("summary"), title_of(messages))
-        known = tuple(filter(None, (title_line(text_of(title) or "") for title in titles)))
+        known = title_lines(titles)
         yield Opened(name, first_text(known), None, metadata, titles=known)
         yield from map(Said, messages)
         yield from self._branches(name)

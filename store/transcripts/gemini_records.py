@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..messages import Message
 from ..text import Fields
-from .events import fields_of, iso_milliseconds, list_of, text_of, without
+from .events import fields_of, iso_milliseconds, list_of, telling, text_of, without
 from .gemini_parts import (
     call_of,
     calls_in,
@@ -70,7 +70,7 @@ def _thought(value: object) -> str:
 
 def _finished(message: Message, name: str, record: Fields) -> Message:
     """Return a message with its id, its time, and what else its record says."""
-    extra = _told(without(record, *_SAID))
+    extra = telling(without(record, *_SAID))
     more: Fields = {"gemini_cli": extra} if extra else {}
     return message | {"id": name} | _moment_of(record) | more
 
@@ -83,7 +83,7 @@ def _results(call: Fields, fallback: str) -> Iterator[Message]:
     message["tool_call_id"] = text_of(call.get("id")) or fallback
     if call.get("status") in FAILED:
         message["messageStatus"] = "error"
-    extra = _told(without(call, "id", "name", "args", "result", "timestamp"))
+    extra = telling(without(call, "id", "name", "args", "result", "timestamp"))
     yield message | _moment_of(call) | ({"gemini_cli": extra} if extra else {})
 
 
@@ -102,7 +102,3 @@ def _result(parts: list[object]) -> Message:
 def _moment_of(fields: Fields) -> Fields:
     moment = iso_milliseconds(fields.get("timestamp"))
     return {} if moment is None else {"timestamp": moment}
-
-
-def _told(fields: Fields) -> Fields:
-    return {key: held for key, held in fields.items() if held not in (None, "", [], {})}

@@ -23,8 +23,9 @@ from .events import (
     list_of,
     omissions,
     sketch,
+    telling,
     text_of,
-    title_line,
+    title_lines,
     title_of,
     without,
 )
@@ -72,8 +73,11 @@ def _session(rows: Rows, stem: str) -> Iterator[Event]:
     tree = Tree(_parents(rows), next(reversed(spoken), None), said.__getitem__)
     yield from tree_events(tree, _opened(rows, stem, [said[name][0] for name in spoken]))
     left = [row for name, row in rows.items() if not said[name]]
-    types = ((str(row["type"]), str(row.get("subtype") or "")) for row in left)
-    yield from omissions(Counter(types), "line")
+    yield from omissions(Counter(map(_type_of, left)), "line")
+
+
+def _type_of(row: Fields) -> tuple[str, str]:
+    return str(row["type"]), str(row.get("subtype") or "")
 
 
 def _opened(rows: Rows, stem: str, messages: list[Message]) -> Opened:
@@ -81,11 +85,11 @@ def _opened(rows: Rows, stem: str, messages: list[Message]) -> Opened:
     name = _first("sessionId", told) or stem
     payloads = [fields_of(row.get("systemPayload")) for row in reversed(told)]
     given = (*(payload.get("customTitle") for payload in payloads), title_of(messages))
-    titles = tuple(filter(None, (title_line(text_of(title) or "") for title in given)))
+    titles = title_lines(given)
     beside = {key: _first(key, told) for key in ("version", "gitBranch")}
-    known = {"model": _first("model", told[::-1]), "qwen_code": _held(beside)}
+    known = {"model": _first("model", told[::-1]), "qwen_code": telling(beside)}
     root = _first("cwd", told)
-    return Opened(name, first_text(titles), root, _held(known), titles=titles)
+    return Opened(name, first_text(titles), root, telling(known), titles=titles)
 
 
 def _first(key: str, rows: list[Fields]) -> str | None:
@@ -111,7 +115,7 @@ def _messages_of(name: str, row: Fields) -> list[Message]:
         message["id"] = name if number == 1 else f"{name}-{number}"
         message.update(_moment_of(row))
     for message in messages[:1]:
-        message["qwen_code"] = _held(without(row, *_SAID))
+        message["qwen_code"] = telling(without(row, *_SAID))
     return messages
 
 
@@ -121,7 +125,7 @@ def _is_told(row: Fields) -> bool:
 
 def _answer(name: str, parts: list[Any]) -> Message:
     more = {"tool_calls": calls_in(parts, name), "reasoning_content": thoughts_in(parts)}
-    return {"role": "assistant", "content": content_of(parts)} | _held(more)
+    return {"role": "assistant", "content": content_of(parts)} | telling(more)
 
 
 def _asked(parts: list[Any]) -> list[Message]:
@@ -143,7 +147,7 @@ def _results(row: Fields, parts: list[Any]) -> list[Message]:
 
 def _copied(told: Fields) -> Message:
     said = first_text(told.get(key) for key in ("result", "resultDisplay"))
-    link = _held({"tool_call_id": text_of(told.get("callId")), "name": text_of(told.get("name"))})
+    link = telling({"tool_call_id": text_of(told.get("callId")), "name": text_of(told.get("name"))})
     return {"role": "tool", "content": said} | link
 
 
@@ -168,10 +172,6 @@ def _answers(result: Message, call: Fields) -> bool:
 def _moment_of(row: Fields) -> Fields:
     moment = iso_milliseconds(row.get("timestamp"))
     return {} if moment is None else {"timestamp": moment}
-
-
-def _held(fields: Fields) -> Fields:
-    return {key: held for key, held in fields.items() if held not in (None, "", [], {})}
 
 
 def _no_row(item: Value) -> Noted:
