@@ -79,7 +79,9 @@ def _paths(tree: Tree) -> Iterator[list[str]]:
 
 
 def _leaves(tree: Tree) -> list[str]:
-    """Return the present leaf, then all others."""
+    """Return the present leaf, then all others; none of an empty tree."""
+    if not tree.parents:
+        return []
     above = set(tree.parents.values())
     leaves = [node for node in tree.parents if node not in above] or list(tree.parents)[-1:]
     current = tree.current if tree.current in tree.parents else None
