@@ -154,12 +154,13 @@ def test_forks_double_no_turns_and_no_compactions(store: Store) -> None:
     fork = store.fork(name, at=5).id
     store.append(fork, said * 2, now=NOW)
     late = store.fork(name).id
-    for view, told in (
-        ("turn_log", {name: [0, 0, 0], fork: [1, 1, 1, 0, 0], late: [1, 1, 1]}),
-        ("compaction_log", {name: [0], fork: [], late: [1]}),
+    for view, order, told in (
+        ("turn_log", "turn", {name: [0, 0, 0], fork: [1, 1, 1, 0, 0], late: [1, 1, 1]}),
+        ("compaction_log", "compaction", {name: [0], fork: [], late: [1]}),
     ):
+        asked = f"SELECT * FROM {view} WHERE session_id = :name ORDER BY {order}"
         for each, inherited in told.items():
-            found = rows(store, f"SELECT * FROM {view} WHERE session_id = :name", name=each)
+            found = rows(store, asked, name=each)
             assert [row["inherited"] for row in found] == inherited, (view, each)
 
 
