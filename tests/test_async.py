@@ -181,7 +181,7 @@ def test_waiting_writers_leave_threads_to_readers(url: str) -> None:
                 connection.exec_driver_sql(HOLD)
                 waiting = [asyncio.create_task(store.append("s", said(n))) for n in range(8)]
                 await asyncio.sleep(0.05)
-                assert await asyncio.wait_for(store.messages("s"), 20) == []
+                assert await asyncio.wait_for(store.messages("s"), 60) == []
                 assert not any(each.done() for each in waiting)
             await asyncio.gather(*waiting)
             assert (await store.session("s")).head == 8

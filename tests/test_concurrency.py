@@ -110,7 +110,7 @@ def test_a_first_opening_while_somebody_reads(tmp_path: Path) -> None:
         reader.execute("VACUUM")  # an empty database, but of a page
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM sqlite_schema").fetchall()
-        opening = threads.submit(Store, path, timeout=20)
+        opening = threads.submit(Store, path, timeout=60)
         assert not wait([opening], timeout=0.1).done
         reader.execute("ROLLBACK")
         with opening.result() as store:
@@ -128,7 +128,7 @@ def test_first_openings_beside_a_killed_one(tmp_path: Path, fork: Fork, rounds: 
         path = tmp_path / f"{number}.db"
 
         def work(name: int, path: Path = path) -> str:
-            with Store(path, timeout=20) as store:
+            with Store(path, timeout=60) as store:
                 return store.create_session(f"s{name}").id
 
         killed, *others = [fork(work, name) for name in range(3)]
@@ -148,7 +148,7 @@ def test_a_foreign_writer_beside_us(tmp_path: Path, fork: Fork) -> None:
         store.create_session("s")
 
     def write(_: int) -> None:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as foreign:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as foreign:
             for number in range(150):
                 foreign.execute("UPDATE sessions SET title = ?", [str(number)])
 

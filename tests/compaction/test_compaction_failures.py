@@ -71,7 +71,7 @@ def panicking(request: SummaryRequest) -> str:
 
 def hanging(request: SummaryRequest) -> str:
     """For longer than it may."""
-    threading.Event().wait(1.5)
+    threading.Event().wait(5)
     return "too late"
 
 

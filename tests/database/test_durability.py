@@ -147,7 +147,7 @@ def test_killed_writers_among_others(path: Path, fork: Fork) -> None:
             child.end()
         for told, _ in pipes:
             expected |= {*acknowledged(told)}
-        with Store(path, timeout=5) as store:
+        with Store(path, timeout=60) as store:
             assert expected <= {*numbers(store)}
     check_sound(path)
 
@@ -450,7 +450,7 @@ def fill(path: Path, limit: int) -> tuple[int, list[int]]:
 
     Return acknowledged and final numbers.
     """
-    with Store(path, timeout=5) as store:
+    with Store(path, timeout=60) as store:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
         stored = append_until_full(store)

@@ -65,7 +65,7 @@ def path(template: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     """Give an open store with an empty session "s"; it waits for others but shortly."""
-    with Store(path, timeout=5) as opened:
+    with Store(path, timeout=60) as opened:
         yield opened
 
 
@@ -818,7 +818,7 @@ import os, sys
 from store import Store
 from store.errors import StoreForked
 
-store = Store(sys.argv[1], timeout=5)
+store = Store(sys.argv[1], timeout=60)
 child = None
 told, tell = os.pipe()
 tried, go_on = os.pipe()
@@ -868,7 +868,7 @@ from sqlalchemy import text
 from store import Store
 from store.errors import StoreForked
 
-store = Store(sys.argv[1], timeout=5)
+store = Store(sys.argv[1], timeout=60)
 try:
     with store.database.writing() as connection:
         connection.execute(text("UPDATE sessions SET title = 'parent'"))
@@ -1021,7 +1021,7 @@ def test_another_programs_transaction_is_waited_for(path: Path) -> None:
 def test_a_killed_writer_holds_nothing_up(path: Path, fork: Fork) -> None:
     """A kill in a transaction frees the queue at once and leaves nothing of the transaction."""
     held(fork, path, stop=False).end()
-    with Store(path, timeout=5) as store:
+    with Store(path, timeout=60) as store:
         store.append("s", said("after"))
         assert store.session("s").title is None
 
@@ -1059,7 +1059,7 @@ def test_a_forked_bystander_keeps_no_place_in_the_queue(path: Path, fork: Fork) 
         waiting.join()
         holder.send(signal.SIGCONT)
         holder.result()
-        with Store(path, timeout=5) as other:
+        with Store(path, timeout=60) as other:
             other.append("s", said("after"))
             assert contents(other) == ["after"]
     bystander.end()
@@ -1106,7 +1106,7 @@ def test_a_bystander_does_not_inherit_the_lock(path: Path, fork: Fork) -> None:
     assert os.read(ready, 1) == b"x"
     try:
         parent.end()
-        with Store(path, timeout=5) as store:
+        with Store(path, timeout=60) as store:
             store.append("s", said("after"))
             assert contents(store) == ["after"]
             assert store.session("s").title == "slow"

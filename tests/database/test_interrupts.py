@@ -95,7 +95,7 @@ def struck_appends(path: Path, name: int, rounds: int) -> list[int]:
         store.append("s", said([name, number]))
         acknowledged.append(number)
 
-    with Store(path, timeout=20) as store:
+    with Store(path, timeout=60) as store:
         began = time.monotonic()
         for number in range(FIRST):
             append(number)
@@ -107,7 +107,7 @@ def struck_appends(path: Path, name: int, rounds: int) -> list[int]:
 
 def check_whole(path: Path, acknowledged: dict[int, list[int]]) -> None:
     """Make sure that all that was acknowledged is there, nothing twice, and the next one can write."""
-    with Store(path, timeout=2) as store:
+    with Store(path, timeout=60) as store:
         store.append("s", said("after"))
         *found, last = [each.message["content"] for each in store.messages("s")]
         assert last == "after"
@@ -120,29 +120,33 @@ def check_whole(path: Path, acknowledged: dict[int, list[int]]) -> None:
 def test_a_writer_interrupted_in_line_keeps_nobody_waiting(path: Path, fork: Fork) -> None:
     """Who is interrupted while it waits for another process has no turn when that one has ended."""
     told, tell = os.pipe()
+    holds, let_go = os.pipe()
+    waits, end = os.pipe()
 
     def hold() -> None:
-        place = Place(WriterQueue(f"{path}-lock", 10))
+        place = Place(WriterQueue(f"{path}-lock", 60))
         place.take()
         os.write(tell, b"x")
-        time.sleep(0.6)
+        os.read(holds, 1)
         place.close()
 
     def wait() -> int:
         signal.signal(signal.SIGALRM, strike)
-        with Store(path, timeout=4) as store:
+        with Store(path, timeout=60) as store:
             assert interrupted(lambda: store.append("s", said("never")), 0.2)
+            os.write(let_go, b"x")
             assert store.append("s", said("here"))[0].seq == 1
             os.write(tell, b"y")
-            time.sleep(0.5)
+            os.read(waits, 1)
         return 1
 
     holder = fork(hold)
     os.read(told, 1)
     waiter = fork(wait)
     assert os.read(told, 1) == b"y"
-    with Store(path, timeout=0.4) as store:
+    with Store(path, timeout=30) as store:
         assert store.append("s", said("elsewhere"))[0].seq == 2
+    os.write(end, b"x")
     assert waiter.result() == 1
     holder.result()
 
@@ -164,7 +168,7 @@ def test_writers_interrupted_beside_threads(path: Path, rounds: int) -> None:
     numbers: list[int] = []
 
     def write() -> None:
-        with Store(path, timeout=5) as own:
+        with Store(path, timeout=60) as own:
             while not stopped.is_set():
                 own.append("s", said([0, len(numbers)]))
                 numbers.append(len(numbers))
@@ -189,7 +193,7 @@ def test_writers_interrupted_in_several_processes(path: Path, fork: Fork, rounds
 @pytest.mark.usefixtures("alarmed")
 def test_an_interrupted_purge_leaves_the_queue(path: Path) -> None:
     """What works on the file outside of a transaction stands in line too."""
-    with Store(path, timeout=2) as store, Store(path, timeout=2) as other:
+    with Store(path, timeout=30) as store, Store(path, timeout=30) as other:
         for number in range(1, 40):
             interrupted(store.purge, 0.0001 * number)
             with suppress(Struck):

@@ -56,7 +56,7 @@ def test_a_writer_waits_to_its_deadline(url: str, psql: Any) -> None:
             begun = time.monotonic()
             with pytest.raises(StoreBusy, match="until the deadline"):
                 store.append("s", said("too early"))
-            assert 0.4 < time.monotonic() - begun < 5
+            assert 0.4 < time.monotonic() - begun < 30
         assert store.append("s", said("after"))[0].seq == 1
 
 
@@ -73,6 +73,7 @@ def test_a_reader_waits_to_its_deadline(url: str, psql: Any) -> None:
 
 
 @on_server
+@pytest.mark.slow
 def test_the_deadline_is_one_for_all_locks_of_a_transaction(url: str, psql: Any) -> None:
     """What was waited for the first lock is not waited again for the second."""
     held = threading.Event()
@@ -81,9 +82,9 @@ def test_the_deadline_is_one_for_all_locks_of_a_transaction(url: str, psql: Any)
         with psql.transaction():
             psql.execute("SELECT * FROM sessions FOR UPDATE")
             held.set()
-            time.sleep(1.5)
+            time.sleep(5)
 
-    with Store(url, timeout=2) as store, closing(connected(url)) as other:
+    with Store(url, timeout=6) as store, closing(connected(url)) as other:
         store.create_session("s")
         other.autocommit = False
         other.execute("LOCK TABLE messages IN EXCLUSIVE MODE")
@@ -93,7 +94,7 @@ def test_the_deadline_is_one_for_all_locks_of_a_transaction(url: str, psql: Any)
         begun = time.monotonic()
         with pytest.raises(StoreBusy):
             store.append("s", said("too early"))
-        assert 1.5 < time.monotonic() - begun < 3
+        assert 5 < time.monotonic() - begun < 10  # not 5 s and 6 more
         thread.join()
 
 

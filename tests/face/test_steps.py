@@ -37,7 +37,7 @@ def contents(store: Store | Steps, session_id: str) -> list[Any]:
 @pytest.fixture
 def chats(url: str) -> Any:
     """Return a store with two sessions, of two trees."""
-    with Store(url, timeout=10) as store:
+    with Store(url, timeout=60) as store:
         for session_id in ("a", "b"):
             store.create_session(session_id, now=NOW)
         yield store
@@ -132,7 +132,7 @@ def test_the_store_itself_does_not_write_meanwhile(chats: Store) -> None:
     began = time.monotonic()
     with pytest.raises(StoreError, match="inside `atomically`"):
         chats.atomically(lambda _: chats.append("b", said(1)))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     chats.append("b", said(2))
     assert contents(chats, "b") == [2]
 
@@ -142,7 +142,7 @@ def test_nothing_is_purged_meanwhile(chats: Store) -> None:
     """It tells so at once, and waits for nobody."""
     began = time.monotonic()
     purge = chats.atomically(lambda _: chats.purge())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert purge.problem is not None
     assert "inside `atomically`" in purge.problem
 
@@ -152,7 +152,7 @@ def test_other_threads_write_on(chats: Store) -> None:
     inside, order = threading.Event(), []
 
     def other() -> None:
-        inside.wait(10)
+        inside.wait(60)
         chats.append("a", said("other"))
         order.append("other")
 
@@ -165,7 +165,7 @@ def test_other_threads_write_on(chats: Store) -> None:
     thread = threading.Thread(target=other)
     thread.start()
     chats.atomically(work)
-    thread.join(20)
+    thread.join(60)
     assert order == ["steps", "other"]
     assert contents(chats, "a") == ["steps", "other"]
 
@@ -211,24 +211,24 @@ def test_increments_by_processes_are_all_counted(
 def test_awaited_steps(chats: Store, url: str) -> None:
     """Work is a plain function that runs in a thread; the loop goes on."""
 
-    async def main() -> list[int]:
+    async def main() -> int:
         async with AsyncStore(url) as store:
-            ticks = []
+            ticks, ticked = 0, threading.Event()
 
             def work(t: Steps) -> int:
                 t.append("a", said(1))
-                time.sleep(0.1)
+                assert ticked.wait(60)
                 return t.session("a").head
 
             task = asyncio.ensure_future(store.atomically(work))
             while not task.done():
-                ticks.append(0)
+                ticks += 1
+                if ticks > 2:
+                    ticked.set()
                 await asyncio.sleep(0.01)
-            return [task.result(), len(ticks)]
+            return task.result()
 
-    head, ticks = asyncio.run(main())
-    assert head == 1
-    assert ticks > 2
+    assert asyncio.run(main()) == 1
 
 
 def test_a_kill_in_the_midst_leaves_nothing(path: Path, fork: Callable[..., Any]) -> None:
@@ -246,7 +246,7 @@ def test_a_kill_in_the_midst_leaves_nothing(path: Path, fork: Callable[..., Any]
             store.atomically(work)
 
     child = fork(die)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 50
     with Store(path, timeout=0.05) as store:
         while time.monotonic() < deadline:
             try:

@@ -133,7 +133,7 @@ def test_many_tasks_wait_in_no_thread(chat: Store, url: str) -> None:
             stopped.cancel()
             began = time.monotonic()
             await asyncio.wait([stopped])
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 30
             await store.append("s", said(1))
             return await asyncio.gather(*waiting)
 

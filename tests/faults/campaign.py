@@ -137,7 +137,7 @@ def wait_in_line(url: str, place: Path) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGALRM, interrupt)
-    with Store(url, timeout=20) as store:
+    with Store(url, timeout=60) as store:
         await_file(place / "held")
         with suppress(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -147,8 +147,8 @@ def wait_in_line(url: str, place: Path) -> None:
 
 
 def await_file(path: Path) -> None:
-    """Wait for another process to make a file, for ten seconds at most."""
-    end = time.monotonic() + 10
+    """Wait for another process to make a file, for a minute at most."""
+    end = time.monotonic() + 60
     while not path.exists() and time.monotonic() < end:
         time.sleep(0.005)
 

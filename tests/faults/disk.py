@@ -97,7 +97,7 @@ Picture = dict[str, tuple[Any, ...]]
 
 def picture(path: Path) -> Picture:
     """Return what a store says: titles, raw messages, what is hidden. Fail unless it is sound."""
-    with Store(path, timeout=5) as store:
+    with Store(path, timeout=60) as store:
         assert store.verify() == []
         return {each.id: (each.title, *_lines(store, each.id)) for each in store.sessions()}
 
@@ -155,7 +155,7 @@ def attempt(path: Path, work: Operation, fault: Fault, *, again: bool = True) ->
 
 def _worked(path: Path, work: Operation, fault: Fault, *, again: bool) -> Outcome:
     loaded, error, ours, retried = shim(), None, True, None
-    with Store(path, timeout=5) as store:
+    with Store(path, timeout=60) as store:
         store.sessions()
         where = str(path.parent).encode()
         loaded.fault_arm(where, fault.kind, ctypes.c_long(fault.at), fault.mode, int(fault.stays))
@@ -189,7 +189,7 @@ def judged(name: str, path: Path, fault: Fault, before: Picture, after: Picture)
     if outcome is None and found not in (before, after):
         yield "something between before and after"
     if outcome is None:
-        with Store(path, timeout=5) as store, suppress(*ALREADY):
+        with Store(path, timeout=60) as store, suppress(*ALREADY):
             OPERATIONS[name](store)
         if picture(path) != after:
             yield "repeated after the kill, and not there"

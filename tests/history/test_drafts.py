@@ -402,7 +402,7 @@ def test_a_fork_takes_no_draft(chat: Store) -> None:
 
 def test_other_writers_go_on(chat: Store, url: str) -> None:
     """A stream holds nothing while it waits for its model."""
-    with Store(url, timeout=5) as other, chat.streaming("s", ANSWER) as answer:
+    with Store(url, timeout=60) as other, chat.streaming("s", ANSWER) as answer:
         answer.write("a")
         answer.keep()
         other.create_session("t")

@@ -44,7 +44,7 @@ def names(folder: Path) -> set[str]:
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     """Give an open store with three messages in its session "s"."""
-    with Store(path, timeout=5) as opened:
+    with Store(path, timeout=60) as opened:
         opened.create_session("s")
         opened.append("s", [said(number) for number in range(3)])
         yield opened

@@ -163,7 +163,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def ask(path: Path, sql: str, timeout: float = 20.0, **options: Any) -> QueryResult:
+def ask(path: Path, sql: str, timeout: float = 60.0, **options: Any) -> QueryResult:
     """Ask with more time than any test needs."""
     return query(path, sql, timeout=timeout, **options)
 
@@ -544,10 +544,10 @@ def test_a_server_answers(url: str) -> None:
 def test_the_rows_of_a_server_end_at_the_size(url: str) -> None:
     """At 16 MiB, as a file's do; a single row beyond that is refused."""
     Store(url).close()
-    found = query(url, "SELECT repeat('x', 1000000) FROM generate_series(1, 100)", timeout=10)
+    found = query(url, "SELECT repeat('x', 1000000) FROM generate_series(1, 100)", timeout=60)
     assert (len(found.rows), found.truncated) == (16, True)
     with pytest.raises(QueryRefused, match="substr"):
-        query(url, "SELECT repeat('x', 17000000)", timeout=10)
+        query(url, "SELECT repeat('x', 17000000)", timeout=60)
 
 
 @on_a_server

@@ -24,7 +24,7 @@ FINE = ["sqlite", "file system", "links", "modes", "log", "room", "schema", "pur
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     """Give an open store."""
-    with Store(path, timeout=5) as opened:
+    with Store(path, timeout=60) as opened:
         opened.create_session("s")
         yield opened
 

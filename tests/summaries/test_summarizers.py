@@ -41,7 +41,7 @@ from store.summaries.summarizers import (
     named,
 )
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds after which a deadline of half a second counts as not kept, on however busy a machine."""
 
 
