@@ -48,10 +48,11 @@ def contents(store: Store, session_id: str, policy: Policy = COUNT) -> list[Any]
 
 
 def query(store: Store, session_id: str, text: str) -> list[dict[str, Any]]:
-    """Rows of a session's tree."""
+    """Rows of a session's tree, in the order of their keys."""
     with store.database.reading() as connection:
         tree = f"SELECT tree_id FROM session_ids WHERE id = '{session_id}'"
-        rows = connection.exec_driver_sql(f"SELECT * FROM {text} WHERE tree_id = ({tree})")
+        asked = f"SELECT * FROM {text} WHERE tree_id = ({tree}) ORDER BY 1, 2, 3"
+        rows = connection.exec_driver_sql(asked)
         return [dict(row) for row in rows.mappings()]
 
 
