@@ -14,7 +14,7 @@ from ..errors import InvalidMessage, InvalidValue
 from ..messages import Message
 from . import anthropic, gemini, openai, react, responses
 from .kept import kept
-from .naming import Alphabet, Names, renamed
+from .naming import Alphabet, Names, made_up_id, renamed
 from .openai import clean, continues, foreign_kinds, sendable
 from .placed import ApiCall, Placed, System
 from .reasoning import reasoning_of, with_reasoning
@@ -42,8 +42,10 @@ __all__ = [
     "format_named",
     "given_back",
     "kept",
+    "made_up_id",
     "reasoning_of",
     "sendable",
+    "stands_for_call",
     "taken",
     "with_reasoning",
 ]
@@ -120,6 +122,11 @@ def format_named(name: object) -> Format:
     if not isinstance(name, str) or name not in FORMATS:
         raise InvalidValue(f"no format is named {name!r}; there are {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+def stands_for_call(sent: str, call_id: str) -> bool:
+    """Tell whether any format sends an id for a call's own, or for a repetition of it."""
+    return any(row.names.ids.stands_for(sent, call_id) for row in FORMATS.values() if row.names)
 
 
 class Taken(NamedTuple):

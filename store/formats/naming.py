@@ -20,6 +20,10 @@ from typing import NamedTuple
 from .placed import ApiCall, Placed
 
 _DIGEST = 10  # hexadecimal digits, 40 bits
+_NUMBERED = re.compile(r"(?:-(?:[2-9]|[1-9][0-9]+))+")
+"""What ids that repeat have behind them."""
+MOST_REPEATED = 1_000
+"""Repetitions of an id that are tried where it is so long that their numbers cannot be read."""
 
 
 class Alphabet(NamedTuple):
@@ -44,6 +48,16 @@ class Alphabet(NamedTuple):
         """Return which of some names was sent so; None where none was."""
         return next((name for name in names if self.fitted(name) == sent), None)
 
+    def stands_for(self, sent: str, name: str) -> bool:
+        """Tell whether what was sent stands for a name, or for a repetition of it."""
+        first = self.fitted(name)
+        if sent.startswith(first):
+            return sent == first or bool(_NUMBERED.fullmatch(sent, len(first)))
+        if len(first) + 2 <= self.longest:
+            return False
+        numbers = range(2, MOST_REPEATED)
+        return any(self.fitted(repeated(first, number)) == sent for number in numbers)
+
     def _begins_well(self, name: str) -> bool:
         return not self.begins or name[:1].isalpha() or name[:1] == self.begins
 
@@ -64,6 +78,16 @@ class Names(NamedTuple):
 
 WORD = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
 """Letters, digits, ``_`` and ``-`` of ASCII."""
+
+
+def made_up_id(seq: int, position: int) -> str:
+    """Return the id that a call is sent under which has none of its own."""
+    return f"call_{seq}_{position}"
+
+
+def repeated(sent: str, number: int) -> str:
+    """Return the name of what has another's: the second of them is number 2."""
+    return f"{sent}-{number}"
 
 
 def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
@@ -109,7 +133,7 @@ class _Renaming:
         sent = self._names.ids.fitted(call_id)
         while self._times[sent]:
             self._times[sent] += 1
-            sent = self._names.ids.fitted(f"{sent}-{self._times[sent]}")
+            sent = self._names.ids.fitted(repeated(sent, self._times[sent]))
         self._times[sent] += 1
         return sent
 

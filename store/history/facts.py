@@ -190,7 +190,7 @@ def derive(line: Line, start: int, batch: Iterable[Prepared]) -> ResultRows:
         if role == "assistant":
             links.offer(seq, prepared.calls)
         elif role == "tool":
-            call = links.answer(answered_call_id(prepared.message) or "")
+            call = links.answer(answered_call_id(prepared.message) or "", seq)
             _add(rows, line.pointer, seq, prepared, call or NO_CALL)
     return rows
 

@@ -5,6 +5,10 @@ from zero in every turn), and some are missing. So an id alone says little: a re
 nearest earlier call of its line that has the same id (or none, like itself) and that no other
 result has answered yet. What the batch being appended says itself is looked at in memory; only what
 it leaves open is looked up, and near the end first, because there the call nearly always is.
+
+A provider may have been sent a call under another id than its own (`store.formats.naming`), and a
+program may store the result under that one. So a result whose id no call has answers the nearest
+open call that is sent under it, among those of the last positions before it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import NamedTuple
 from sqlalchemy import bindparam, func, literal_column, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
+from ..formats import made_up_id, stands_for_call
 from ..messages import StoredCall, decode
 from . import lines
 from .lines import Line
@@ -22,6 +27,8 @@ FIRST_LOOK = 8
 """How many positions back a result's call is looked for at first."""
 FURTHER = 16
 """How many times as far each further look goes."""
+RENAMED_REACH = 128
+"""How many positions before a result an open call is looked for that was sent under its id."""
 
 
 CallPlace = tuple[int | None, int | None]
@@ -54,6 +61,7 @@ class OpenCall(NamedTuple):
     name: str | None
     arguments_form: str | None
     arguments: str | None
+    call_id: str | None
 
     @property
     def place(self) -> CallPlace:
@@ -75,7 +83,7 @@ class Answer(NamedTuple):
 
 _first_sign = func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1)
 _IS_OBJECT = _first_sign.in_((literal_column("'{'"), literal_column("'='")))
-OPEN_CALLS = Statement(
+_calls_of_run = (
     select(*(tool_calls.c[name] for name in OpenCall._fields))
     .join(
         message_facts,
@@ -85,13 +93,14 @@ OPEN_CALLS = Statement(
     )
     .where(
         lines.run_of(tool_calls),
-        func.coalesce(tool_calls.c.call_id, "") == bindparam("call_id"),
         _IS_OBJECT,
         message_facts.c.role == literal_column("'assistant'"),
     )
-    .order_by(tool_calls.c.seq.desc(), tool_calls.c.position),
-    row=OpenCall,
+    .order_by(tool_calls.c.seq.desc(), tool_calls.c.position)
 )
+_has_id = func.coalesce(tool_calls.c.call_id, "") == bindparam("call_id")
+OPEN_CALLS = Statement(_calls_of_run.where(_has_id), row=OpenCall)
+CALLS_OF_RUN = Statement(_calls_of_run, row=OpenCall)
 ANSWERS = Statement(
     select(tool_results.c.call_seq, tool_results.c.call_position).where(
         lines.run_of(tool_results), tool_results.c.call_seq.is_not(None)
@@ -119,15 +128,39 @@ class Links:
                 offered = self._offered.setdefault(call.call_id or "", [])
                 offered.append(_offered(seq, position, call))
 
-    def answer(self, call_id: str) -> Call | None:
-        """Return the call that a result with this id answers, and close it."""
+    def answer(self, call_id: str, seq: int) -> Call | None:
+        """Return the call that a result with this id at a position answers, and close it."""
         offered = self._offered.get(call_id)
         if offered:
             return offered.pop()
         found = self._look_back(call_id)
+        if found is None and call_id:
+            found = self._sent_as(call_id, max(1, seq - RENAMED_REACH))
         if found:
             self._taken.add(found.place)
         return found
+
+    def _sent_as(self, sent: str, since: int) -> Call | None:
+        """Return the newest open call after a position that was sent under an id."""
+        open_calls = ((own, calls[-1]) for own, calls in self._offered.items() if calls)
+        fitting = [
+            (call.seq or 0, -(call.position or 0), own)
+            for own, call in open_calls
+            if (call.seq or 0) >= since and _is_sent_as(sent, own, call)
+        ]
+        if fitting:
+            *_, own = max(fitting)
+            return self._offered[own].pop()
+        return self._look_for_sent(sent, since)
+
+    def _look_for_sent(self, sent: str, since: int) -> Call | None:
+        for run in reversed(self._line.ranges(since, self._last)):
+            found = CALLS_OF_RUN.rows(self._line.connection, **run)
+            fitting = [each for each in found if _is_sent_as(sent, each.call_id, each)]
+            call = self._unanswered(fitting) if fitting else None
+            if call:
+                return call.given()
+        return None
 
     def _look_back(self, call_id: str) -> Call | None:
         last, reach = self._last, FIRST_LOOK
@@ -162,6 +195,13 @@ class Links:
         for run in self._line.ranges(since, self._last):
             answered.update(ANSWERS.scan(self._line.connection, **run))
         return answered
+
+
+def _is_sent_as(sent: str, own: str | None, call: Call | OpenCall) -> bool:
+    """Tell whether a call is sent under an id: for its own, or where it has none or another's."""
+    if sent == made_up_id(call.seq or 0, call.position or 0):
+        return True
+    return bool(own) and stands_for_call(sent, own or "")
 
 
 def _offered(seq: int, position: int, call: StoredCall) -> Call:

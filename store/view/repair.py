@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from ..formats import ApiCall, Placed, continues, foreign_kinds
+from ..formats import ApiCall, Placed, continues, foreign_kinds, made_up_id
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..text import is_text
@@ -104,7 +104,7 @@ def api_calls(item: Item) -> tuple[ApiCall, ...]:
     made: dict[str, ApiCall] = {}
     for position, call in enumerate(given):
         if isinstance(call, dict):
-            call_id = _call_id(call, f"call_{item.seq}_{position}", made)
+            call_id = _call_id(call, made_up_id(item.seq, position), made)
             made[call_id] = _api_call(position, call_id, call)
     return tuple(made.values())
 

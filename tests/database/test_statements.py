@@ -339,6 +339,7 @@ HOT = {
     "history.lookup.FOUND_IN_TREE": ["messages", "branches", "own", "sessions"],
     "history.lookup.TURNS": ["branches", "parents", "message_facts", "messages"],
     "history.links.OPEN_CALLS": ["tool_calls"],
+    "history.links.CALLS_OF_RUN": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
     "view.build.VISIBLE": ["messages"],
     "view.entries.COUNTS": ["token_counts"],

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from store import Store, StoreError
+from store import Policy, Store, StoreError
 from store.errors import (
     HeadMoved,
     InvalidMessage,
@@ -22,6 +22,7 @@ from store.errors import (
     PositionOutOfRange,
     SessionNotFound,
 )
+from store.formats.naming import WORD
 
 Message = dict[str, Any]
 
@@ -478,6 +479,57 @@ def test_calls_and_results_without_ids_find_each_other(
     """Whatever is no id that can be stored counts as none."""
     store.append(session, [called("c1", missing), answered(missing), answered("c1")])
     assert links(store, session) == {2: (1, 1), 3: (1, 0)}
+
+
+LONG = "x" * 90
+"""An id that no provider takes."""
+
+
+def sent_ids(store: Store, session: str, name: str) -> list[str]:
+    """The ids of the calls of the last answer, as a request in a format has them."""
+    *_, before, last = store.view(session, Policy(unanswered="keep"), format=name).messages
+    if "call_id" in last:
+        return [before["call_id"], last["call_id"]]
+    calls = last.get("content") or last.get("tool_calls") or last["parts"]
+    return [call["functionCall"]["id"] if "functionCall" in call else call["id"] for call in calls]
+
+
+@pytest.mark.parametrize("name", ["openai", "responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("own", ["functions.Read:0", LONG, "a b", None])
+def test_a_result_may_come_under_the_id_that_was_sent(
+    store: Store, session: str, name: str, own: str | None
+) -> None:
+    """Which is another than the call's own: it stays as it came, and is the call's."""
+    results: list[Message] = []
+    for number in range(3):
+        store.append(session, [*said("go"), called(own, "other")])
+        sent = sent_ids(store, session, name)[0]
+        assert sent != own or number == 0
+        results.append(answered(sent))
+        store.append(session, [results[-1], answered("other")])
+    calls = {seq: call for seq, call in links(store, session).items() if seq % 4 == 3}
+    assert calls == {seq: (seq - 1, 0) for seq in (3, 7, 11)}
+    assert [each.message for each in store.messages(session)][2::4] == results
+    other = store.create_session().id
+    store.append(other, [each.message for each in store.messages(session)])
+    assert links(store, other) == links(store, session)
+    assert not any(entry.rule for entry in store.view(session, format=name).entries)
+    assert store.verify() == []
+
+
+def test_an_id_that_was_sent_is_looked_for_near_its_result(store: Store, session: str) -> None:
+    """Further back it may be anything; and no name of another call is taken for it."""
+    sent = WORD.fitted("a b")
+    store.append(session, called("a b"))
+    store.append(session, said(*"x" * 200))
+    store.append(session, answered(sent))
+    store.append(session, called("a b"))
+    store.append(session, [answered("a b-1"), answered("call_1"), answered(f"{sent}-x")])
+    assert links(store, session) == dict.fromkeys((202, 204, 205, 206))
+    store.append(session, [answered(f"{sent}-2-3"), answered(f"{sent}-2-3")])
+    assert links(store, session)[207] == (203, 0)
+    assert links(store, session)[208] is None
+    assert store.verify() == []
 
 
 def test_a_call_is_found_however_far_back(store: Store, session: str) -> None:

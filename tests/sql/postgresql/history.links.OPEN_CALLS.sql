@@ -2,7 +2,8 @@ SELECT tool_calls.seq,
   tool_calls.position,
   tool_calls.name,
   tool_calls.arguments_form,
-  tool_calls.arguments
+  tool_calls.arguments,
+  tool_calls.call_id
 FROM tool_calls
 JOIN message_facts ON message_facts.tree_id = %(tree_id)s::BIGINT
   AND message_facts.branch = tool_calls.branch
@@ -10,12 +11,12 @@ JOIN message_facts ON message_facts.tree_id = %(tree_id)s::BIGINT
 WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
   AND tool_calls.branch = %(branch)s::BIGINT
   AND tool_calls.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT
-  AND coalesce(tool_calls.call_id, %(coalesce_1)s::VARCHAR) = %(call_id)s::VARCHAR
   AND substr(
-    coalesce(tool_calls.extra, %(coalesce_2)s::VARCHAR),
+    coalesce(tool_calls.extra, %(coalesce_1)s::VARCHAR),
     %(substr_1)s::INTEGER,
     %(substr_2)s::INTEGER
   ) IN ('{', '=')
   AND message_facts.role = 'assistant'
+  AND coalesce(tool_calls.call_id, %(coalesce_2)s::VARCHAR) = %(call_id)s::VARCHAR
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

@@ -2,7 +2,8 @@ SELECT tool_calls.seq,
   tool_calls.position,
   tool_calls.name,
   tool_calls.arguments_form,
-  tool_calls.arguments
+  tool_calls.arguments,
+  tool_calls.call_id
 FROM tool_calls
 JOIN message_facts ON message_facts.tree_id = :tree_id
   AND message_facts.branch = tool_calls.branch
@@ -10,12 +11,12 @@ JOIN message_facts ON message_facts.tree_id = :tree_id
 WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq BETWEEN :first AND :last
-  AND coalesce(tool_calls.call_id, :coalesce_1) = :call_id
   AND substr(
-    coalesce(tool_calls.extra, :coalesce_2),
+    coalesce(tool_calls.extra, :coalesce_1),
     :substr_1,
     :substr_2
   ) IN ('{', '=')
   AND message_facts.role = 'assistant'
+  AND coalesce(tool_calls.call_id, :coalesce_2) = :call_id
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

@@ -1,0 +1,21 @@
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND substr(
+    coalesce(tool_calls.extra, :coalesce_1),
+    :substr_1,
+    :substr_2
+  ) IN ('{', '=')
+  AND message_facts.role = 'assistant'
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
