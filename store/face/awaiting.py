@@ -169,6 +169,7 @@ class Awaited(Threads):
         expected: str | None = None,
         every_bytes: int = EVERY_BYTES,
         every_ms: int = EVERY_MS,
+        format: str | None = None,  # noqa: A002 - the public name
     ) -> AsyncStreaming:
         """Return a stream; it begins where it is entered."""
         opened = partial(
@@ -179,5 +180,6 @@ class Awaited(Threads):
             expected=expected,
             every_bytes=every_bytes,
             every_ms=every_ms,
+            format=format,
         )
         return AsyncStreaming(self, opened)

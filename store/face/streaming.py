@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from ..errors import InvalidValue, StoreError
 from ..history import drafts
-from ..messages import Message, prepare, utf8_size
+from ..messages import Message, utf8_size
 from ..records import StoredMessage
 from .binding import Face, writes
 
@@ -42,6 +42,7 @@ class Asked(NamedTuple):
     expected: str | None
     every_bytes: int
     every_ms: int
+    format: str | None
 
 
 class Answer:
@@ -72,7 +73,8 @@ class Answer:
     def begin(self) -> None:
         """Begin the draft."""
         face, session_id, message, expected, *_ = self._asked
-        draft = _begin(face, session_id, message, expected=expected)
+        named = self._asked.format
+        draft = _begin(face, session_id, message, expected=expected, format=named)
         self.id, self._given = draft.draft, draft.message
         self._settle()
 
@@ -90,7 +92,7 @@ class Answer:
         """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
         if grown := self._written & {*changes}:
             raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
-        self._given = prepare({**self._given, **changes}).message
+        self._given = drafts.checked({**self._given, **changes}, self._asked.format)
         self._is_changed = True
 
     def keep(self) -> None:
@@ -111,9 +113,10 @@ class Answer:
 
     def end(self) -> None:
         """Let it be a message; where it cannot be, keep all that came."""
-        face, session_id, _, expected, *_ = self._asked
+        face, session_id, _, expected, *_, named = self._asked
+        whole = self.message
         try:
-            self.stored = _end(face, session_id, self.id, self.message, expected=expected)
+            self.stored = _end(face, session_id, self.id, whole, expected=expected, format=named)
         except BaseException:
             self.keep_last()
             raise

@@ -60,19 +60,21 @@ class Workflows(Operations, Opening):
         expected: str | None = None,
         every_bytes: int = EVERY_BYTES,
         every_ms: int = EVERY_MS,
+        format: str | None = None,  # noqa: A002 - the public name
     ) -> Streaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
 
-        ``message`` is how it begins: its role, maybe more. What comes is kept beside the line, as a
-        draft, whenever ``every_bytes`` of it have come (UTF-8), and at the latest with the first
-        text that comes ``every_ms`` after the last time: so a killed process loses less than that.
+        ``message`` is how it begins: its role, maybe more; ``format`` names that of the whole, as
+        in `append`. What comes is kept beside the line, as a draft, whenever ``every_bytes`` of it
+        have come (UTF-8), and at the latest with the first text that comes ``every_ms`` after the
+        last time: so a killed process loses less than that.
         On leaving it is appended, and the draft deleted, as one change. Left by an exception, the
         draft stays with all that came. So it does where the head is not any more where it was at
         the beginning, or ``expected``, a revision, is not the session's: then Conflict is raised.
         Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
         DraftNotFound, too.
         """
-        asked = Asked(self, session_id, message, expected, every_bytes, every_ms)
+        asked = Asked(self, session_id, message, expected, every_bytes, every_ms, format)
         return Streaming(asked)
 
     @overload

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import InvalidMessage, InvalidValue
-from ..messages import Message
+from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, renamed
@@ -42,6 +42,7 @@ __all__ = [
     "format_named",
     "given_back",
     "kept",
+    "left_of",
     "made_up_id",
     "reasoning_of",
     "sendable",
@@ -96,14 +97,14 @@ RESPONSES = Format(
 ANTHROPIC = Format(
     anthropic.NAME,
     anthropic.write,
-    Codec(anthropic.problem, anthropic.is_told, anthropic.rows, anthropic.given),
+    Codec(anthropic.problem, anthropic.is_told, anthropic.rows, anthropic.given, anthropic.left),
     anthropic.NAMES,
     anthropic.system,
 )
 GEMINI = Format(
     gemini.NAME,
     gemini.write,
-    Codec(gemini.problem, gemini.is_told, gemini.rows, gemini.given),
+    Codec(gemini.problem, gemini.is_told, gemini.rows, gemini.given, gemini.left),
     gemini.NAMES,
     gemini.system,
 )
@@ -166,6 +167,18 @@ def given_back(name: str, rows: Sequence[Message]) -> Message:
     if codec is None or not all(kept(each, name) for each in rows):
         return rows[-1]
     return codec.given(rows)
+
+
+def left_of(name: str | None, row: Message) -> Message:
+    """Return what a row of several keeps under `WIRE` when its words are taken out, with that key.
+
+    So what went in is one message still, the others in it as they were. Nothing of any other row.
+    """
+    codec = FORMATS[name].codec if name else None
+    held = kept(row, name) if name else None
+    if codec is None or not held or "part" not in held:
+        return {}
+    return {WIRE: {"format": name, "part": held["part"], **codec.left(row)}}
 
 
 def asks_for_tool(said: str) -> bool:

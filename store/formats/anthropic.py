@@ -21,6 +21,7 @@ from .rows import (
     emptied,
     filled,
     first_key,
+    outer_from,
     outer_of,
     row,
     sorted_out,
@@ -227,6 +228,7 @@ ROLES = ("user", "assistant", "system")
 CALL_KEYS = ("type", "id", "name", "input")
 USUAL_CALL = {"type": "tool_use", "id": None, "name": None, "input": None}
 RESULT = "tool_result"
+USUAL_RESULT = ("type", "tool_use_id", "content")
 ALONE = ("tool_use", RESULT, "server_tool_use", "container_upload", *THINKING)
 """Types of blocks that no other format has; results of the provider's own tools are others."""
 FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE)
@@ -346,19 +348,29 @@ def _user_row(role: str, run: list[Message]) -> Message:
 
 def given(rows: Sequence[Message]) -> Message:
     """Return the message that went in, from its rows."""
-    first, last = rows[0], wire_of(rows[-1])
+    first = rows[0]
     role = "user" if first["role"] == "tool" else first["role"]
-    outer = last.get("outer") or {"role": role, "content": None}
     content = first.get("content")
-    if first["role"] == "tool" or not isinstance(content, str):
+    is_list = first["role"] == "tool" or len(rows) > 1 or not isinstance(content, str)
+    if is_list:
         content = [block for each in rows for block in _given_blocks(each)]
-    return filled(outer, content=content)
+    return filled(outer_from(rows[-1], "content", role), content=content)
+
+
+def left(row: Message) -> Message:
+    """Return what is kept of a part when its words are taken out: that it is a result."""
+    if row["role"] != "tool":
+        return {}
+    block = wire_of(row)["block"]
+    return {"block": {key: block[key] for key in (*USUAL_RESULT, "is_error") if key in block}}
 
 
 def _given_blocks(row: Message) -> list[Any]:
     held, content = wire_of(row), row.get("content")
     if row["role"] == "tool":
         return [filled(held["block"], tool_use_id=row["tool_call_id"], content=content)]
+    if isinstance(content, str):
+        return [_text(content)]
     unusual = held.get("calls", {})
     calls = {
         number: _given_call(call, unusual.get(str(number), USUAL_CALL))

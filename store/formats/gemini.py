@@ -22,6 +22,7 @@ from .rows import (
     emptied,
     filled,
     first_key,
+    outer_from,
     outer_of,
     row,
     sorted_out,
@@ -320,8 +321,19 @@ def _said_in(response: Message) -> tuple[str | None, Any]:
 def given(rows: Sequence[Message]) -> Message:
     """Return the message that went in, from its rows."""
     role = "model" if rows[0]["role"] == "assistant" else "user"
-    outer = wire_of(rows[-1]).get("outer") or {"role": role, "parts": None}
+    outer = outer_from(rows[-1], "parts", role)
     return filled(outer, parts=[part for each in rows for part in _given_parts(each)])
+
+
+def left(row: Message) -> Message:
+    """Return what is kept of a part when its words are taken out: whose response it is."""
+    if row["role"] != "tool":
+        return {}
+    block = wire_of(row)["block"]
+    key = str(first_key(block, RESPONSES))
+    said = "error" if row.get("messageStatus") == "error" else SAID[0]
+    named = {each: block[key][each] for each in ("id", "name") if each in block[key]}
+    return {"block": {key: {**named, "response": None}}, "said": said}
 
 
 def _given_parts(row: Message) -> list[Message]:
@@ -329,6 +341,8 @@ def _given_parts(row: Message) -> list[Message]:
     if row["role"] == "tool":
         response = {held["said"]: content} if "said" in held else content
         return [_with_said(held["block"], RESPONSES, response=response)]
+    if isinstance(content, str):
+        return [_text(content)]
     skeletons = held.get("calls", {})
     calls = {
         number: _with_said(skeletons[str(number)], CALLS, args=call["function"]["arguments"])

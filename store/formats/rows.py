@@ -35,6 +35,8 @@ class Codec(NamedTuple):
     """Returns a message of the format as the rows that it is stored as."""
     given: Callable[[Sequence[Message]], Message]
     """Returns the message that went in, or the beginning of it, from its rows."""
+    left: Callable[[Message], Message] = lambda _: {}
+    """Returns what is kept of a part of a message, beside its row, when its words are taken out."""
 
 
 class Sorted(NamedTuple):
@@ -103,6 +105,15 @@ def outer_of(message: Message, content: str, usual_role: str) -> Message:
     if [*message] == ["role", content] and message["role"] == usual_role:
         return {}
     return {"outer": {**message, content: None}}
+
+
+def outer_from(row: Message, content: str, role: str) -> Message:
+    """Return a message's own keys by its last row; of one that is redacted its id is left."""
+    held = wire_of(row)
+    outer: Message = held.get("outer") or {"role": role, content: None}
+    number, of = held.get("part", (0, 1))
+    is_last = number + 1 == of
+    return {**outer, "id": row["id"]} if is_last and "id" in row else outer
 
 
 def emptied(block: Message, *keys: str) -> Message:

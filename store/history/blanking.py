@@ -33,6 +33,7 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
+from ..formats import left_of
 from ..messages import (
     NO_ARGUMENTS,
     Columns,
@@ -181,9 +182,10 @@ def blank(line: Line, place: Place) -> None:
     """Write over the message that a line has at a place, and derive anew what followed from it."""
     connection = line.connection
     calls = CALLS_OF.rows(connection, **place)
-    blanked = _blanked(line, place["seq"], calls)
+    stored = STORED.one(connection, **place)
+    blanked = _blanked(line, place["seq"], calls, stored.wire_format)
     beneath = list(_beneath(connection, place))
-    _write_over(connection, place, blanked)
+    _write_over(connection, place, stored, blanked)
     _weigh_anew(connection, place, beneath, blanked)
     FORGET_COUNTS.run(connection, **names_of(place))
     FORGET_SEARCHED.run(connection, **names_of(place))
@@ -200,15 +202,15 @@ def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
     )
 
 
-def _blanked(line: Line, seq: int, calls: list[StoredCall]) -> Prepared:
+def _blanked(line: Line, seq: int, calls: list[StoredCall], wire_format: str | None) -> Prepared:
     """Return what stays of a message."""
     (stored,) = messages_between(line, seq, seq)
     answers = answered_call_id(stored.message)
-    return prepare(without_words(stored.message, calls, answers))
+    words_out = without_words(stored.message, calls, answers)
+    return prepare(words_out | left_of(wire_format, stored.message))
 
 
-def _write_over(connection: Connection, place: Place, blanked: Prepared) -> None:
-    stored = STORED.one(connection, **place)
+def _write_over(connection: Connection, place: Place, stored: Stored, blanked: Prepared) -> None:
     digest = dated_digest(blanked.digest, *stored)
     values = {**blanked.columns._asdict(), "digest": digest}
     BLANK_MESSAGE.run(connection, **names_of(place), **_renewed(values))

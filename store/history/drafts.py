@@ -33,7 +33,8 @@ from sqlalchemy import (
 from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
 from ..errors import Conflict, DraftNotFound, SessionNotFound
-from ..messages import Message, decode, encode, prepare
+from ..formats import format_named
+from ..messages import Message, as_object, decode, encode, prepare
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
@@ -125,17 +126,31 @@ def begin(
     *,
     expected: str | None = None,
     now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> Draft:
     """Begin a draft behind a session's head, with the message as it begins.
 
     Raises InvalidMessage, SessionNotFound, Conflict.
     """
-    moment, text = given(now), encode(prepare(message).message)
+    moment, text = given(now), encode(checked(message, format))
     pointer = lines.lock(connection, session_id, expected)
     place = (pointer.session_id, pointer.branch, pointer.head)
     kept = Kept(pointer.tree_id, secrets.randbits(63), *place, moment, text)
     INSERT_DRAFT.run(connection, **kept._asdict())
     return whole(connection, kept)
+
+
+def checked(
+    message: Message | BaseModel,
+    format: str | None,  # noqa: A002 - the public name
+) -> Message:
+    """Return a message that has begun as an object.
+
+    Whether it is of a format that is named is seen in the end. Raises InvalidMessage, InvalidValue.
+    """
+    begun = as_object(message, 0)
+    prepare({"role": format_named(format).name, **begun} if format else begun)
+    return begun
 
 
 def keep(
@@ -180,13 +195,14 @@ def end(
     *,
     expected: str | None = None,
     now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> StoredMessage:
     """Append an answer that has come as a whole, and delete its draft.
 
     Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict where the head is not where
     the draft began, or the session's revision is not the one that is expected.
     """
-    batch = append.ready(messages, given(now))
+    batch = append.ready(messages, given(now), format)
     pointer = lines.lock(connection, session_id, expected)
     kept = _of(connection, pointer, draft)
     _check_head(pointer, kept)
@@ -247,19 +263,20 @@ def finish_draft(
     expected: str | None = None,
     owner: str | None = None,
     now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> StoredMessage:
     """Append what was kept of a draft as a message at its session's head, and delete the draft.
 
     ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
     as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
-    revision that the session is to have (None: any), ``owner`` whose it is to be. Raises
-    DraftNotFound, Conflict, InvalidMessage.
+    revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
+    that of the message as in `append`. Raises DraftNotFound, Conflict, InvalidMessage.
     """
     moment = given(now)
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
     message = whole(connection, kept).message
-    batch = append.ready({**message, **(update or {})}, moment)
+    batch = append.ready({**message, **(update or {})}, moment, format)
     return _appended(Line(connection, pointer), kept, batch)
 
 

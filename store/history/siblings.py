@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
-from .joining import joined
-from .left import QUERIES
+from .joining import joined, part_of
+from .left import QUERIES, find
 from .lines import Line
 from .places import NEVER, Pointer, Segment
-from .raw import read_run
+from .raw import given_at, read_run
 
 
 class Follower(NamedTuple):
@@ -65,5 +65,11 @@ def _sibling(line: Line, seq: int, holder: int, through: Follower) -> Sibling:
     """Return the message at a position of a branch, and the line by which it is reached."""
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
-    (stored,) = joined(*read_run(connection, run))
-    return Sibling(through.branch, seq, stored.message, through.branch == pointer.branch)
+    (row,), (wire_format,) = read_run(connection, run)
+    is_current = through.branch == pointer.branch
+    if part_of(row, wire_format).of == 1:
+        (stored,) = joined([row], [wire_format])
+    else:
+        there = find(connection, pointer.session_id, None if is_current else through.branch)
+        stored = given_at(Line(connection, there), seq).message
+    return Sibling(through.branch, seq, stored.message, is_current)

@@ -25,14 +25,16 @@ def replace(
     *,
     expected: str | None = None,
     now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> Session:
     """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
 
     Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
     `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
-    any). Raises SessionNotFound, Conflict, PositionOutOfRange, InvalidMessage.
+    any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
+    PositionOutOfRange, InvalidMessage.
     """
-    batch = ready(messages, given(now))
+    batch = ready(messages, given(now), format)
     rewind(connection, session_id, after, expected=expected, now=batch.moment)
     add(Line(connection, lines.lock(connection, session_id)), batch)
     return session(connection, session_id)

@@ -448,6 +448,54 @@ def test_a_message_is_popped_whole(store: Store) -> None:
     assert store.session(session_id).head == 2
 
 
+def test_a_part_that_is_redacted_is_one_still(store: Store) -> None:
+    """What went in is one message, the others in it as they were."""
+    session_id = stored(store, ANTHROPIC[:3])
+    whole = ANTHROPIC[2]["content"]
+    for seq, said in ((4, True), (3, True), (5, False)):
+        store.redact(session_id, seq, "secret")
+        (message,) = out(store, session_id, start=5, stop=5)
+        block = message["content"][seq - 3]
+        assert block["content" if said else "text"] == "[redacted]"
+        assert block.get("tool_use_id") == whole[seq - 3].get("tool_use_id")
+        assert store.message(session_id, seq).message == message
+        request = store.view(session_id, format="anthropic").messages[-1]["content"]
+        assert [each["type"] for each in request] == [each["type"] for each in message["content"]]
+    assert message["content"][1].get("is_error") == whole[1].get("is_error")
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_response_that_is_redacted_is_one_still(store: Store, first: bool) -> None:
+    """Of Gemini's; a message that had an id has it, whatever else of it went."""
+    parts = [
+        {"functionResponse": {"id": each, "name": "Read", "response": {"output": each}}}
+        for each in "ab"
+    ]
+    given = {"role": "user", "parts": [*parts, {"text": "so?"}], "id": "m1"}
+    session_id = stored(store, [given], "gemini")
+    store.redact(session_id, 1 if first else 3, "secret")
+    (message,) = out(store, session_id)
+    if first:
+        redacted = {"id": "a", "name": "Read", "response": {"output": "[redacted]"}}
+        assert message == {**given, "parts": [{"functionResponse": redacted}, *given["parts"][1:]]}
+    else:
+        assert message == {**given, "parts": [*parts, {"text": "[redacted]"}]}
+    assert store.append(session_id, given, format="gemini")[0].seq == 3
+
+
+def test_siblings_are_whole(store: Store) -> None:
+    """Whatever of its positions a message is asked for by."""
+    session_id = stored(store, ANTHROPIC[:3])
+    store.replace(session_id, 2, {"role": "user", "content": "no"})
+    for seq, found in ((3, [ANTHROPIC[2], {"role": "user", "content": "no"}]), (4, [])):
+        same = [each.message for each in store.siblings(session_id, seq)]
+        assert same == found
+    store.undo_rewind(session_id)
+    for seq in (3, 4, 5):
+        assert ANTHROPIC[2] in [each.message for each in store.siblings(session_id, seq)]
+
+
 def test_a_part_can_be_redacted(store: Store) -> None:
     """It says nothing any more; the others stay."""
     session_id = stored(store, ANTHROPIC[:3])

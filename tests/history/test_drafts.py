@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from store import Conflict, Draft, DraftNotFound, Store, Streaming
+from store import Conflict, Draft, DraftNotFound, Policy, Store, Streaming
 from store.database.schema import METADATA
 from store.errors import InvalidMessage, InvalidValue, SessionNotFound, StoreBusy
 from store.face import streaming
@@ -335,6 +335,57 @@ def test_a_draft_is_finished_with_a_word(chat: Store) -> None:
     with pytest.raises(InvalidMessage):
         chat.finish_draft(draft, update={"role": 5})
     assert chat.drafts("s") == [draft]
+
+
+CALL = {"type": "function_call", "call_id": "c", "name": "Read", "arguments": "{}"}
+PARTS = [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b", "signature": "c"}]
+
+
+@pytest.mark.parametrize("broke_off", [False, True])
+@pytest.mark.parametrize(
+    ("named", "began", "update", "key"),
+    [
+        ("anthropic", ANSWER, {"content": PARTS}, None),
+        ("anthropic", ANSWER, {}, "content"),
+        ("gemini", {"role": "model"}, {"parts": [{"text": "so"}]}, None),
+        ("responses", {"type": "function_call", "call_id": "c"}, CALL, None),
+        ("responses", {"type": "reasoning", "id": "r"}, {"summary": []}, "encrypted_content"),
+    ],
+)
+def test_an_answer_may_be_of_any_format(
+    chat: Store, named: str, began: Any, update: Any, key: str | None, broke_off: bool
+) -> None:
+    """It is one of that format when it has ended, also where it broke off before."""
+    said = {**began, **update, **({key: "because"} if key else {})}
+    if broke_off:
+        with suppress(Broken), chat.streaming("s", began, format=named):
+            raise Broken
+        (draft,) = chat.drafts("s")
+        assert chat.view("s", Policy(show_drafts=True)).messages
+        chat.finish_draft(draft, update=said, format=named)
+    else:
+        with chat.streaming("s", began, format=named) as answer:
+            answer.update(update)
+            if key:
+                answer.write("because", key)
+    (stored,) = chat.messages("s", start=2)
+    assert stored.message == said
+    row = chat._database.read(lambda connection: connection.execute(WIRE).scalar_one())
+    assert row == named
+
+
+WIRE = select(METADATA.tables["messages"].c.wire_format).order_by("seq").offset(1)
+
+
+def test_an_answer_of_another_format_stays_a_draft(chat: Store) -> None:
+    """What came is not lost."""
+    with pytest.raises(InvalidValue), chat.streaming("s", ANSWER, format="nothing"):
+        pass
+    with pytest.raises(InvalidMessage), chat.streaming("s", ANSWER, format="gemini") as answer:
+        answer.write("because")
+    (draft,) = chat.drafts("s")
+    assert draft.message == {**ANSWER, "content": "because"}
+    assert chat.finish_draft(draft).seq == 2
 
 
 def test_a_draft_is_discarded(chat: Store) -> None:

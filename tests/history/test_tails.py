@@ -38,6 +38,18 @@ def test_other_messages_follow(store: Store, session: str, after: int, line: str
     store.append(session, said("z"), expected=replaced.revision)
 
 
+def test_other_messages_may_be_of_any_format(store: Store, session: str) -> None:
+    """As those that are appended."""
+    blocks = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+    store.replace(session, 1, [blocks], format="anthropic")
+    parts = {"role": "user", "parts": [{"text": "x"}]}
+    assert store.replace(session, 2, parts, format="gemini").head == 3
+    assert [each.message for each in store.messages(session, start=2)] == [blocks, parts]
+    with pytest.raises(InvalidMessage):
+        store.replace(session, 2, parts, format="anthropic")
+    assert store.session(session).head == 3
+
+
 def test_what_was_replaced_comes_back(store: Store, session: str) -> None:
     """By one undo, however many messages there were."""
     store.replace(session, 1, said("x", "y"))
