@@ -27,6 +27,7 @@ from conftest import ROOT
 from store import AsyncStore, Policy, Store, StoreBusy
 from store.errors import HeadMoved, StoreClosed
 from store.face.async_store import FAILED, FINISHED
+from store.history import slices
 from store.history.append import append
 
 LOOPS = ("asyncio", "trio")
@@ -221,6 +222,15 @@ def test_an_interrupt_ends_a_waiting_append(url: str, loop: str) -> None:
     assert contents(url) == []
 
 
+async def cancel_when(
+    begun: threading.Event, scope: anyio.CancelScope, release: threading.Event
+) -> None:
+    """Cancel what runs in a scope when it has begun; let it go on half a second later."""
+    await anyio.to_thread.run_sync(begun.wait)
+    scope.cancel()
+    threading.Timer(0.5, release.set).start()
+
+
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) -> None:
@@ -239,7 +249,7 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
         async with AsyncStore(url) as store:
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as group:
-                    group.start_soon(cancel_when_begun, scope)
+                    group.start_soon(cancel_when, begun, scope, release)
                     try:
                         await store._run(partial(store._call, slow), waits=True)
                     except anyio.get_cancelled_exc_class() as stopped:
@@ -247,15 +257,37 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
                         raise
         return told
 
-    async def cancel_when_begun(scope: anyio.CancelScope) -> None:
-        await anyio.to_thread.run_sync(begun.wait)
-        scope.cancel()
-        threading.Timer(0.5, release.set).start()
-
     told = run(loop, work)
     note = FAILED.format(StoreBusy("failed")) if fails else FINISHED
     assert told.__notes__ == [note]
     assert contents(url) == ([] if fails else ["begun"])
+
+
+def test_what_has_committed_once_does_all_that_it_still_has_to(
+    url: str, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deletion that nobody waits for any more erases the rows behind its first transaction."""
+    begun, release, erase = threading.Event(), threading.Event(), slices._erase_tree
+
+    def slow(*arguments: Any) -> None:
+        begun.set()
+        release.wait(SOON)
+        erase(*arguments)
+
+    monkeypatch.setattr(slices, "_erase_tree", slow)
+    with Store(url) as store:
+        store.append("s", said("goes"))
+
+    async def work() -> None:
+        async with AsyncStore(url) as store:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(cancel_when, begun, scope, release)
+                    await store.delete_session("s")
+            [erased] = await store.erasures()
+            assert erased.finished
+
+    run(loop, work)
 
 
 def at_rest(store: Store) -> None:

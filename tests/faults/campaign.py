@@ -261,7 +261,7 @@ def broken_connections(url: str, _: Path) -> Count:
 _ROWS: dict[str, Row] = {
     **{
         f"D3 {name}": Row(
-            f"each write and flush of `{name}` fails, comes short or kills",
+            f"each access to files by `{name}` fails, comes short or kills",
             "sqlite",
             of_disk(name),
         )
@@ -285,8 +285,8 @@ def skipped(row: Row, url: str) -> str | None:
     engine = sqlalchemy.make_url(url).get_backend_name()
     if row.engine not in ("any", engine):
         return f"only on {row.engine}"
-    if row.fault.startswith("each write") and not disk.compiler():
+    if row.fault.startswith("each access") and not disk.compiler():
         return "no C compiler to make the faults with"
-    if row.fault.startswith("each write") and not Path("/proc/self/fd").exists():
+    if row.fault.startswith("each access") and not Path("/proc/self/fd").exists():
         return "the faults are made for Linux"
     return None
