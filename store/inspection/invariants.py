@@ -28,6 +28,14 @@ JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id
     AND m.move = (SELECT MAX(move) FROM head_moves WHERE tree_id = s.tree_id AND session_id = s.id)
 WHERE m.to_branch <> s.head_branch OR m.to_position > s.head
     OR (m.kind IN ('rewind', 'switch') AND COALESCE(s.last_rewind, 0) <> m.move)
+-- session {0!r}: its head is at {1}, where no move went to, but its branch ends at {2}
+SELECT s.id, s.head, s.last FROM (
+    SELECT e.*, COALESCE((SELECT MAX(seq) FROM messages m WHERE m.tree_id = e.tree_id AND m.branch = e.head_branch), 0) AS last
+    FROM sessions e) AS s
+WHERE s.head <> s.last AND NOT EXISTS (
+    SELECT 1 FROM head_moves m WHERE m.tree_id = s.tree_id AND m.session_id = s.id AND m.to_branch = s.head_branch
+        AND m.to_position = s.head AND NOT EXISTS (
+            SELECT 1 FROM head_moves n WHERE n.tree_id = m.tree_id AND n.session_id = m.session_id AND n.move > m.move))
 -- session {0!r}: its last rewind is move {1}, which is none of its rewinds and switches
 SELECT s.id, s.last_rewind FROM sessions s
 LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = s.last_rewind
@@ -66,6 +74,12 @@ SELECT b.tree_id, b.branch FROM branches b WHERE b.session_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.tree_id = b.tree_id AND c.parent_branch = b.branch)
     AND NOT EXISTS (
         SELECT 1 FROM erasures e WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL)
+-- tree {0}, branch {1}: knows of compaction {2}, which this tree never had
+SELECT b.tree_id, b.branch, b.records_seen FROM branches b WHERE b.records_seen > COALESCE(
+    (SELECT MAX(compaction) FROM compaction_records c WHERE c.tree_id = b.tree_id), 0)
+-- session {0!r}, move {1}: knows of compaction {2}, which this tree never had
+SELECT m.session_id, m.move, m.source_record FROM head_moves m WHERE m.source_record > COALESCE(
+    (SELECT MAX(compaction) FROM compaction_records c WHERE c.tree_id = m.tree_id), 0)
 -- tree {0}, branch {1}: continues branch {2} from {3}, which this does not hold
 SELECT b.tree_id, b.branch, b.parent_branch, b.parent_position FROM branches b
 WHERE (b.parent_branch IS NULL AND b.parent_position <> 0) OR b.parent_branch >= b.branch
@@ -95,6 +109,8 @@ SELECT tree_id, branch, seq FROM redactions WHERE finished_at IS NULL
 -- tree {0}, branch {1}, position {2}: is recorded as redacted, but says something
 SELECT r.tree_id, r.branch, r.seq FROM redactions r LEFT JOIN messages m USING (tree_id, branch, seq)
 WHERE COALESCE(m.content, '') <> '[redacted]'
+-- tree {0}, erasure {1}: is recorded as purged, but not as ended
+SELECT tree_id, erasure FROM erasures WHERE finished_at IS NULL AND purged_at IS NOT NULL
 -- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase
 SELECT e.tree_id, e.erasure, e.branch FROM erasures e
 LEFT JOIN branches b ON b.tree_id = e.tree_id AND b.branch = e.branch

@@ -61,6 +61,27 @@ def test_a_writer_waits_to_its_deadline(url: str, psql: Any) -> None:
 
 
 @on_server
+def test_who_may_not_wait_at_all_does_not(url: str, psql: Any) -> None:
+    """No time at all is not what a server takes 0 for, which is for ever."""
+    held = threading.Event()
+
+    def hold() -> None:
+        with psql.transaction():
+            psql.execute("SELECT * FROM sessions FOR UPDATE")
+            held.set()
+            time.sleep(2)
+
+    with Store(url, timeout=0) as store:
+        store.create_session("s")
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        with pytest.raises(StoreBusy):
+            store.append("s", said("too early"))
+        thread.join()
+
+
+@on_server
 def test_a_reader_waits_to_its_deadline(url: str, psql: Any) -> None:
     """Behind a table that another changes it gets StoreBusy."""
     with Store(url, timeout=0.5) as store:
@@ -96,6 +117,32 @@ def test_the_deadline_is_one_for_all_locks_of_a_transaction(url: str, psql: Any)
             store.append("s", said("too early"))
         assert 5 < time.monotonic() - begun < 10  # not 5 s and 6 more
         thread.join()
+
+
+@on_server
+def test_a_server_that_fell_silent_is_given_up(url: str, psql: Any) -> None:
+    """Of every connection the driver is told how long it may take, and what asks if one lives."""
+    with Store(url, timeout=7) as store, store.database.reading() as connection:
+        driver: Any = connection.connection.driver_connection
+        told = driver.info.get_parameters()
+    assert told["connect_timeout"] == "7"
+    assert int(told["keepalives_idle"]) + int(told["keepalives_interval"]) * 3 == 60
+    assert told["keepalives_count"] == "3"
+
+
+@on_server
+@pytest.mark.parametrize(("durability", "level"), [("full", "on"), ("normal", "off")])
+def test_what_each_connection_is_told(url: str, durability: Any, level: str) -> None:
+    """How commits reach the disk, and how long one lock is waited for."""
+    with (
+        Store(url, timeout=7, durability=durability) as store,
+        store.database.reading() as connection,
+    ):
+        shown = [
+            connection.exec_driver_sql(f"SHOW {name}").scalar()
+            for name in ("synchronous_commit", "lock_timeout", "transaction_isolation")
+        ]
+    assert shown == [level, "7s", "repeatable read"]
 
 
 @on_server

@@ -152,6 +152,58 @@ def test_a_change_of_any_column_is_found(full: Store, table: Table) -> None:
     assert missed == []
 
 
+FITS = {
+    "branches.session_id",
+    "branches.records_seen",
+    "head_moves.source_record",
+    "session_keys.value",
+    "sessions.head_branch",
+    "sessions.head",
+    "sessions.last_rewind",
+    "sessions.metadata",
+    "sessions.project_root",
+}
+"""What may change, but has to fit other rows. All else that may change may be anything."""
+
+
+def test_what_may_change_has_to_fit(full: Store) -> None:
+    """Neither more nor fewer columns than the page on reliability says."""
+    found = set()
+    for table in METADATA.sorted_tables:
+        with full.database.reading() as connection:
+            rows = connection.execute(table.select()).mappings().all()
+        for column in table.columns:
+            if column.info.get("changes") and any(
+                found_after(full, lambda to: change(to, table, column, row)) - {"seal"}  # noqa: B023
+                for row in samples(rows, column.name)
+            ):
+                found.add(f"{table.name}.{column.name}")
+    assert found == FITS
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("UPDATE sessions SET head = head - 1 WHERE id = 's'", "where no move went to"),
+        ("UPDATE sessions SET title = 'x', archived = 1 - archived, revision = 'x'", ""),
+        ("UPDATE branches SET records_seen = 99 WHERE branch = 1", "knows of compaction 99"),
+        ("UPDATE head_moves SET source_record = 99 WHERE move = 1", "knows of compaction 99"),
+        ("UPDATE erasures SET finished_at = NULL, purged_at = 1", "purged, but not as ended"),
+    ],
+)
+def test_what_has_to_fit_is_told(full: Store, statement: str, told: str) -> None:
+    """A head that another may have had, a record that there never was; a title may be anything."""
+    findings: list[str] = []
+
+    def work(connection: Connection) -> None:
+        connection.exec_driver_sql(statement)
+        checked = (each for each in integrity.verify(connection) if each.check == "heads")
+        findings.extend(each.problem for each in checked)
+
+    found_after(full, work)
+    assert any(told in each for each in findings) if told else not findings
+
+
 def samples(rows: Any, name: str) -> list[Any]:
     """A row in which a column holds something, and one in which it does not, if there are."""
     with_value = [row for row in rows if row[name] is not None]
