@@ -85,16 +85,21 @@ class WriterQueue:
         It may belong to nobody else: its first bytes will be written over. Raises StoreError.
         """
         try:
-            file = FileIO(self.path, "r+", opener=_opened)
+            return self._checked(FileIO(self.path, "r+", opener=_opened))
         except OSError as error:
             raise StoreError(f"cannot open the lock file {self.path}: {why_not(error)}") from error
+
+    def _checked(self, file: FileIO) -> FileIO:
+        """Return a lock file; close what is none. Raises StoreError, and OSError of the disk."""
+        with contextlib.ExitStack() as closing:
+            closing.callback(file.close)
+            if not _is_lock_file(file):
+                raise StoreError(
+                    f"{self.path} is no lock file of a store, so nothing is written into it;"
+                    " move it away, the store makes one of its own"
+                )
+            closing.pop_all()
         self._files.add(file)
-        if not _is_lock_file(file):
-            file.close()
-            raise StoreError(
-                f"{self.path} is no lock file of a store, so nothing is written into it;"
-                " move it away, the store makes one of its own"
-            )
         return file
 
     def holder(self, file: FileIO) -> str:

@@ -6,6 +6,7 @@ Settings, the file and its companions, closing, forking, waiting for others.
 from __future__ import annotations
 
 import _thread
+import errno
 import gc
 import math
 import os
@@ -101,6 +102,9 @@ def test_every_connection_has_our_settings(path: Path) -> None:
     """
     with Store(path, timeout=7) as store:
         assert settings(store.database, 20) == [SETTINGS] * 20
+        with store.database.reading() as connection:
+            driver: Any = connection.connection.driver_connection
+            assert driver.isolation_level is None
 
 
 def test_durability_chooses_how_commits_reach_the_disk(path: Path) -> None:
@@ -459,6 +463,23 @@ def test_a_lock_file_that_cannot_be_opened_is_told(path: Path) -> None:
     Path(f"{path}-lock").mkdir()
     with Store(path) as store, pytest.raises(StoreError, match=r"chat\.db-lock"):
         store.append("s", said("x"))
+
+
+def test_a_lock_file_that_cannot_be_read_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a disk that fails; once it does not, the same call works."""
+
+    def failing(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with Store(path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pread", failing)
+            with pytest.raises(StoreError, match="cannot open the lock file"):
+                store.append("s", said("never"))
+        store.append("s", said("after"))
+        assert contents(store) == ["after"]
 
 
 @pytest.mark.parametrize("content", [b"", b"4711\n       ", b"a diary", b"1" * 13, b"4711\nmore"])
