@@ -1,8 +1,6 @@
 """The Anthropic Messages format: turns of content blocks, with the system text apart.
 
-Thinking goes back with its signature, and is nobody else's. A request holds at most four markers
-for the cache, and behind a marker the provider looks back over 20 blocks only, so a long turn gets
-one in its middle.
+Thinking goes back with its signature, and is nobody else's.
 """
 
 from __future__ import annotations
@@ -11,10 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..messages import WIRE, Media, Message
+from .cache_markers import CACHE, mark, mark_between
 from .kept import CALL, PART, by_position, kept, planned
 from .naming import WORD, Names
 from .openai import sendable
-from .parts import Speech, arguments_object, mended, part_told, parts_of, told
+from .parts import (
+    Speech,
+    arguments_object,
+    as_json,
+    mended,
+    opened,
+    part_told,
+    parts_of,
+    told,
+)
 from .placed import ApiCall, Placed
 from .rows import (
     Problem,
@@ -28,6 +36,7 @@ from .rows import (
     together,
     wire_of,
 )
+from .server_tools import left_alone
 from .turns import BEGINNING, SYSTEM_ROLES, Turn, alternating, marked_system, system_text
 
 NAME = "anthropic"
@@ -38,17 +47,15 @@ THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 """Types of blocks that are reasoning, and the key without which one is refused."""
 OF_USERS = ("image", "document", "search_result")
 """Types of blocks with a source of their own."""
-CACHE = "cache_control"
-EPHEMERAL = {"type": "ephemeral"}
-LOOK_BACK = 20
-"""Blocks that the provider looks back from a marker for what it has kept."""
 
 
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as messages in which the user and the assistant take turns."""
     turns = alternating(map(_spoken, placed), _text(BEGINNING))
+    for blocks, number in left_alone(turns):
+        blocks[number] = _as_text(blocks[number])
     if any(each.cached for each in placed):
-        _mark_between([block for turn in turns for block in turn.said])
+        mark_between([block for turn in turns for block in turn.said])
     return [_message(turn) for turn in turns]
 
 
@@ -60,7 +67,7 @@ def system(placed: Sequence[Placed]) -> list[Message] | None:
         if text.strip():
             blocks.append(_text(text))
         if each.cached:
-            _mark(blocks)
+            mark(blocks)
     return blocks or None
 
 
@@ -72,7 +79,7 @@ def _spoken(placed: Placed) -> Turn:
     """Return what one message says, its end marked for the cache where that is asked for."""
     is_users, blocks = _blocks(placed)
     if placed.cached:
-        _mark(blocks)
+        mark(blocks)
     return Turn(is_users, blocks)
 
 
@@ -91,6 +98,12 @@ def _blocks(placed: Placed) -> tuple[bool, list[Message]]:
 
 def _text(text: str) -> Message:
     return {"type": "text", "text": text}
+
+
+def _as_text(block: Message) -> Message:
+    """Return a block as its JSON text, with its marker for the cache."""
+    said = _text(as_json(opened(_unmarked(block))))
+    return said | {CACHE: block[CACHE]} if CACHE in block else said
 
 
 def _media(media: Media) -> Message | None:
@@ -204,22 +217,6 @@ def _said_by_tool(message: Message) -> str | list[Message]:
     if isinstance(content, str):
         return "" if content.isspace() else sendable(content)
     return told(content, _speech(message, of_user=True))
-
-
-def _mark(blocks: list[Message]) -> None:
-    """Mark the end of blocks for the cache: the last one that can have a marker."""
-    for place in range(len(blocks) - 1, -1, -1):
-        if blocks[place]["type"] not in THINKING:
-            blocks[place][CACHE] = EPHEMERAL
-            return
-
-
-def _mark_between(blocks: list[Message]) -> None:
-    """Mark a block in the middle where the last marker is too far from the one before it."""
-    places = [place for place, block in enumerate(blocks) if CACHE in block]
-    before, last = [0, 0, *places][-2:]
-    if last - before > LOOK_BACK:
-        _mark(blocks[: last - LOOK_BACK + 1])
 
 
 # --- in, and out again as it was ------------------------------------------------------------------

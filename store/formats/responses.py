@@ -28,6 +28,11 @@ ASKED = ("arguments", "input", "action", "operation")
 """Keys that hold what a call asks for."""
 ANSWERED = ("output", "tools")
 """Keys that hold what a result says."""
+SEARCH, FOUND = "tool_search_call", "tool_search_output"
+"""The server's own search for tools, and its result right behind it; with ids they are a client's.
+"""
+ASKS, APPROVED = "mcp_approval_request", "mcp_approval_response"
+"""An item that asks whether a tool may be called, and its answer."""
 PDF = "application/pdf"
 
 
@@ -36,39 +41,62 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     writing = _Writing()
     for each in placed:
         writing.add(each)
-    writing.end_reasoning()
+    writing.end_step()
     return writing.items
 
 
 class _Writing:
-    """Items as they are written, and the open calls among them by their ids."""
+    """Items as they are written, the open calls among them by their ids, what asks for approval."""
 
     def __init__(self) -> None:
         self.items: list[Message] = []
         self._open: dict[str, tuple[int, ApiCall]] = {}
+        self._asked: set[str] = set()
 
     def add(self, placed: Placed) -> None:
         """Add what one message says."""
         message = placed.message
         if message["role"] == "tool":
-            self.end_reasoning()
+            self.end_step()
             self.items.append(self._result(placed))
             return
         held = kept(message, NAME)
         if held is None or message["role"] != "assistant":
-            self.end_reasoning()
+            self.end_step()
         if held is not None and "block" in held and not placed.calls:
-            self.items.append(mended(held["block"]))
+            self._add_own(mended(held["block"]))
             return
+        self._end_search()
         self.items.extend(_said(message, held, alone=not placed.calls))
         for call in placed.calls:
             self._open[call.id] = (len(self.items), call)
             self.items.append(_call(call, held))
 
-    def end_reasoning(self) -> None:
-        """Take reasoning off the end that led to nothing that is sent."""
-        while self.items and self.items[-1].get("type") == "reasoning":
+    def end_step(self) -> None:
+        """Take off the end what led to nothing that is sent: reasoning, a server's search."""
+        self._end_search()
+        while self._ends_with("reasoning"):
             self.items.pop()
+
+    def _end_search(self) -> None:
+        if self._ends_with(SEARCH) and not isinstance(self.items[-1].get("call_id"), str):
+            self.items.pop()
+
+    def _add_own(self, item: Message) -> None:
+        """Add an item that came in this format, unless it answers one that is not sent."""
+        kind = item["type"]
+        if kind == FOUND:
+            is_answer = self._ends_with(SEARCH)
+        else:
+            self._end_search()
+            is_answer = kind != APPROVED or item.get("approval_request_id") in self._asked
+        if kind == ASKS:
+            self._asked.add(str(item.get("id")))
+        if is_answer:
+            self.items.append(item)
+
+    def _ends_with(self, kind: str) -> bool:
+        return bool(self.items) and self.items[-1].get("type") == kind
 
     def _result(self, placed: Placed) -> Message:
         """Return a result as its call's type asks for it.

@@ -98,11 +98,33 @@ def anthropic(messages: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by
             yield f"{place}: results {results} of calls {made}"
         if role == "assistant" and blocks[-1].get("text", "")[-1:].isspace():
             yield f"{place}: ends with white space"
-        server = [block["id"] for block in blocks if block["type"].endswith("server_tool_use")]
-        ids += server
+        ids += [block["id"] for block in blocks if block["type"] in SERVER_CALLS]
     yield from _ids(ids, WORD)
+    yield from _of_server(messages)
     if cached > 4:
         yield f"{cached} markers"
+
+
+SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+
+
+def _of_server(messages: list[Message]) -> Iterator[str]:
+    """A call of the server's own has its result behind it, unless the server is to go on."""
+    open_calls: dict[str, int] = {}
+    for place, message in enumerate(messages):
+        for block in message["content"]:
+            if block["type"] in SERVER_CALLS:
+                open_calls[block["id"]] = place
+            elif block["type"].endswith("_tool_result"):
+                made = open_calls.pop(block["tool_use_id"], None)
+                if made is None or message["role"] == "user":
+                    yield f"{place}: {block['type']} of no call"
+    behind = messages[-1]["content"] if messages and messages[-1]["role"] == "user" else []
+    results_alone = all(block["type"] == "tool_result" for block in behind)
+    last = len(messages) - (2 if behind else 1)
+    for name, place in open_calls.items():
+        if place != last or not results_alone:
+            yield f"{place}: {name} has no result of the server"
 
 
 def _anthropic_block(role: str, block: Message) -> Iterator[str]:
@@ -154,6 +176,15 @@ def responses(items: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
                 not isinstance(item["arguments"], str) or not WORD.fullmatch(item["name"])
             ):
                 yield f"{place}: call {item!r:.200}"
+        elif kind == "tool_search_call" and following.get("type") != "tool_search_output":
+            yield f"{place}: a search without its result"
+        elif kind == "tool_search_output" and item.get("call_id") is None:
+            if not place or items[place - 1].get("type") != "tool_search_call":
+                yield f"{place}: a result of no search"
+        elif kind == "mcp_approval_response":
+            asked = [each.get("id") for each in items[:place]]
+            if item["approval_request_id"] not in asked:
+                yield f"{place}: an answer to no request"
         elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
             if open_calls.pop(item["call_id"], None) != kind.removesuffix("_output"):
                 yield f"{place}: {kind} of no call"

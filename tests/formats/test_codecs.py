@@ -525,6 +525,105 @@ def test_its_own_format_has_it_back(store: Store) -> None:
     assert [part.get("thoughtSignature") for part in model["parts"]] == [None, "c2ln", "c2ln", None]
 
 
+SERVER_CALL = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}
+SERVER_RESULT = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+MCP_CALL = {"type": "mcp_tool_use", "id": "m1", "name": "look", "server_name": "a", "input": {}}
+MCP_RESULT = {"type": "mcp_tool_result", "tool_use_id": "m1", "content": []}
+
+
+def says(*blocks: Message) -> Message:
+    """An answer."""
+    return {"role": "assistant", "content": [*blocks]}
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        # whole, over two answers, and behind the results of a client's own tool
+        ([says(SERVER_CALL, SERVER_RESULT)], "server_tool_use web_search_tool_result"),
+        ([says(SERVER_CALL), says(SERVER_RESULT)], "server_tool_use web_search_tool_result"),
+        (
+            [
+                says(MCP_CALL, used("a")),
+                {"role": "user", "content": [returned("a")]},
+                says(MCP_RESULT),
+            ],
+            "mcp_tool_use tool_use mcp_tool_result",
+        ),
+        # alone: what was interrupted, what was left of a hidden answer, one id twice
+        ([says(text("so"), SERVER_CALL)], "text text"),
+        ([says(SERVER_RESULT, text("so"))], "text text"),
+        ([says(SERVER_RESULT, SERVER_CALL)], "text text"),
+        (
+            [says(MCP_CALL, SERVER_CALL, SERVER_RESULT)],
+            "text server_tool_use web_search_tool_result",
+        ),
+        (
+            [says(SERVER_CALL, SERVER_RESULT, SERVER_CALL, SERVER_RESULT)],
+            "server_tool_use web_search_tool_result text text",
+        ),
+    ],
+)
+def test_a_servers_call_keeps_its_result(store: Store, line: list[Message], kinds: str) -> None:
+    """One that is alone is told as text; in a format of another provider all are."""
+    asked = {"role": "user", "content": [text("?")]}
+    session_id = stored(store, [asked, *line, asked], "anthropic")
+    for wanted in PROVIDERS:
+        view = store.view(session_id, format=wanted)
+        assert complaints(wanted, view.messages, view.system) == []
+    sent = store.view(session_id, format="anthropic").messages
+    said = [block for each in sent if each["role"] == "assistant" for block in each["content"]]
+    assert " ".join(block["type"] for block in said) == kinds
+    told = [json.loads(block["text"]) for block in said if block.get("text", "")[:1] == "{"]
+    there = [block for each in line for block in each["content"]]
+    assert all(each in there for each in told)
+    assert len(said) == len([each for each in there if each != returned("a")])
+
+
+def test_a_server_goes_on_with_its_call(store: Store) -> None:
+    """Where nothing but results of the client's stands behind the answer."""
+    line = [{"role": "user", "content": [text("?")]}, says(text("so"), SERVER_CALL)]
+    session_id = stored(store, line, "anthropic")
+    assert store.view(session_id, format="anthropic").messages == line
+    called = says(MCP_CALL, used("a"))
+    results = {"role": "user", "content": [returned("a")]}
+    other = stored(store, [line[0], called, results], "anthropic")
+    assert store.view(other, format="anthropic").messages == [line[0], called, results]
+    store.append(other, line[0])
+    sent = store.view(other, format="anthropic").messages
+    assert [block["type"] for block in sent[1]["content"]] == ["text", "tool_use"]
+
+
+SEARCH = {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}}
+FOUND = {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []}
+ASKS = {"type": "mcp_approval_request", "id": "r1", "name": "x", "arguments": "{}"}
+APPROVED = {"type": "mcp_approval_response", "approval_request_id": "r1", "approve": True}
+THOUGHT = {"type": "reasoning", "id": "rs", "summary": []}
+
+
+@pytest.mark.parametrize(
+    ("items", "kinds"),
+    [
+        ([THOUGHT, SEARCH, FOUND], "reasoning tool_search_call tool_search_output"),
+        ([THOUGHT, SEARCH], ""),
+        ([FOUND], ""),
+        ([SEARCH, THOUGHT, FOUND], ""),
+        ([SEARCH, SEARCH, FOUND], "tool_search_call tool_search_output"),
+        ([ASKS, APPROVED], "mcp_approval_request mcp_approval_response"),
+        ([APPROVED], ""),
+    ],
+)
+def test_a_servers_search_keeps_what_it_found(
+    store: Store, items: list[Message], kinds: str
+) -> None:
+    """One of two items alone is not sent."""
+    asked = {"type": "message", "role": "user", "content": "?"}
+    session_id = stored(store, [asked, *items, asked], "responses")
+    sent = store.view(session_id, format="responses").messages
+    assert complaints("responses", sent) == []
+    assert " ".join(each["type"] for each in sent[1:-1]) == kinds
+
+
 def test_reasoning_without_its_item_is_left_out(store: Store) -> None:
     """As the last, and before another provider's answer."""
     session_id = stored(store, RESPONSES[:2])
