@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.text import json_object, one_line, outside, shortened
+from store.text import json_object, one_line, outside, shortened, value_of
 
 texts = st.text("ab \n\t…é", max_size=200)
 limits = st.integers(0, 60)
@@ -87,3 +87,10 @@ def test_both_ends_of_a_text_keep_their_limit(text: str, limit: int, gap: str | 
 def test_a_json_object_or_nothing(value: Any, expected: dict[str, Any]) -> None:
     """Whatever comes in, nothing is raised."""
     assert json_object(value) == expected
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a": 1} x', "[1] [2]", "nothing"])
+def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
+    with pytest.raises(ValueError):
+        value_of(text)
+    assert value_of('{"a": [1, "b"]}') == {"a": [1, "b"]}

@@ -33,6 +33,7 @@ from ..summaries import (
     message_content,
     without_texts,
 )
+from ..text import json_object
 from ..tools import failed, is_command
 from ..view import Look, any_sign, of_kind
 
@@ -246,7 +247,8 @@ _Row = TypeVar("_Row", _Result, _Call)
 
 def _as_known(row: _Row, policy: Policy) -> _Row:
     """Return a result or a call whose tool is of the kind that a policy knows it for."""
-    return row._replace(kind=_kind_of(row.tool_name, row.kind, policy))
+    kind = _kind_of(row.tool_name, row.kind, policy)
+    return row if kind == row.kind else row._replace(kind=kind)
 
 
 def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
@@ -288,8 +290,9 @@ def _outcomes(look: Look, results: list[_Result]) -> dict[int, str]:
 
 def _outcome(look: Look, result: _Result) -> str:
     text = _text_of(look, result)
-    outcome = came_to(text)
-    if _failed(result, look.policy) and outcome in failure_told(text):
+    fields = json_object(text)
+    outcome = came_to(text, fields)
+    if _failed(result, look.policy) and outcome in failure_told(text, fields):
         return ""
     return outcome
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from hashlib import sha256
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, func, literal_column, select
@@ -26,23 +27,13 @@ _told = _moments.where(_m.c.role.not_in(PINNED_ROLES))
 FIRST_TIME = Statement(_told.order_by(_m.c.seq).limit(literal_column("1")))
 
 
-class _Source(NamedTuple):
-    """A message that a summary is of, and when it was said, or else stored."""
-
-    seq: int
-    digest: bytes
-    at: int
-
-
 _source = select(
     _m.c.seq,
     _m.c.digest,
     _said_at.label("at"),
 )
-SOURCES = Statement(
-    _source.where(_is_there).order_by(_m.c.seq),
-    row=_Source,
-)
+SOURCES = Statement(_source.where(_is_there).order_by(_m.c.seq))
+"""The messages that a summary is of, and when each was said, or else stored."""
 
 
 class Sources(NamedTuple):
@@ -65,15 +56,12 @@ def sources(
 
     Of what was hidden by name nothing is told.
     """
-    hidden = [each for each in _stored(look, first, last) if each.seq not in pinned]
-    digests = b"".join(each.digest for each in hidden)
-    times = _span([each.at for each in hidden])
+    runs = look.told(first, last)
+    stored = chain.from_iterable(SOURCES.scan(look.connection, **run) for run in runs)
+    hidden = [(digest, at) for seq, digest, at in stored if seq not in pinned]
+    digests = b"".join([digest for digest, _ in hidden])
+    times = _span([at for _, at in hidden])
     return Sources(sha256(digests).digest(), times)
-
-
-def _stored(look: Look, first: int, last: int) -> Iterator[_Source]:
-    for run in look.told(first, last):
-        yield from SOURCES.rows(look.connection, **run)
 
 
 def _span(moments: list[int]) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..policy import Policy
+from ..text import Fields, json_object
 from ..tools import failed as has_failed
 from ..tools import (
     files_named,
@@ -110,12 +111,16 @@ class Deed(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """A call with its result, and the files that it names; the exit code is a command's alone."""
+    """A call with its result, and the files that it names; the exit code is a command's alone.
+
+    ``fields`` are those of a result that is a JSON object, {} of any other.
+    """
 
     name: str
     kind: str | None
     arguments: Any
-    result: Message
+    result: str
+    fields: Fields
     exit_code: int | None
     failed: bool
     files: list[str]
@@ -140,7 +145,7 @@ class Judge(NamedTuple):
 def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
     """Return what a call and its result tell."""
     use = _use(call, result, judge)
-    changes = () if use.failed else last_changes(_changes(use, judge.root))
+    changes = () if use.failed else _changes(use, judge.root)
     parts = (_purpose(use, changes), _outcome(use))
     told = ": ".join(filter(None, parts))
     worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
@@ -222,14 +227,15 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
     if call.name != UNKNOWN_TOOL:
         name = kind_name(call.name, arguments) or ""
     kind, policy = judge.kind(name), judge.policy
-    ended = how_it_ended(result)
+    text = message_content(result)
+    fields = json_object(text)
+    ended = how_it_ended(result, fields)
     looks = known_by_looks(name, policy) and looks_terminal(result)
     command = is_command(name, kind, looks, policy)
-    if not command:
-        ended = ended._replace(exit_code=None)
+    exit_code = ended.exit_code if command else None
     failed = has_failed(ended, policy, command=command)
     files = [] if kind == "terminal" else judge.files(arguments)
-    return _Use(call.name, kind, arguments, result, ended.exit_code, failed, files)
+    return _Use(call.name, kind, arguments, text, fields, exit_code, failed, files)
 
 
 def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
@@ -275,16 +281,16 @@ def _outcome(use: _Use) -> str:
 
 
 def _failure(use: _Use) -> str:
-    told = failure_told(message_content(use.result))
+    told = failure_told(use.result, use.fields)
     return _with_first_line(_exit(use) or "failed", told)
 
 
 def _success(use: _Use) -> str:
     """Return what is worth telling of a success: of a command what it came to."""
     if use.kind == "terminal":
-        return _joined(_exit(use), came_to(message_content(use.result)))
+        return _joined(_exit(use), came_to(use.result, use.fields))
     if use.kind in (None, "other"):
-        return _with_first_line(_exit(use), message_content(use.result))
+        return _with_first_line(_exit(use), use.result)
     return _exit(use) if use.kind in VERBS else ""
 
 
@@ -312,15 +318,15 @@ def _first_line(text: str) -> str:
     return next((line for line in lines if line.strip()), "")
 
 
-def _changes(use: _Use, root: str | None) -> Iterable[FileChange]:
+def _changes(use: _Use, root: str | None) -> tuple[FileChange, ...]:
     """Return the files that a successful call changed.
 
     Only edits change files, by their patch or else by their name, and commands that hold a patch.
     """
     if use.kind == "terminal":
-        return _patched(use, root)
+        return last_changes(_patched(use, root))
     if use.kind == "file_edit":
-        return list(_patched(use, root)) or _edited(use)
+        return last_changes(_patched(use, root)) or last_changes(_edited(use))
     return ()
 
 
@@ -358,5 +364,5 @@ def _edit_action(use: _Use) -> str:
 
 def _written_action(use: _Use) -> str:
     """Return what a call made of the files that it wrote, by the words of its result."""
-    beginning = message_content(use.result)[:200]
+    beginning = use.result[:200]
     return "created" if _SAYS_CREATED.search(beginning) else "modified"

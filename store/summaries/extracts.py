@@ -299,13 +299,18 @@ def _speeches(message: Message, text: str, parts: Sequence[str]) -> Iterator[Spe
     What a user says where the result of a call would stand is the user's text.
     """
     role = message.get("role")
-    thought = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(thought, str) and "reasoning" in parts:
-        yield Speech("Reasoning", thought, SHOWN)
+    if "reasoning" in parts:
+        yield from _thought(message)
     if "text" in parts:
         yield from _said(text, role)
     if role in RESULT_ROLES and "tool" in parts:
         yield Speech("Tool", text, SHOWN)
+
+
+def _thought(message: Message) -> Iterator[Speech]:
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(thought, str):
+        yield Speech("Reasoning", thought, SHOWN)
 
 
 def _said(text: str, role: object) -> Iterator[Speech]:
@@ -313,5 +318,5 @@ def _said(text: str, role: object) -> Iterator[Speech]:
         yield Speech("User", spoken(text), USER)
     elif role == "assistant":
         yield Speech("Assistant", text, SAID)
-    elif role in RESULT_ROLES:
-        yield Speech("User", said_in(text), USER)
+    elif role in RESULT_ROLES and (said := said_in(text)):
+        yield Speech("User", said, USER)

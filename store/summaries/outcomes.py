@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..text import json_object, value_at
+from ..text import Fields, json_object, value_at
 from ..tools import error_told
 from .speech import said_in, without_tags
 from .texts import ELLIPSIS, one_line, scrubbed
@@ -38,9 +38,12 @@ _FED_LIMIT = 80
 _COMMAND_READ = 4000
 
 
-def came_to(result: str) -> str:
-    """Return the last line of a command's result that tells something, in one line; "" for none."""
-    output = _output(result)[-READ:]
+def came_to(result: str, fields: Fields | None = None) -> str:
+    """Return the last line of a command's result that tells something, in one line; "" for none.
+
+    ``fields`` are those of a result that is a JSON object, {} of any other (None: not read yet).
+    """
+    output = _output(result, fields)[-READ:]
     return _last_telling(_near_end(output)) or _last_telling(scrubbed(output))
 
 
@@ -57,12 +60,15 @@ def _last_telling(output: str) -> str:
     return one_line(next(telling, ""), LIMIT)
 
 
-def failure_told(result: str) -> str:
-    """Return why a call failed: of one that the user refused what the user said."""
+def failure_told(result: str, fields: Fields | None = None) -> str:
+    """Return why a call failed: of one that the user refused what the user said.
+
+    ``fields`` as for `came_to`.
+    """
     said = said_in(result)
     if said:
         return one_line(f"{REFUSED}: {said}", FAILURE_LIMIT)
-    return error_told(result)
+    return error_told(result, fields)
 
 
 def without_texts(command: str) -> str:
@@ -76,12 +82,14 @@ def _first_line_of(fed: re.Match[str]) -> str:
     return fed[0] if len(fed[3]) < _FED_LIMIT else f"{fed[1]}{ELLIPSIS}\n"
 
 
-def _output(result: str) -> str:
+def _output(result: str, fields: Fields | None) -> str:
     """Return what a command said: of a JSON result the field that has it."""
-    return next(_texts_in(json_object(result)), result)
+    if fields is None:
+        fields = json_object(result)
+    return next(_texts_in(fields), result) if fields else result
 
 
-def _texts_in(fields: dict[str, object]) -> Iterator[str]:
+def _texts_in(fields: Fields) -> Iterator[str]:
     for path in OUTPUTS:
         text = value_at(path, fields)
         if isinstance(text, str) and text.strip():

@@ -44,12 +44,17 @@ class Heard:
 
     def add(self, speeches: Iterable[Speech]) -> None:
         """Hold texts, as much of them as could have room."""
-        for speech in filter(_has_text, speeches):
-            text = speech.text[: 2 * self._room]
-            self._held.append(speech._replace(text=text))
-            self._size += len(text)
+        for speech in speeches:
+            if speech.text:
+                self._hold(speech)
         if self._size > 4 * HELD * self._room:
             self._forget()
+
+    def _hold(self, speech: Speech) -> None:
+        if len(speech.text) > 2 * self._room:
+            speech = speech._replace(text=speech.text[: 2 * self._room])
+        self._held.append(speech)
+        self._size += len(speech.text)
 
     def all(self) -> list[Speech]:
         """Return what is held, in order; the last that an assistant said is the last answer.
@@ -81,10 +86,6 @@ class Heard:
         sizes = (len(self._held[place].text) for place in reversed(places))
         first = len(places) - how_many_fit(sizes, HELD * self._room)
         return places[first:]
-
-
-def _has_text(speech: Speech) -> bool:
-    return bool(speech.text)
 
 
 def least_room(said: Sequence[Speech]) -> int:

@@ -101,18 +101,20 @@ def tool_name(given: Mapping[str, Any]) -> str:
 
 
 def json_value(text: object) -> Any:
-    """Return the JSON value that a text is, other values and texts as they are."""
-    if not isinstance(text, str) or not _may_be_json(text):
+    """Return the JSON object or list that a text is, other values and texts as they are."""
+    if not isinstance(text, str):
+        return text
+    bare = text.strip(_SPACE)
+    if bare[:1] not in ("{", "["):
         return text
     try:
-        return json.loads(text)
+        return shorteners.value_of(bare)
     except (ValueError, RecursionError):
         return text
 
 
-def _may_be_json(text: str) -> bool:
-    """Tell whether a text begins like an object or a list."""
-    return text.lstrip().startswith(("{", "["))
+_SPACE = " \t\n\r"
+"""What may stand around JSON."""
 
 
 _COMMAND_KEYS = (

@@ -41,6 +41,9 @@ class Paths(NamedTuple):
 LEVELS = 3
 """Levels of objects that are looked into: ``files: [{path: {...}}]`` is as deep as programs go."""
 
+UNASKED: Lines = ((0, None),)
+"""Stands for the lines where nobody wants to know them."""
+
 Mention = tuple[str | None, Lines]
 """A path with its lines; None for one that could not be recognised."""
 Named = Iterator[Mention]
@@ -71,7 +74,7 @@ def call_paths(
 
 def files_named(arguments: object, project_root: str | None = None) -> list[str]:
     """Return the keys of the distinct files that `call_paths` finds, without their lines."""
-    named = (path for path, _ in _named(_fields(arguments), WHOLE, LEVELS) if path)
+    named = (path for path, _ in _named(_fields(arguments), UNASKED, LEVELS) if path)
     keys = [normalise_path(path, project_root) for path in named]
     return [*filter(None, dict.fromkeys(keys))]
 
@@ -95,7 +98,8 @@ def _named(fields: Fields, lines: Lines, levels: int) -> Named:
     Folders count where no file is named, patches where no folder is.
     """
     given = _given(fields)
-    lines = lines_asked(given, lines)
+    if lines is not UNASKED:
+        lines = lines_asked(given, lines)
     values = _values_under(FILE_WORDS, given) or _values_under(FOLDER_WORDS, given)
     for value in values:
         yield from _elements(value, lines, levels)

@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..text import Fields, json_object, value_at
-from .excerpts import ERROR_WORDS, lines_with
+from .excerpts import error_lines
 
 POINTS = 200
 """Code points of an error that are told."""
@@ -67,21 +67,22 @@ PREAMBLE = re.compile(
 _HEADING = re.compile(r"Traceback \(most recent call last\):?")
 
 
-def error_told(text: str) -> str:
+def error_told(text: str, fields: Fields | None = None) -> str:
     """Return what a failed result says of its error, without the words before an output.
 
     A short text is told as it is; of JSON its code and message, else stderr. Of a longer text the
     first line that says an error and the newest ones are told; where none does, the end of what a
-    command said, or the beginning of anything else.
+    command said, or the beginning of anything else. ``fields`` are those of a text that is a JSON
+    object, {} of any other (None: not read yet).
     """
-    said = _said(text.strip())
+    said = _said(text.strip(), json_object(text) if fields is None else fields)
     if len(said.text) <= POINTS:
         return said.text
     return _telling(said.text) or said.end()
 
 
-def _said(text: str) -> Said:
-    in_field = _said_in_field(json_object(text))
+def _said(text: str, fields: Fields) -> Said:
+    in_field = _said_in_field(fields)
     return in_field or Said(PREAMBLE.sub("", text, count=1).strip())
 
 
@@ -127,8 +128,7 @@ def _with_newest(first: str, others: list[str]) -> str:
 
 def _error_lines(text: str) -> list[str]:
     """Return the lines that say an error, each once, but not the heading of a traceback."""
-    found = lines_with(ERROR_WORDS, _ends(text), 0, READ)
-    distinct = dict.fromkeys(line.strip() for _, line in found)
+    distinct = dict.fromkeys(line.strip() for _, line in error_lines(_ends(text)))
     return [line for line in distinct if not _HEADING.fullmatch(line)]
 
 

@@ -69,9 +69,15 @@ def result_facts(message: Message, text_size: int | None = None, *, at: int | No
     return Facts(at, *_ended(message, text), _looks_terminal(text), len(text), size)
 
 
-def how_it_ended(message: Message) -> Ended:
-    """Return of the facts of a tool result those that tell of a failure."""
-    return _ended(message, _text(message.get("content")))
+def how_it_ended(message: Message, fields: Fields | None = None) -> Ended:
+    """Return of the facts of a tool result those that tell of a failure.
+
+    ``fields`` are those of a text that is a JSON object, {} of any other (None: not read yet).
+    """
+    content = message.get("content")
+    if fields is None or not isinstance(content, str):
+        return _ended(message, _text(content))
+    return _of_fields(message, content.strip(), fields)
 
 
 def looks_terminal(message: Message) -> bool:
@@ -87,10 +93,14 @@ def _ended(message: Message, text: str) -> Ended:
     content = message.get("content")
     bare = text.strip()
     fields = json_object(content if isinstance(content, dict) else bare)
+    return _of_fields(message, bare, fields)
+
+
+def _of_fields(message: Message, bare: str, fields: Fields) -> Ended:
     return Ended(
         status=_status(message, fields),
         exit_code=exit_code_field(fields) if fields else exit_said(bare).code,
-        has_stderr=int(_has_stderr(fields)),
+        has_stderr=int(bool(fields) and _has_stderr(fields)),
         error_prefix=int(bare.lstrip("\ufeff").startswith("Error:")),
     )
 
@@ -181,8 +191,6 @@ def _status(message: Message, fields: Fields) -> str | None:
 
 
 def _has_stderr(fields: Fields) -> bool:
-    if not fields:
-        return False
     said = (source.get("stderr") for source in _sources(fields))
     return isinstance(next(filter(None, said), None), str | list)
 

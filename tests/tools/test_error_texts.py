@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.tools.error_texts import POINTS, READ, error_told
+from store.tools.excerpts import ERROR_WORDS, error_lines, lines_with
 
 NOISE = "\n".join(f"compiling module {number} of 90" for number in range(90))
 CHUNK = "Chunk ID: 1f3f42\nWall time: 0.0000 seconds\nProcess exited with code 2\nOriginal token count: 49\nOutput:\n"
@@ -81,3 +82,17 @@ def test_it_is_never_long_and_never_empty(text: str) -> None:
     assert len(told) <= POINTS
     assert bool(told) is bool(text.strip())
     assert all(line.strip() in text for line in told.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "all went well\n",
+        "one\nError: two, and a failure\n\nthree failed\nFAILED\nfAiLed is no word of ours",
+        "No such file\r\nnot found\nİ: Permission denied\nabort",
+        "İ" * 3 + "\nfatal\n" + "x" * 50 + "\npanic",
+    ],
+)
+def test_lines_that_say_an_error_are_those_in_which_its_words_are_found(text: str) -> None:
+    assert error_lines(text) == list(lines_with(ERROR_WORDS, text, 0, len(text)))
