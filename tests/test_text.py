@@ -91,6 +91,7 @@ def test_a_json_object_or_nothing(value: Any, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1} x', "[1] [2]", "nothing"])
 def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
-    with pytest.raises(ValueError):
+    """Only space around it is to be taken off before."""
+    with pytest.raises(ValueError, match=r"Expecting|behind"):
         value_of(text)
     assert value_of('{"a": [1, "b"]}') == {"a": [1, "b"]}

@@ -95,4 +95,5 @@ def test_it_is_never_long_and_never_empty(text: str) -> None:
     ],
 )
 def test_lines_that_say_an_error_are_those_in_which_its_words_are_found(text: str) -> None:
+    """However fast they are found, in capitals and in small letters."""
     assert error_lines(text) == list(lines_with(ERROR_WORDS, text, 0, len(text)))
