@@ -141,6 +141,7 @@ def test_asyncio_has_time_limits_of_its_own(url: str, limit: str) -> None:
     assert contents(url) == ["after"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["fork", "rewind", "delete_session", "compact"])
 def test_whatever_waits_to_write_ends_at_once(url: str, loop: str, name: str) -> None:
     """Operations of several transactions, too, as long as none has begun."""

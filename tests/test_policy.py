@@ -130,16 +130,16 @@ def test_a_policy_does_not_change() -> None:
 
 
 @pytest.mark.parametrize("value", ["x", -1, None, [1], object(), "\0", float("nan")])
-@pytest.mark.parametrize("field", Policy.model_fields)
-def test_what_is_wrong_is_said_in_our_words(field: str, value: object) -> None:
+def test_what_is_wrong_is_said_in_our_words(value: object) -> None:
     """Not in those of the library that looked; with the field's name."""
-    said = ""
-    try:
-        Policy(**{field: value})  # type: ignore[arg-type]
-    except InvalidPolicy as error:
-        said = str(error)
-    assert not re.search(r"Input|Value error|valid |should", said)
-    assert field in said or not said
+    for field in Policy.model_fields:
+        said = ""
+        try:
+            Policy(**{field: value})  # type: ignore[arg-type]
+        except InvalidPolicy as error:
+            said = str(error)
+        assert not re.search(r"Input|Value error|valid |should", said)
+        assert field in said or not said
 
 
 def test_ready_policies() -> None:

@@ -138,6 +138,7 @@ class TestCounter:
         with pytest.raises(InvalidValue, match="'o200k'; there are o200k_base"):
             tokens.counter("o200k")
 
+    @pytest.mark.slow
     def test_loads_tiktoken_on_first_use(self) -> None:
         """Importing the module does not import tiktoken."""
         code = "import sys, store.tokens; sys.exit('tiktoken' in sys.modules)"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import store
+from store import inspection
 from store.database import schema
 
 from .markdown import as_table
@@ -51,11 +52,9 @@ def _triggers() -> Iterator[tuple[str, str, re.Match[str]]]:
 
 def views() -> str:
     """Return each view for people and its columns."""
-    names = [row[0] for row in _master("SELECT name FROM sqlite_master WHERE type = 'view'")]
-    rows = (
-        (f"`{name}`", ", ".join(f"`{row[1]}`" for row in _master(f"PRAGMA table_info({name})")))
-        for name in names
-    )
+    with store.Store(":memory:") as made:
+        found = inspection.views(made.database.url)
+    rows = ((f"`{name}`", ", ".join(f"`{each}`" for each in found[name])) for name in found)
     return as_table(["view", "columns"], rows)
 
 

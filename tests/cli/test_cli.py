@@ -483,6 +483,7 @@ def test_verify_and_migrate(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(talk("migrate", "--db", "empty.db", "--json").out)["from"] is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "command",
     [["show"], ["view"], ["view", "--explain"], ["stats"], ["export"], ["show", "--json"]],

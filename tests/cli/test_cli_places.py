@@ -235,6 +235,7 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
 # --- what it says ---------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -92,6 +92,7 @@ def test_hidden_messages_are_not_read(store: Store) -> None:
     assert costs[1] <= costs[0] * 1.02
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("operation", ["view", "check", "plan"])
 def test_the_cost_of_a_view_is_that_of_what_is_kept(store: Store, operation: str) -> None:

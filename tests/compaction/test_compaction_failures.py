@@ -115,6 +115,7 @@ def test_abort_changes_nothing(store: Store, summarizer: Callable[[SummaryReques
     )
 
 
+@pytest.mark.sampled(5)
 @every_failure
 def test_trim_keeps_to_the_hard_limit(
     store: Store, summarizer: Callable[[SummaryRequest], Any]
@@ -230,6 +231,7 @@ def test_a_trim_leaves_nothing_where_there_is_no_fact_or_no_gain(
     assert store.view(session_id, chosen).messages == commands(1)
 
 
+@pytest.mark.sampled(5)
 @every_failure
 @pytest.mark.parametrize("on_failure", ["skip", "truncate"])
 def test_skip_and_truncate_hide_with_a_notice(

@@ -369,6 +369,7 @@ def test_a_text_stands_in_one_place_only(store: Store, previous: Any) -> None:
     assert shown(store, session_id) == [1, *told[previous], *ALL[17:]]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("boundary", ["turn", "group"])
 @pytest.mark.parametrize("hidden", [(4, 9), (6, 8), (7, 11), (8, 13)])
 @pytest.mark.parametrize("window", [1, 4, 5, 6, 9, 12, None])
@@ -674,6 +675,7 @@ def test_it_is_awaited_too(store: Store) -> None:
     assert asyncio.run(hide()) == store.compactions(session_id)[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("span", [(9, 6), (6, 99), (0, 3), (None, None)])
 def test_verify_finds_a_range_that_is_none(
     store: Store, span: tuple[int | None, int | None]

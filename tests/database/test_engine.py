@@ -545,6 +545,7 @@ def test_memory_is_private_and_goes_away() -> None:
     assert not [folder for folder in folders if folder.exists()]
 
 
+@pytest.mark.slow
 def test_memory_goes_away_unclosed() -> None:
     """A private store that nobody closed goes with the process."""
     code = "from store import Store; store = Store(':memory:'); print(store.database.path)"
@@ -747,7 +748,7 @@ def test_reads_let_the_log_be_emptied(path: Path) -> None:
     None of them stays open.
     """
     with Store(path, durability="normal") as store, Store(path) as other:
-        for number in range(1500):
+        for number in range(800):
             store.append("s", said(f"{number} " + "x" * 3000))
             store.messages("s", number, number)
             if number % 10 == 0:

@@ -130,6 +130,7 @@ def test_the_database_is_what_the_code_declares(bare_url: str) -> None:
     database.close()
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_a_new_store_says_nothing_in_the_log(tmp_path: Path) -> None:
     """How it is made is Alembic's own matter; a warning of Alembic's is let through."""
@@ -528,6 +529,7 @@ print(json.dumps(sorted(sys.modules)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_a_store_at_head_needs_no_migration_tool(tmp_path: Path) -> None:
     """Opening and using a store imports neither Alembic nor a tokenizer nor what only the command

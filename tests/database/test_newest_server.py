@@ -12,7 +12,8 @@ from conftest import ROOT
 from tests import wheel_server
 
 PART = (
-    "tests/history/test_history.py",
+    "tests/history/test_history.py::test_a_batch_half_of_which_is_known",
+    "tests/history/test_history.py::test_forks_answer_a_shared_call_each_for_itself",
     "tests/database/test_server.py::test_a_writer_waits_to_its_deadline",
     "tests/database/test_server.py::test_a_commit_of_unknown_outcome_can_be_repeated",
     "tests/inspection/test_console_role.py::test_a_role_of_the_recipe_can_do_no_harm",

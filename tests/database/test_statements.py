@@ -126,17 +126,18 @@ def statements() -> Iterator[Named]:
     for module in modules():
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
         for name, value in vars(module).items():
+            several = value if isinstance(value, tuple) else (value,)
+            if not any(isinstance(each, Statement) for each in several):
+                continue
             if not re.search(rf"^[\w, ]*\b{name}\b[^(\n]*=", source, re.MULTILINE):
                 continue  # another module's, merely used here
-            for place, each in enumerate(value if isinstance(value, tuple) else (value,), start=1):
+            for place, each in enumerate(several, start=1):
                 if isinstance(each, Statement):
                     suffix = f".{place}" if isinstance(value, tuple) else ""
                     yield Named(f"{module.__name__.removeprefix('store.')}.{name}{suffix}", each)
 
 
 STATEMENTS = sorted(statements())
-
-every_statement = pytest.mark.parametrize("named", STATEMENTS, ids=lambda named: named.name)
 
 
 def test_no_function_of_a_host_is_taken() -> None:
@@ -154,25 +155,27 @@ def test_no_function_of_a_host_is_taken() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@every_statement
-def test_the_text_is_the_one_that_was_reviewed(named: Named, dialect: str) -> None:
+def test_the_text_is_the_one_that_was_reviewed(dialect: str) -> None:
     """The text that runs is the text that is kept; see above for how to keep a new one."""
-    path = SQL / dialect / f"{named.name}.sql"
-    current = printed(named.statement.text(dialect))
-    if os.environ.get(WRITE):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(current, encoding="utf-8")
-    assert path.is_file(), f"a new statement: run with {WRITE}=1"
-    assert current == path.read_text(encoding="utf-8"), f"a changed statement: run with {WRITE}=1"
+    for named in STATEMENTS:
+        path = SQL / dialect / f"{named.name}.sql"
+        current = printed(named.statement.text(dialect))
+        if os.environ.get(WRITE):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(current, encoding="utf-8")
+        assert path.is_file(), f"{named.name} is a new statement: run with {WRITE}=1"
+        kept = path.read_text(encoding="utf-8")
+        assert current == kept, f"{named.name} has changed: run with {WRITE}=1"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@every_statement
-def test_printing_a_statement_changes_white_space_alone(named: Named, dialect: str) -> None:
+def test_printing_a_statement_changes_white_space_alone(dialect: str) -> None:
     """What is kept for review is, word for word, what runs; its lines are short."""
-    text = named.statement.text(dialect)
-    assert "".join(printed(text).split()) == "".join(text.split())
-    assert max(map(len, printed(text).splitlines())) <= LONGEST_LINE
+    for named in STATEMENTS:
+        text = named.statement.text(dialect)
+        shown = printed(text)
+        assert "".join(shown.split()) == "".join(text.split()), named.name
+        assert max(map(len, shown.splitlines())) <= LONGEST_LINE, named.name
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -228,22 +231,24 @@ def unbound_arms(statement: str) -> list[str]:
     return [arm for arm in arms if TREE_NAMES & {*USED.findall(arm)} and not BOUND.search(arm)]
 
 
-@every_statement
-def test_a_statement_names_its_tree(named: Named) -> None:
+def test_a_statement_names_its_tree() -> None:
     """Each SELECT, UPDATE and DELETE on a conversation's tables binds tree_id (scale rule 7)."""
-    unbound = unbound_arms(named.statement.text("sqlite"))
-    if named.name in ACROSS_TREES:
-        assert unbound, "it names its tree now: take it off the list"
-    else:
-        assert unbound == []
+    unbound = {
+        named.name: arms
+        for named in STATEMENTS
+        if (arms := unbound_arms(named.statement.text("sqlite")))
+    }
+    assert {name: arms for name, arms in unbound.items() if name not in ACROSS_TREES} == {}
+    assert {*ACROSS_TREES} - {*unbound} == set(), "they name their tree now: take them off the list"
 
 
-@every_statement
-def test_an_insert_says_the_tree(named: Named) -> None:
+def test_an_insert_says_the_tree() -> None:
     """Each row of a conversation is written with its tree first."""
-    found = re.match(r"INSERT(?: OR \w+)? INTO (\w+) \((\w+)", named.statement.text("sqlite"))
-    if found and found[1] in TREE_NAMES:
-        assert found[2] == "tree_id"
+    for named in STATEMENTS:
+        sql = named.statement.text("sqlite")
+        found = re.match(r"INSERT(?: OR \w+)? INTO (\w+) \((\w+)", sql)
+        if found and found[1] in TREE_NAMES:
+            assert found[2] == "tree_id", named.name
 
 
 @pytest.mark.parametrize(
@@ -307,18 +312,20 @@ def aliases(statement: str) -> dict[str, str]:
 
 
 @pytest.mark.sqlite_only
-@every_statement
-def test_no_statement_scans_a_conversations_table(opened: Store, named: Named) -> None:
+def test_no_statement_scans_a_conversations_table(opened: Store) -> None:
     """Whatever a statement reads of a conversation it finds by an index, so cost follows what is
     asked for.
     """
+    scanned = {named.name: steps for named in STATEMENTS if (steps := scans(opened, named))}
+    assert {name: steps for name, steps in scanned.items() if name not in SCANNED} == {}
+    assert {*SCANNED} - {*scanned} == set(), "they no longer scan: take them off the list"
+
+
+def scans(opened: Store, named: Named) -> list[str]:
+    """Return the steps of a plan that read a whole table of conversations."""
     tables = aliases(named.statement.text("sqlite"))
-    steps = plan(opened, named)
-    scanned = [step for step in steps if step.startswith("SCAN") and step.split()[1] in tables]
-    if named.name in SCANNED:
-        assert scanned, "it no longer scans: take it off the list"
-    else:
-        assert scanned == []
+    steps = [step.split() for step in plan(opened, named) if step.startswith("SCAN")]
+    return [" ".join(step) for step in steps if step[1] in tables]
 
 
 HOT = {

@@ -264,6 +264,7 @@ def test_every_method_is_tried() -> None:
     assert names(Scoped).isdisjoint(whole | {"database", "upgraded"})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("foreign", FOREIGN)
 @pytest.mark.parametrize(("name", "number"), EVERY)
 def test_nothing_gets_at_anothers_session(
@@ -283,6 +284,7 @@ def test_nothing_gets_at_anothers_session(
     assert kept(chats) == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_no_step_gets_at_anothers_session(chats: Store, name: str, number: int) -> None:
     """Steps of one transaction are scoped likewise."""

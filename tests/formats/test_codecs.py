@@ -292,20 +292,19 @@ MESSAGES = {"anthropic": anthropic_messages, "gemini": gemini_contents, "respons
 @pytest.mark.parametrize("name", MESSAGES)
 @given(data=st.data())
 @settings(max_examples=200)
-def test_every_message_goes_in_and_out(name: str, data: st.DataObject) -> None:
+def test_every_message_goes_in_and_out(store: Store, name: str, data: st.DataObject) -> None:
     """By its rows alone, and through a store; its views are taken by all."""
     messages = data.draw(st.lists(MESSAGES[name], min_size=1, max_size=5))
     for message in messages:
         rows = taken(message, name, 0).rows
         assert same(given_back(name, rows), message)
-    with Store(":memory:") as store:
-        session_id = store.create_session().id
-        store.append(session_id, messages, format=name, dedupe="off")
-        assert same(out(store, session_id), messages)
-        for wanted in PROVIDERS:
-            view = store.view(session_id, format=wanted)
-            if wanted != name:
-                assert complaints(wanted, view.messages, view.system) == []
+    session_id = store.create_session().id
+    store.append(session_id, messages, format=name, dedupe="off")
+    assert same(out(store, session_id), messages)
+    for wanted in PROVIDERS:
+        view = store.view(session_id, format=wanted)
+        if wanted != name:
+            assert complaints(wanted, view.messages, view.system) == []
 
 
 @pytest.mark.parametrize(

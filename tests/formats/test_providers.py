@@ -56,11 +56,10 @@ def seen(store: Store, line: list[Message], name: str, **fields: Any) -> View:
 @pytest.mark.parametrize("name", PROVIDERS)
 @given(line=conversations)
 @settings(max_examples=60)
-def test_no_provider_refuses_a_conversation(name: str, line: list[Message]) -> None:
+def test_no_provider_refuses_a_conversation(store: Store, name: str, line: list[Message]) -> None:
     """However messy it is: strange ids, roles, contents, results without calls."""
-    with Store(":memory:") as store:
-        view = seen(store, line, name)
-        assert view.messages == seen(store, line, name).messages
+    view = seen(store, line, name)
+    assert view.messages == seen(store, line, name).messages
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -71,38 +70,36 @@ def test_no_provider_refuses_a_conversation(name: str, line: list[Message]) -> N
 )
 @settings(max_examples=40)
 def test_no_provider_refuses_what_is_left(
-    name: str, line: list[Message], spans: list[tuple[int, int, bool]], role: Any
+    store: Store, name: str, line: list[Message], spans: list[tuple[int, int, bool]], role: Any
 ) -> None:
     """When ranges are hidden by name, behind a text or behind nothing, and some brought back."""
-    with Store(":memory:") as store:
-        session_id = store.create_session().id
-        store.append(session_id, [*line, user()])
-        for first, more, says in spans:
-            with suppress(CompactionError, PositionOutOfRange):
-                store.hide(session_id, first, first + more, "said" if says else None)
-        policy = Policy(summary_role=role, orphans="adopt")
-        for undone in (None, *(each.id or 0 for each in store.compactions(session_id))):
-            with suppress(CompactionError):
-                if undone:
-                    store.undo_compaction(session_id, undone)
-            view = store.view(session_id, policy, format=name, now=NOW)
-            assert complaints(name, view.messages, view.system) == []
+    session_id = store.create_session().id
+    store.append(session_id, [*line, user()])
+    for first, more, says in spans:
+        with suppress(CompactionError, PositionOutOfRange):
+            store.hide(session_id, first, first + more, "said" if says else None)
+    policy = Policy(summary_role=role, orphans="adopt")
+    for undone in (None, *(each.id or 0 for each in store.compactions(session_id))):
+        with suppress(CompactionError):
+            if undone:
+                store.undo_compaction(session_id, undone)
+        view = store.view(session_id, policy, format=name, now=NOW)
+        assert complaints(name, view.messages, view.system) == []
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @given(line=busy_conversations)
 @settings(max_examples=20)
-def test_what_was_sent_stays_as_it_was(name: str, line: list[Message]) -> None:
+def test_what_was_sent_stays_as_it_was(store: Store, name: str, line: list[Message]) -> None:
     """A request begins as the one before did, as far as an answer was not still being given."""
-    with Store(":memory:") as store:
-        session_id = store.create_session().id
-        store.append(session_id, [*line, user()])
-        raw = Policy.named("raw")
-        requests = [
-            store.view(session_id, raw, format=name, now=NOW, at=at).messages
-            for at, message in enumerate([*line, user()], 1)
-            if message["role"] == "user"
-        ]
+    session_id = store.create_session().id
+    store.append(session_id, [*line, user()])
+    raw = Policy.named("raw")
+    requests = [
+        store.view(session_id, raw, format=name, now=NOW, at=at).messages
+        for at, message in enumerate([*line, user()], 1)
+        if message["role"] == "user"
+    ]
     for before, after in pairwise(requests):
         whole = before[:-1] if name in IN_TURNS else before
         assert json.dumps(after[: len(whole)]) == json.dumps(whole)

@@ -92,7 +92,7 @@ def test_copies_under_writers(path: Path, tmp_path: Path, fork: Fork) -> None:
 
     writers = [fork(write) for _ in range(2)]
     with Store(path) as opened:
-        for number in range(12):
+        for number in range(6):
             acknowledged = len(os.read(told, 1_000_000)) // 10
             before = opened.session("s").head
             assert before >= acknowledged
@@ -401,6 +401,7 @@ def test_a_newer_copy_is_not_restored(saved: Path, path: Path) -> None:
         inspection.restore(saved, path, replace=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("revision", ["0001", "0002"])
 def test_an_older_copy_is_restored_as_it_is(path: Path, tmp_path: Path, revision: str) -> None:
     """So is the way back to an older release: its schema stays until it is opened (M3)."""

@@ -18,7 +18,7 @@ from store.database import HEAD, Database, copying, migrate
 from store.database.resources import folder
 from store.errors import StoreError, StoreFull
 
-pytestmark = pytest.mark.sqlite_only
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.sampled(2)]  # of two releases
 
 DATABASES = ROOT / "tests" / "databases"
 NEXT = f"{int(HEAD) + 1:04}"
@@ -167,6 +167,7 @@ def revision(path: Path) -> str:
         return str(connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "status"),
     [

@@ -133,6 +133,7 @@ def found_after(store: Store, work: Callable[[Connection], None]) -> set[str]:
     return found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("table", UNCHANGING, ids=lambda table: table.name)
 def test_a_change_of_any_column_is_found(full: Store, table: Table) -> None:
     """Of every column that is not marked as changing, in a row where it holds something and in one
@@ -374,6 +375,7 @@ TELLING = (11, 25, 32, 38, 53, 61)
 OTHERS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(200) if seed not in TELLING]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("seed", [*TELLING, *OTHERS])
 def test_a_damaged_row_is_told_as_damage(file: Path, tmp_path: Path, seed: int) -> None:

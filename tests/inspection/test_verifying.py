@@ -115,6 +115,7 @@ def checks(findings: list[Finding]) -> set[str]:
 # --- healthy stores -------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_healthy_store_has_no_findings(url: str, seed: int) -> None:
     """Forks, rewinds, undone rewinds, erasures and odd messages are all in order, and looking
@@ -133,6 +134,7 @@ def test_a_healthy_store_has_no_findings(url: str, seed: int) -> None:
         assert before == after
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("run", [1, 2, 7])
 def test_facts_do_not_depend_on_batches(
     tmp_path: Path, run: int, monkeypatch: pytest.MonkeyPatch
@@ -351,6 +353,7 @@ CHANGES = {
 """Changes behind the store's back, by the check that has to see them."""
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("check", "change"), [(check, change) for check in CHANGES for change in CHANGES[check]]
 )
@@ -454,6 +457,7 @@ def verified(path: Path) -> list[Finding]:
         return store.verify()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_damaged_file_gives_findings(healthy: Path, tmp_path: Path, seed: int) -> None:
     """A flipped bit or an empty sector, anywhere.

@@ -78,7 +78,7 @@ def started(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-B", str(EXAMPLES / "agent.py"), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 
@@ -123,6 +123,7 @@ def test_it_prints_the_same_each_time(folder: Path) -> None:
     assert max(map(len, printed.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_a_folder_with_something_in_it_is_left_alone(folder: Path) -> None:
     """Whatever it is."""
     done = started(str(folder))

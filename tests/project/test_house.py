@@ -14,6 +14,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -172,7 +173,10 @@ def tokens_of(text: str) -> dict[int, int]:
     return counted
 
 
-MODULES = [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
+@cache
+def every_module() -> list[Module]:
+    """Read all files of the package, once and not before a test asks for them."""
+    return [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
 
 
 def where(module: Module, node: ast.AST | None = None) -> str:
@@ -204,7 +208,7 @@ def functions() -> list[tuple[int, str]]:
     """Return the tokens of each function, and where it stands."""
     return [
         (size(module, node), f"{where(module, node)} {node.name}")
-        for module in MODULES
+        for module in every_module()
         for node in ast.walk(module.tree)
         if isinstance(node, Function)
     ]
@@ -237,7 +241,7 @@ def public(module: Module) -> Iterator[Function | ast.ClassDef]:
 
 def test_every_room_has_a_floor() -> None:
     """A new room is given its place in the table above, which stays short."""
-    assert {module.room for module in MODULES} - {*ENTRANCES} == {*ROOMS}
+    assert {module.room for module in every_module()} - {*ENTRANCES} == {*ROOMS}
     assert len(ROOMS) <= MOST_ROOMS
     assert len(FLOORS) <= MOST_FLOORS
 
@@ -246,7 +250,7 @@ def test_imports_go_down() -> None:
     """A room imports only rooms below it, so the package can be read from the first floor up."""
     wrong = [
         f"{where(module, node)} {module.room} imports {room}"
-        for module in MODULES
+        for module in every_module()
         if module.room in ROOMS
         for node, room, _ in inner_imports(module)
         if room != module.room and ROOMS.get(room, len(ROOMS)) >= ROOMS[module.room]
@@ -256,10 +260,10 @@ def test_imports_go_down() -> None:
 
 def test_rooms_are_entered_by_their_door() -> None:
     """What a room lets others use stands in its ``__init__``; its modules are its own business."""
-    modules = {(module.room, module.name) for module in MODULES}
+    modules = {(module.room, module.name) for module in every_module()}
     wrong = [
         f"{where(module, node)} {module.room} imports {room}.{'.'.join(rest)}"
-        for module in MODULES
+        for module in every_module()
         for node, room, rest in inner_imports(module)
         if room != module.room and len(rest) > 1 and (room, rest[0]) in modules
     ]
@@ -270,7 +274,7 @@ def test_modules_of_a_room_stand_in_order() -> None:
     """Inside a room, too, nothing is used before it is met."""
     for room, order in INSIDE.items():
         names = order.split()
-        inside = [module for module in MODULES if module.room == room and module.name]
+        inside = [module for module in every_module() if module.room == room and module.name]
         assert {module.name for module in inside} == {*names}, room
         wrong = [
             f"{where(module, node)} {module.name} imports {rest[0]}"
@@ -280,7 +284,7 @@ def test_modules_of_a_room_stand_in_order() -> None:
             if names.index(rest[0]) > names.index(module.name)
         ]
         assert not wrong, "\n".join(wrong)
-    folders = {module.room for module in MODULES if module.name}
+    folders = {module.room for module in every_module() if module.name}
     assert folders == {*INSIDE}
 
 
@@ -288,7 +292,7 @@ def test_libraries_stay_where_they_belong() -> None:
     """Each library is used in one room, and no SQL library where the code is pure."""
     wrong = [
         f"{where(module, node)} {module.room} imports {name}"
-        for module in MODULES
+        for module in every_module()
         for node, name in imports(module)
         for library in [name.split(".")[0]]
         if module.room not in ONLY_IN.get(library, {module.room})
@@ -301,7 +305,7 @@ def test_slow_libraries_are_imported_on_first_use() -> None:
     """Opening a store that is up to date imports none of what it does not use."""
     wrong = [
         where(module, node)
-        for module in MODULES
+        for module in every_module()
         for node, name in imports(module)
         if name.split(".")[0] in ON_FIRST_USE and node.col_offset == 0
     ]
@@ -315,7 +319,7 @@ def test_slow_libraries_are_imported_on_first_use() -> None:
 
 def test_files_are_short() -> None:
     """A file is read in one sitting."""
-    assert [where(module) for module in MODULES if module.lines > LONGEST_FILE] == []
+    assert [where(module) for module in every_module() if module.lines > LONGEST_FILE] == []
 
 
 def test_functions_are_small() -> None:
@@ -335,7 +339,7 @@ def test_lines_do_one_thing() -> None:
     """A line of many tokens has to be read twice."""
     lines = [
         (tokens, f"{where(module)[:-2]}:{line}")
-        for module in MODULES
+        for module in every_module()
         for line, tokens in module.tokens.items()
     ]
     dense = sorted((line for line in lines if line[0] >= DENSE_LINE), reverse=True)
@@ -346,10 +350,10 @@ def test_lines_do_one_thing() -> None:
 
 def test_everything_public_is_documented() -> None:
     """Modules and public names have docstrings."""
-    bare = [where(module) for module in MODULES if not ast.get_docstring(module.tree)]
+    bare = [where(module) for module in every_module() if not ast.get_docstring(module.tree)]
     bare += [
         f"{where(module, node)} {node.name}"
-        for module in MODULES
+        for module in every_module()
         for node in public(module)
         if not ast.get_docstring(node)
     ]
@@ -358,10 +362,10 @@ def test_everything_public_is_documented() -> None:
 
 def test_names_say_what_things_are() -> None:
     """No name is one of the words that fit everything."""
-    named = [(where(module), module.path.stem) for module in MODULES]
+    named = [(where(module), module.path.stem) for module in every_module()]
     named += [
         (where(module, node), node.name)
-        for module in MODULES
+        for module in every_module()
         for node in ast.walk(module.tree)
         if isinstance(node, Function | ast.ClassDef)
     ]

@@ -27,6 +27,13 @@ def test_a_quick_run_tries_fewer_examples(pytestconfig: pytest.Config) -> None:
     assert tried == (EXAMPLES if thorough else EXAMPLES // QUICK_SHARE)
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", range(5))
+def test_a_quick_run_tries_one_of_so_many_cases(number: int, pytestconfig: pytest.Config) -> None:
+    """Of a sampled test it tries the first case and each third one behind it, here."""
+    assert number in (0, 3) or pytestconfig.getoption("--thorough")
+
+
 @pytest.mark.slow
 def test_slow_tests_are_for_thorough_runs(pytestconfig: pytest.Config) -> None:
     """What is marked slow is not even collected in a quick run."""

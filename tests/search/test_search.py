@@ -105,6 +105,7 @@ ASKED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_is_asked_is_found(chats: Store, asked: str) -> None:
     """Words, words in a row, names and their parts, pairs of signs; whatever their case is."""

@@ -268,6 +268,7 @@ BAD = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("answer", "status", "said"), BAD)
 def test_a_bad_answer_is_our_error(serve: Serve, answer: bytes, status: int, said: str) -> None:
     """Whatever a server answers, the error is ours, says the cause in a few words, and is clean

@@ -504,6 +504,7 @@ def test_parts_and_fields_are_cut_as_text_is() -> None:
     assert found["results"][-1].startswith("… (")
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "content",
     [

@@ -104,6 +104,7 @@ def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     )
 
 
+@pytest.mark.sampled(5)
 @every(*FOLDERS)
 def test_a_real_file_is_read_whole(path: Path) -> None:
     """The kind is found by content, nothing is broken, and a second reading is equal."""
