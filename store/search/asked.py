@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NamedTuple
 
+from sqlalchemy import Connection, bindparam, literal_column, select
+
 from ..clock import Now, given
+from ..database import Statement, message_facts
 from ..errors import InvalidValue
 from ..records import Hit
 from ..text import is_text
@@ -16,6 +20,8 @@ ORDERS = ("best", "newest")
 MOST_HITS = 1_000
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
+ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
+"""The roles that hits mostly have; a message may have any other."""
 
 
 class Asked(NamedTuple):
@@ -77,6 +83,8 @@ def asked(
 def _check(text: str, order: str, limit: int, after: Hit | None) -> None:
     if not isinstance(text, str):
         raise InvalidValue(f"what is searched for is a text, not {text!r:.80}")
+    if not text.strip():
+        raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
     if order not in ORDERS:
         raise InvalidValue(f"order is one of {', '.join(ORDERS)}, not {order!r:.80}")
     if type(limit) is not int or not 0 <= limit <= MOST_HITS:
@@ -92,6 +100,25 @@ def _names(what: str, given: Iterable[str] | None) -> frozenset[str] | None:
     if not all(map(is_text, names)):
         raise InvalidValue(f"{what} are names, not {given!r:.80}")
     return frozenset(names)
+
+
+HAS_ROLE = Statement(
+    select(message_facts.c.role)
+    .where(message_facts.c.role == bindparam("role"))
+    .limit(literal_column("1"))
+)
+
+
+def check_roles(connection: Connection, wanted: Asked) -> None:
+    """Raise InvalidValue for a role that no hit can have, since no message has it."""
+    for role in sorted(wanted.roles or ()):
+        if role not in ROLES and HAS_ROLE.value(connection, role=role) is None:
+            raise InvalidValue(f"no message has the role {role!r:.80}{_meant(role)}")
+
+
+def _meant(role: str) -> str:
+    like = get_close_matches(role, ROLES, n=1)
+    return f", did you mean {like[0]!r}?" if like else f"; roles are {', '.join(ROLES)}"
 
 
 def _moment(moment: Now) -> int | None:

@@ -29,7 +29,7 @@ from ..history import lines, raw
 from ..history import sessions as known_sessions
 from ..records import Hit, Hits
 from . import index
-from .asked import SUMMARY, Asked, asked
+from .asked import SUMMARY, Asked, asked, check_roles
 from .candidates import Candidate, in_names, in_words
 from .holders import Of, Trees
 from .said import in_summary, said, tools_in
@@ -134,13 +134,14 @@ def search(
     ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
     than 10,000 messages have the words. ``after`` is the last hit already seen. A search takes at
     most 256 new messages into the index before; ``behind`` of what it returns tells that there are
-    more, which `index` does. Raises InvalidValue, SessionNotFound, and StoreError where searching
-    is switched off.
+    more, which `index` does. Raises SessionNotFound, StoreError where searching is switched off,
+    and InvalidValue, also for an empty text and for a role that no message has.
     """
     of = Of(session, known_sessions.checked_text("owner", owner), left)
     wanted = asked(text, of, roles, tools, since, until, order, limit, after)
     behind = index.go_on(transactions)
     with transactions.reading() as connection:
+        check_roles(connection, wanted)
         if session is not None:
             tree = lines.find(connection, session).tree_id
             wanted = wanted._replace(of=of._replace(tree=tree))

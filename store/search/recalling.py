@@ -127,7 +127,7 @@ def _by_index(sight: Sight, session_id: str) -> Asked:
     of = Of(session_id, tree=sight.line.pointer.tree_id)
     found: Asked = {}
     for term in sight.terms:
-        wanted = asked("", of, None, None, None, None, "newest", MOST_HITS, None)
+        wanted = asked(term.written, of, None, None, None, None, "newest", MOST_HITS, None)
         search = Search(sight.line.connection, wanted._replace(terms=(term,)))
         found[term] = {hit.seq for hit in search.messages()} & sight.why.keys()
     return found

@@ -92,6 +92,7 @@ ACROSS_TREES = {
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
     **dict.fromkeys(
         (
+            "search.asked.HAS_ROLE",
             "search.finding.FOUND",
             "search.finding.FOUND_SUMMARIES",
             "search.titles.TITLES",
@@ -282,6 +283,7 @@ SCANNED = {
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
+    "search.asked.HAS_ROLE": "only for a role that few stores have",
     "search.index.ALL": "counts over the whole store",
     "search.index.FORGET_ALL": "empties the index",
     "search.index.KNOWN": "counts over the whole store",

@@ -97,7 +97,6 @@ ASKED = {
     "blue bird": [("trip", 5)],
     "42": [("trip", 3)],
     "nowhere": [],
-    "": [],
     '"': [],
     "( OR * ^ :": [],
     "NEAR AND": [],
@@ -377,7 +376,11 @@ def test_a_store_that_nobody_searches_has_no_index(path: Path) -> None:
 @settings(max_examples=300)
 @given(st.text(alphabet=st.characters() | st.sampled_from('"*()^:-+数据库カナ한국\0'), max_size=60))
 def test_no_text_is_an_error(shared: Store, asked: str) -> None:
-    """Whatever a user types."""
+    """Whatever a user types; nothing at all is told as such."""
+    if not asked.strip():
+        with pytest.raises(InvalidValue, match="the text is empty"):
+            shared.search(asked)
+        return
     assert isinstance(shared.search(asked), list)
     assert isinstance(shared.search(asked, order="newest"), list)
 
@@ -427,6 +430,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     "options",
     [
         {"text": 5},
+        {"text": ""},
+        {"text": " \n"},
+        {"roles": "boss"},
+        {"roles": ["user", "assistent"]},
         {"order": "worst"},
         {"limit": -1},
         {"limit": 1.5},
@@ -445,6 +452,16 @@ def test_what_cannot_be_asked_is_refused(shared: Store, options: dict[str, Any])
         shared.search(**{"text": "x", **options})
     with pytest.raises(SessionNotFound):
         shared.search("x", session="nowhere")
+
+
+def test_a_role_is_known_once_a_message_has_it(chats: Store) -> None:
+    """Any other is refused, with the one that may be meant."""
+    with pytest.raises(InvalidValue, match="did you mean 'assistant'"):
+        chats.search("bird", roles=["assistent"])
+    with pytest.raises(InvalidValue, match="'boss'; roles are user, "):
+        chats.search("bird", roles=["boss"])
+    chats.append("trip", {"role": "boss", "content": "No birds, please."})
+    assert [hit.role for hit in chats.search("birds", roles=["boss"])] == ["boss"]
 
 
 @needs_transcripts
@@ -524,6 +541,10 @@ def test_the_command_finds(run: Run, place: Path) -> None:
     ran = run("--db", place, "search", "bird", "--tool", "x")
     assert (ran.status, ran.out, ran.err) == (0, "", "nothing has these words\n")
     assert run("--db", place, "search", "bird", "--since", "x").status == 2
+    for words, options, problem in (("", (), "empty"), ("bird", ("--role", "usr"), "'user'")):
+        refused = run("--db", place, "search", words, *options)
+        assert (refused.status, refused.out) == (2, "")
+        assert problem in refused.err
 
 
 @pytest.mark.sqlite_only
