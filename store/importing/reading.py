@@ -11,7 +11,7 @@ from .. import transcripts
 from ..errors import StoreError, UnknownTranscript, in_steps
 from ..face import Store
 from ..messages import Message
-from ..transcripts import Event, FilePath, Noted, Opened, Progress, Said
+from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said
 from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
@@ -131,6 +131,8 @@ class _Import:
         elif isinstance(event, Opened):
             self.finish()
             self._opened = event
+        elif isinstance(event, Compacted):
+            self._compact(event)
         elif self._current:
             self._current.take(event.message)
         elif self._opened:
@@ -141,6 +143,13 @@ class _Import:
         if self._opened:
             self._end(self._opened, self._current or self._begun(self._opened, None))
         self._opened = self._current = None
+
+    def _compact(self, event: Compacted) -> None:
+        """Hide what the program hid, once the session has begun."""
+        if self._opened and not self._current:
+            self._current = self._begun(self._opened, None)
+        if self._current:
+            self._current.compact(event)
 
     def _wait(self, opened: Opened, message: Message) -> None:
         """Keep a message until one tells when the session began."""

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ..errors import InvalidMessage
+from ..errors import InvalidMessage, StoreError
 from ..face import Steps, Store
 from ..messages import (
     Message,
@@ -21,10 +21,11 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import EXTRA_KEYS, Noted
+from ..transcripts import EXTRA_KEYS, Compacted, Noted
 from .known import said_at
 from .left import Ahead, Kept, Stretch, count_while
 from .report import ImportedSession
+from .sight import Sight
 from .spending import Spending
 
 BATCH = 500
@@ -60,6 +61,8 @@ class SessionOfFile:
         self._id = session.id
         self._notes = notes
         self._replace = replace
+        self._before = len(places)
+        self._sight = Sight()
         self._place = places[-1] if places else 0
         self._stored = _messages(store, session, self._place + 1)
         self._head = session.head
@@ -75,6 +78,27 @@ class SessionOfFile:
         """Take the file's next message: it is on the line already, or new."""
         self._take(message)
         self.places.append(self._place)
+        self._sight.take(message, self._place)
+
+    def compact(self, event: Compacted) -> None:
+        """Hide what the program did, unless the line goes on behind it already, or it is known."""
+        self._flush()
+        places = self.places[self._before : self._before + event.through]
+        if not places or self._left_alone() or self._place != self._head:
+            return
+        first, last = max(1, places[0]), places[-1]
+        try:
+            self._store.atomically(partial(self._hide, first, last, event), now=self._moment)
+        except StoreError as refused:
+            told = f"a compaction of {self._id!r} after its message {self._count} is left out"
+            self._notes.append(Noted(None, f"{told}: {refused}"))
+
+    def _hide(self, first: int, last: int, event: Compacted, steps: Steps) -> None:
+        """Hide what may go of a range, and say with the last of it what stood for all."""
+        known = [each.hidden[1] for each in steps.compactions(self._id) if each.hidden]
+        ranges = [] if known and max(known) >= last else self._sight.ranges(first, last)
+        for number, span in enumerate(ranges, 1):
+            steps.hide(self._id, *span, event.summary if number == len(ranges) else None)
 
     def _take(self, message: Message) -> None:
         self._count += 1

@@ -28,7 +28,7 @@ from . import (
     tau_bench,
 )
 from .archive import Archive, is_export
-from .events import EXTRA_KEYS, Event, Noted, Opened, Said, Stem, sketch
+from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
 from .foreign import program_of
 from .openai import OWNER, PROJECT_ROOT, stands_before
 from .source import FilePath, Progress, Source, Value, packed_as
@@ -39,6 +39,7 @@ __all__ = [
     "KINDS",
     "OWNER",
     "PROJECT_ROOT",
+    "Compacted",
     "Event",
     "FilePath",
     "Noted",
@@ -139,7 +140,9 @@ def read(
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Event]:
-    """Read a transcript: each session, then its messages, and notes on what was broken or left out.
+    """Read a transcript: each session, then its messages, with notes on what was left out.
+
+    Where its program compacted the context, that is told behind the message before.
 
     ``kind`` None means by content. ``progress`` gets the bytes consumed so far. The same file gives
     the same events each time. Raises StoreError where the file cannot be read, UnknownTranscript

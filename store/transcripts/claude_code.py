@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..messages import Message
 from ..text import Fields
 from .claude_blocks import assistant_message, user_messages
+from .claude_compactions import said
 from .claude_rows import Reading, Row, constant_of, differences, is_unread
 from .claude_sessions import Sessions
 from .claude_titles import prompt_titles
@@ -22,7 +23,6 @@ from .events import (
     Event,
     Noted,
     Opened,
-    Said,
     Stem,
     fields_of,
     first_text,
@@ -128,7 +128,7 @@ class _Session:
         title = next(iter(titles), None)
         stem = self._stem(run) if run.kind == "branch" else None
         yield Opened(name, title, root, metadata, titles=titles, stem=stem)
-        yield from map(Said, messages)
+        yield from said(messages)
         if run.kind == "branch":
             followed = f"with {len(messages) - 1} messages after it"
             yield Noted(None, f"a prompt that was taken back, {followed}, is session {name!r}")

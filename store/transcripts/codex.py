@@ -14,6 +14,7 @@ from typing import Any
 
 from ..messages import Message
 from ..text import Fields
+from .codex_compactions import readable, said, told_of
 from .codex_items import (
     SPEECH,
     ApiItem,
@@ -33,6 +34,7 @@ from .codex_items import (
 )
 from .codex_prompts import first_prompt, prompt_of
 from .events import (
+    Compacted,
     Event,
     Noted,
     Opened,
@@ -41,7 +43,6 @@ from .events import (
     fields_of,
     first_text,
     iso_milliseconds,
-    list_of,
     omissions,
     plural,
     sketch,
@@ -109,6 +110,7 @@ class _Rollout:
         self._titles: list[str | None] = []
         self._typed: str | None = None
         self._compactions: list[Fields] = []
+        self._hidden: list[Compacted] = []
         self._aborted: list[int] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
         self._total: object = None
@@ -152,7 +154,7 @@ class _Rollout:
         metadata, notes = self._metadata()
         prompt = first_prompt(self._messages)
         yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
-        yield from map(Said, finished(self._messages))
+        yield from said(finished(self._messages), self._hidden)
         yield from self._branch_events(name)
         yield from self._notes()
         yield from notes
@@ -293,15 +295,8 @@ class _Rollout:
             self._answer = None
 
     def _take_compacted(self, compacted: ApiItem, at: object) -> None:
-        compaction = dict(compacted)
-        history = compaction.pop("replacement_history", None)
-        compaction = {key: held for key, held in compaction.items() if held}
-        items = [item for item in list_of(history) if isinstance(item, dict)]
-        compaction["replaced_by"] = len(items)
-        kept = [item for item in items if item.get("type") != "message"]
-        if kept:
-            compaction["items"] = kept
-        self._note_compaction(compaction, at)
+        self._hidden.append(Compacted(len(self._messages), readable(compacted)))
+        self._note_compaction(told_of(compacted), at)
 
     def _note_compaction(self, compaction: Fields, at: object) -> None:
         self._answer = None
@@ -315,6 +310,7 @@ class _Rollout:
             start = prompts[-min(turns, len(prompts))]
             self._branches.append((start, self._messages[start:]))
             del self._messages[start:]
+            self._hidden = [each for each in self._hidden if each.through <= start]
             self._answer = None
 
     def _places_of_prompts(self) -> list[int]:
@@ -345,7 +341,7 @@ class _Rollout:
         if self._compactions:
             places = ", ".join(str(each["after"]) for each in self._compactions)
             text = f"the context was compacted after message {places}"
-            yield Noted(None, f"{text}: all messages stay, what is known is metadata")
+            yield Noted(None, f"{text}: all messages stay, what cannot be read is metadata")
         if self._aborted:
             places = ", ".join(map(str, self._aborted))
             yield Noted(None, f"a turn was interrupted after message {places}")

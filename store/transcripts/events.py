@@ -62,6 +62,17 @@ class Said(NamedTuple):
     message: Message
 
 
+class Compacted(NamedTuple):
+    """The context was compacted here: the session's first messages went out of the model's sight.
+
+    ``through`` is how many, ``summary`` what stood for them, None where a message behind them says
+    it.
+    """
+
+    through: int
+    summary: str | None = None
+
+
 class Noted(NamedTuple):
     """Something the user should be told, with the row of the file that it is about, if one is.
 
@@ -73,7 +84,7 @@ class Noted(NamedTuple):
     broken: bool = False
 
 
-Event = Opened | Said | Noted
+Event = Opened | Said | Compacted | Noted
 
 
 class SessionNames:

@@ -60,7 +60,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report spending left known session reading",
+    "importing": "report spending left known sight session reading",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check key_check integrity "
         "checking copies advice"
@@ -79,7 +79,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events foreign spent claude_blocks claude_titles claude_queue codex_items codex_prompts "
+        "events foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions codex_items codex_prompts "
         "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
         "claude_rows claude_sessions codex openai openhands swe_agent tau_bench claude_tree "
         "claude_code claude_ai_messages claude_ai "

@@ -1,0 +1,67 @@
+"""What a program's compaction hides of an imported line, and what has to stay.
+
+A view may do without no system message, not the latest question, nor calls that wait for results.
+So what is around these is hidden, in several ranges; the last has the summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from ..messages import Message
+
+Span: TypeAlias = tuple[int, int]
+"""The first and the last position of a range."""
+
+
+class Sight:
+    """Follow a line message by message, to know what of it can be hidden."""
+
+    def __init__(self) -> None:
+        self._system: set[int] = set()
+        self._question = 0
+        self._callers: dict[str, int] = {}
+        self._groups: dict[int, list[int]] = {}
+
+    def take(self, message: Message, place: int) -> None:
+        """Take the message that stands at a position."""
+        role = message.get("role")
+        if role in ("system", "developer"):
+            self._system.add(place)
+        elif role == "user":
+            self._question = place
+        elif role == "tool":
+            self._answer(message.get("tool_call_id"), place)
+        else:
+            self._call(message, place)
+
+    def ranges(self, first: int, last: int) -> list[Span]:
+        """Return what can be hidden of a range, in ranges."""
+        return list(_between(first, last, sorted(self._staying())))
+
+    def _call(self, message: Message, place: int) -> None:
+        calls = message.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            call_id = call.get("id") if isinstance(call, dict) else None
+            self._callers[str(call_id) if call_id else f"{place}/{number}"] = place
+        self._groups[place] = [place]
+
+    def _answer(self, call_id: object, place: int) -> None:
+        caller = self._callers.pop(str(call_id), None)
+        if caller is not None:
+            self._groups[caller].append(place)
+
+    def _staying(self) -> set[int]:
+        waiting = (place for caller in self._callers.values() for place in self._groups[caller])
+        return {self._question, *self._system, *waiting}
+
+
+def _between(first: int, last: int, staying: list[int]) -> Iterator[Span]:
+    """Yield the ranges between positions, as far as they are within a range."""
+    for place in (*staying, last + 1):
+        end = min(place - 1, last)
+        if place >= first:
+            if first <= end:
+                yield first, end
+            first = place + 1
