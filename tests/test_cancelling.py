@@ -205,6 +205,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no signals")
 def test_an_interrupt_ends_a_waiting_append(url: str, loop: str) -> None:
     """Ctrl-C ends the program at once; its append has not happened."""

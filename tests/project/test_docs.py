@@ -77,6 +77,9 @@ def load_generator() -> ModuleType:
 generate = load_generator()
 parts = importlib.import_module("parts")
 PAGES = generate.PAGES
+LONG = {"command"}
+"""Pages whose examples take many seconds."""
+EXAMPLES = [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG)) for page in PAGES]
 
 
 class Page:
@@ -138,7 +141,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
 def test_examples(page: Path, empty_folder: Path) -> None:
     """What a page shows runs from top to bottom, and prints what the page says.
 
