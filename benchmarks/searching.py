@@ -1,9 +1,9 @@
 """``python -m benchmarks.searching``: how long a first page of hits takes, and what the index does.
 
 A store of 100,000 messages in 2,000 sessions. Its words are as frequent as those of a language, and
-three of them are in a hundredth, in a tenth and in all of the messages. Each question is asked some
-times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth takes more
-than 20 ms, or the index is larger than 1.5 × the text that it covers.
+four of them are in a hundredth, a twentieth, a tenth and in all of the messages. Each question is
+asked some times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth
+takes more than 20 ms, or the index is larger than 1.5 × the text that it covers.
 """
 
 from __future__ import annotations
@@ -29,11 +29,16 @@ WORDS = 60
 """Words of a message, names included."""
 VOCABULARY = 20_000
 
+FREQUENT = {"hundredth": 100, "twentieth": 20, "tenth": 10}
+"""In each so many messages there is one that has the word."""
+
 QUESTIONS: dict[str, tuple[str, dict[str, Any], float]] = {
     "in a hundredth": ("hundredth", {}, LONGEST),
+    "in a twentieth": ("twentieth", {}, LONGEST),
     "in a tenth": ("tenth", {}, LONGEST),
     "in a tenth, newest first": ("tenth", {"order": "newest"}, LONGEST),
     "two words in a row": ('"tenth every"', {}, LONGEST),
+    "the same in a twentieth": ('"twentieth tenth"', {}, LONGEST),
     "in no message": ("nowhere", {}, LONGEST),
     "a part of a name": ("nique_name_7", {}, LONGEST),
     "in all, so newest first": ("every", {}, LONGEST),
@@ -103,7 +108,7 @@ def texts(messages: int) -> Iterator[str]:
     for number in range(messages):
         drawn = (int(chance.paretovariate(0.6)) % VOCABULARY for _ in range(WORDS))
         words = [vocabulary[each] for each in drawn]
-        words += ["hundredth"] * (number % 100 == 0) + ["tenth"] * (number % 10 == 0)
+        words += [word for word, each in FREQUENT.items() if number % each == 0]
         yield " ".join([*words, "every", f"src/unique_name_{number}.py"])
 
 

@@ -13,7 +13,7 @@ from .engines import part_asked, spelling, statement, words_asked
 from .holders import Of
 from .terms import Term
 
-RANKED = 10_000
+RANKED = 5_000
 """Messages that are ranked at most; where more have the words, the newest come first."""
 BEST = 128
 """Of those the best are looked for alone, before all of them are sorted."""
@@ -94,29 +94,48 @@ def in_names(connection: Connection, asked: Asked) -> Iterator[Candidate]:
     """Yield what has every term as words or in a name, newest first; not what `in_words` yields."""
     if not any(term.part for term in asked.terms):
         return
-    values, begun = _limits(asked.of), asked.after is None or asked.after.score > IN_NAMES
+    begun = asked.after is None or asked.after.score > IN_NAMES
     dialect = connection.dialect.name
-    either = []
-    for place, term in enumerate(asked.terms):
-        values |= _values(dialect, place, term)
-        either.append(_either(connection, asked.of, place, term))
-    values |= {
+    values = {
+        **_limits(asked.of),
         "asked": words_asked(dialect, [*asked.terms]),
         "below": NEVER if begun else _below(asked),
     }
-    found = " INTERSECT ".join(either) + f" EXCEPT {_words(connection, asked.of)}"
-    sql = f"SELECT number FROM ({found}) AS found WHERE number < :below ORDER BY number DESC"
-    for number in statement(sql).values(connection, **values):
+    for place, term in enumerate(asked.terms):
+        values |= _values(dialect, place, term)
+    sql = _one_in_names if len(asked.terms) == 1 else _all_in_names
+    for (number,) in statement(sql(connection, asked)).scan(connection, **values):
         yield number, IN_NAMES
+
+
+def _one_in_names(connection: Connection, asked: Asked) -> str:
+    """Return the query for what has the only term in a name; read as far as a page needs it."""
+    row = spelling(connection).row
+    words = f"SELECT number FROM ({_words(connection, asked.of)}) AS said"
+    in_part = f"{_parts(connection, asked.of, 0)} AND {row} < :below"
+    return f"{in_part} AND +{row} NOT IN ({words}) ORDER BY {row} DESC"
+
+
+def _all_in_names(connection: Connection, asked: Asked) -> str:
+    """Return the query for what has each of several terms as a word, or in a name."""
+    terms = enumerate(asked.terms)
+    either = (_either(connection, asked.of, place, term) for place, term in terms)
+    found = " INTERSECT ".join(either) + f" EXCEPT {_words(connection, asked.of)}"
+    return f"SELECT number FROM ({found}) AS found WHERE number < :below ORDER BY number DESC"
 
 
 def _either(connection: Connection, of: Of, place: int, term: Term) -> str:
     """Return the query for what has a term as a word, or in a name."""
     queries = [_words(connection, of, name=f"word{place}")]
     if term.part:
-        spelled = spelling(connection)
-        queries.append(spelled.parts.format(name=f"part{place}") + _within(spelled.row, of))
+        queries.append(_parts(connection, of, place))
     return f"SELECT number FROM ({' UNION '.join(queries)}) AS of{place}"
+
+
+def _parts(connection: Connection, of: Of, place: int) -> str:
+    """Return the query for what has the part in a name that is bound for a term."""
+    spelled = spelling(connection)
+    return spelled.parts.format(name=f"part{place}") + _within(spelled.row, of)
 
 
 def _values(dialect: str, place: int, term: Term) -> dict[str, str]:

@@ -132,7 +132,7 @@ def search(
     found, too, that no line of those sessions runs through any more.
 
     ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
-    than 10,000 messages have the words. ``after`` is the last hit already seen. A search takes at
+    than 5,000 messages have the words. ``after`` is the last hit already seen. A search takes at
     most 256 new messages into the index before; ``behind`` of what it returns tells that there are
     more, which `index` does. Raises SessionNotFound, StoreError where searching is switched off,
     and InvalidValue, also for an empty text and for a role that no message has.

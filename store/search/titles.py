@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from ..database import Statement, sessions
+from ..database import Row, Statement, sessions
 from ..records import Hit
 from .asked import TITLE, Asked
 from .snippets import has, snippet
@@ -39,9 +39,9 @@ _titled = (
     .order_by(sessions.c.updated_at.desc(), sessions.c.id.desc())
     .limit(literal_column(str(MOST)))
 )
-TITLES = Statement(_titled, row=Titled)
-TITLES_OWNED = Statement(_titled.where(sessions.c.owner == bindparam("owner")), row=Titled)
-TITLES_OF_TREE = Statement(_titled.where(sessions.c.tree_id == bindparam("tree")), row=Titled)
+TITLES = Statement(_titled)
+TITLES_OWNED = Statement(_titled.where(sessions.c.owner == bindparam("owner")))
+TITLES_OF_TREE = Statement(_titled.where(sessions.c.tree_id == bindparam("tree")))
 
 
 def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
@@ -50,7 +50,8 @@ def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
     if not asked.has_role(TITLE) or (after is not None and after.role != TITLE):
         return
     first = first_word(asked.terms[0])
-    likely = (each for each in _titles(connection, asked) if first in folded(each.title or ""))
+    rows = _titles(connection, asked)
+    likely = (Titled(*row) for row in rows if row[-1] and first in folded(row[-1]))
     found = (_hit(each, asked) for each in likely if _is_one(each, asked))
     if after is None:
         yield from found
@@ -58,7 +59,7 @@ def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
         yield from islice(dropwhile(lambda hit: hit.session_id != after.session_id, found), 1, None)
 
 
-def _titles(connection: Connection, asked: Asked) -> list[Titled]:
+def _titles(connection: Connection, asked: Asked) -> list[Row]:
     of = asked.of
     if of.tree is not None:
         return TITLES_OF_TREE.rows(connection, tree=of.tree)

@@ -55,12 +55,13 @@ def test_searches_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     options = ["--messages", "400", "--runs", "1", "--folder", str(tmp_path)]
     assert searching.main(options) in (0, 1)
     told = capsys.readouterr().out.splitlines()
-    assert [line for line in told if line.endswith(" 0 hits")] == [told[5]]
+    assert [line for line in told if line.endswith(" 0 hits")] == [told[7]]
     with Store(tmp_path / "chat.db") as store:
         searching.fill(store, 400)
         store.index()
         assert len(store.search("hundredth", limit=1000)) == 4
         assert len(store.search("tenth", limit=1000)) == 40
+        assert len(store.search('"twentieth tenth"', limit=1000)) == 20
 
 
 RATIO = Variant("ratio", Policy.named("token_ratio", context_window=16_000), 16_000)
