@@ -587,6 +587,7 @@ def process(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 def test_a_failing_process_says_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     """No traceback, no file, exit status 2."""
     ran = process("sessions", cwd=tmp_path)

@@ -394,6 +394,7 @@ def test_nothing_is_ever_lost_and_every_view_comes_again(store: Store, numbers: 
     world.remember()
 
 
+@pytest.mark.slow
 def test_the_store_is_sound_afterwards(store: Store) -> None:
     """After a long history of one seed, and after all of the above in the same store."""
     world = World(store)

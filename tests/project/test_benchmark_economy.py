@@ -284,6 +284,7 @@ def run(tmp_path: Path, *arguments: str) -> int:
     return main([str(tmp_path), "--least", "1000", *arguments])
 
 
+@pytest.mark.slow
 def test_the_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each ready policy in each table, and how long it took."""
     assert run(tmp_path) == 0
