@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import Any
@@ -91,8 +91,7 @@ def bind() -> None:
         caller.bind()
 
 
-@contextmanager
-def waking(wake: Callable[[], object], *, always: bool = False) -> Iterator[None]:
+def waking(wake: Callable[[], object], *, always: bool = False) -> AbstractContextManager[None]:
     """Have ``wake`` called, from another thread, when the caller leaves during the block.
 
     ``always``: also when the caller is bound. Raises Cancelled where the caller has left before, or
@@ -100,7 +99,5 @@ def waking(wake: Callable[[], object], *, always: bool = False) -> Iterator[None
     """
     caller = CALLER.get()
     if caller is None:
-        yield
-        return
-    with caller.waking(wake, always=always):
-        yield
+        return nullcontext()
+    return caller.waking(wake, always=always)

@@ -113,16 +113,18 @@ class Database:
     def read(self, work: Callable[[Connection], R]) -> R:
         """Do work that reads; anew where the connection to a server broke, once."""
         try:
-            with self.reading() as connection:
-                return work(connection)
+            with self._lent(self._reader) as lease:
+                return work(lease.connection)
         except ConnectionLost:
-            with self.reading() as connection:
-                return work(connection)
+            with self._lent(self._reader) as lease:
+                return work(lease.connection)
 
     def write(self, work: Callable[[Connection], R]) -> R:
         """Do work that writes, as a whole or not at all."""
-        with self.writing() as connection:
-            return work(connection)
+        with self._lent(self._writer, writes=True) as lease, waking(lease.give_up):
+            done = work(lease.connection)
+            lease.commit()
+        return done
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Connection]:

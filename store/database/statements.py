@@ -14,7 +14,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from sqlalchemy import (
@@ -79,7 +79,7 @@ class Statement(Generic[R]):
     def __init__(self, construct: ClauseElement, row: type[R]) -> None: ...
     def __init__(self, construct: ClauseElement, row: type[Any] | None = None) -> None:
         self.row_type = row
-        self._make: Callable[[Any], R] | None = row._make if row else None
+        self._make: Callable[[Any], R] | None = partial(tuple.__new__, row) if row else None
         self._construct = construct
         self._named = cache(self._compile_named)
 

@@ -40,7 +40,7 @@ INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
 )
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
-MOVE_HEAD = lines.change(head=bindparam("to"), updated_at=bindparam("now"))
+MOVE_HEAD = Statement(lines.change(head=bindparam("to"), updated_at=bindparam("now")))
 Dedupe = Literal["refuse", "ignore", "off"]
 """What is done with a message whose id is on the line already.
 

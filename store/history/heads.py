@@ -31,8 +31,10 @@ from . import left, lines
 from .places import Pointer
 from .sessions import (
     Stem,
+    change,
     checked_text,
     claim,
+    decoded,
     id_for,
     insert_branch,
     insert_session,
@@ -72,13 +74,14 @@ NEXT = Statement(
     ),
     row=Next,
 )
+_SESSION_COLUMNS = tuple(sessions.c.keys())
 FORKED_SESSION = Statement(
     select(sessions).where(
         sessions.c.tree_id == bindparam("tree_id"),
         sessions.c.id == bindparam("session_id"),
     )
 )
-POINT_TO = lines.change(
+POINT_TO = change(
     head_branch=bindparam("branch"),
     head=bindparam("to"),
     last_rewind=bindparam("rewind"),
@@ -159,7 +162,7 @@ def fork(
 def _stored(connection: Connection, pointer: Pointer) -> dict[str, Any]:
     """Return the row of a session, by the names of its columns."""
     row = FORKED_SESSION.one(connection, **pointer.session)
-    return dict(zip(sessions.c.keys(), row, strict=True))
+    return dict(zip(_SESSION_COLUMNS, row, strict=True))
 
 
 def _where_a_fork_stands(
@@ -249,8 +252,7 @@ def undo_rewind(
     following = NEXT.one(connection, **pointer.session)
     target = _arrived(connection, line, position, following, moment)
     _log_move(connection, "undo", pointer, target, following, moment)
-    _point(connection, target._replace(last_rewind=earlier), moment)
-    return session(connection, session_id)
+    return _point(connection, target, earlier, moment)
 
 
 def moves(connection: Connection, session_id: str) -> list[HeadMove]:
@@ -273,10 +275,10 @@ def _go(
     """Move a session's head to a position of a line, by a move that can be undone."""
     following = NEXT.one(connection, **pointer.session)
     target = _arrived(connection, line, position, following, moment)
-    if target.line != pointer.line:
-        _log_move(connection, kind, pointer, target, following, moment)
-        _point(connection, target._replace(last_rewind=following.move), moment)
-    return session(connection, pointer.session_id)
+    if target.line == pointer.line:
+        return session(connection, pointer.session_id)
+    _log_move(connection, kind, pointer, target, following, moment)
+    return _point(connection, target, following.move, moment)
 
 
 def _arrived(
@@ -374,13 +376,19 @@ def _ways(source: Pointer, target: Pointer) -> dict[str, Any]:
     }
 
 
-def _point(connection: Connection, target: Pointer, moment: int) -> None:
-    """Let a session point to where a pointer says that it stands."""
-    POINT_TO.run(
+def _point(
+    connection: Connection,
+    target: Pointer,
+    rewind: int | None,
+    moment: int,
+) -> Session:
+    """Let a session point to where it has gone, by the move that is to be undone next."""
+    pointed = POINT_TO.one(
         connection,
         **target.changed(),
         branch=target.branch,
         to=target.head,
-        rewind=target.last_rewind,
+        rewind=rewind,
         now=moment,
     )
+    return decoded(pointed)

@@ -30,6 +30,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -86,19 +87,17 @@ def _of_tree(table: FromClause) -> ColumnElement[bool]:
     return condition
 
 
-def change(**values: Any) -> Statement[Row]:
+def change(**values: Any) -> Update:
     """Build an update of a session's row; whatever changes there, its revision does.
 
     `Pointer.changed` names the row, and gives the new revision.
     """
-    return Statement(
-        update(sessions)
-        .where(
-            sessions.c.tree_id == bindparam("tree"),
-            sessions.c.id == bindparam("session_id"),
-        )
-        .values(**values, revision=bindparam("revision"))
+    of_session = and_(
+        sessions.c.tree_id == bindparam("tree"),
+        sessions.c.id == bindparam("session_id"),
     )
+    revision = bindparam("revision")
+    return update(sessions).where(of_session).values(**values, revision=revision)
 
 
 NAMED = and_(

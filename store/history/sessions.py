@@ -53,8 +53,9 @@ NEWEST_RECORD = Statement(
     .limit(literal_column("1"))
 )
 _NAMED_OTHERWISE = {"branch": "head_branch"}
-_STORED = [sessions.c[_NAMED_OTHERWISE.get(name, name)] for name in Session._fields]
-COLUMNS = tuple(column.label(name) for column, name in zip(_STORED, Session._fields, strict=True))
+_STORED = [_NAMED_OTHERWISE.get(name, name) for name in Session._fields]
+_named = zip(_STORED, Session._fields, strict=True)
+COLUMNS = tuple(sessions.c[column].label(name) for column, name in _named)
 """What a session is made of."""
 SESSION = Statement(
     select(*COLUMNS)
@@ -69,9 +70,16 @@ OWNER = Statement(
     .join(sessions, lines.NAMED)
     .where(session_ids.c.id == bindparam("session_id"))
 )
-SET_TITLE = lines.change(title=bindparam("title"), updated_at=bindparam("updated_at"))
-SET_METADATA = lines.change(metadata=bindparam("metadata"))
-SET_ARCHIVED = lines.change(archived=bindparam("archived"))
+
+
+def change(**values: Any) -> Statement[Session]:
+    """Build an update of a session's row that returns what the session is from then on."""
+    return Statement(lines.change(**values).returning(*COLUMNS), row=Session)
+
+
+SET_TITLE = change(title=bindparam("title"), updated_at=bindparam("updated_at"))
+SET_METADATA = change(metadata=bindparam("metadata"))
+SET_ARCHIVED = change(archived=bindparam("archived"))
 
 
 class Stem(NamedTuple):
@@ -171,8 +179,7 @@ def rename_session(
     """
     moment, text = given(now), checked_text("title", title)
     place = _locked(connection, session_id, expected)
-    SET_TITLE.run(connection, **place, title=text, updated_at=moment)
-    return session(connection, session_id)
+    return decoded(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
 
 
 def set_metadata(
@@ -195,9 +202,9 @@ def set_metadata(
     pointer = lines.lock(connection, session_id, expected)
     if merge:
         text = checked_metadata(merged(session(connection, session_id).metadata, metadata))
-    SET_METADATA.run(connection, **pointer.changed(), metadata=text)
-    note_keys(connection, pointer.tree_id, session_id, decode(text) if text else {})
-    return session(connection, session_id)
+    changed = decoded(SET_METADATA.one(connection, **pointer.changed(), metadata=text))
+    note_keys(connection, pointer.tree_id, session_id, changed.metadata)
+    return changed
 
 
 def archive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
@@ -223,9 +230,10 @@ def _set_archived(
 ) -> Session:
     """Archive a session or take it back, where that is not done yet."""
     place = _locked(connection, session_id, expected)
-    if session(connection, session_id).archived != archived:
-        SET_ARCHIVED.run(connection, **place, archived=int(archived))
-    return session(connection, session_id)
+    known = session(connection, session_id)
+    if known.archived == archived:
+        return known
+    return decoded(SET_ARCHIVED.one(connection, **place, archived=int(archived)))
 
 
 def merged(target: object, patch: object) -> Any:
@@ -274,7 +282,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
     row = values | {"revision": new_revision()}
     INSERT_SESSION.run(connection, **row)
-    created = decoded(Session._make(row[column.key] for column in _STORED))
+    created = decoded(Session._make(map(row.__getitem__, _STORED)))
     if created.metadata:
         note_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
