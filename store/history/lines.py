@@ -42,7 +42,6 @@ from sqlalchemy.sql.selectable import CTE
 
 from ..database import (
     BIG,
-    Row,
     Statement,
     branches,
     locks,
@@ -96,8 +95,7 @@ def change(**values: Any) -> Update:
         sessions.c.tree_id == bindparam("tree"),
         sessions.c.id == bindparam("session_id"),
     )
-    revision = bindparam("revision")
-    return update(sessions).where(of_session).values(**values, revision=revision)
+    return update(sessions).where(of_session).values(**values, revision=bindparam("revision"))
 
 
 NAMED = and_(
