@@ -18,7 +18,7 @@ from .claude_compactions import said
 from .claude_rows import Reading, Row, constant_of, differences, is_unread
 from .claude_sessions import Sessions
 from .claude_titles import prompt_titles
-from .claude_tree import MAIN, Indices, Run, in_order, is_prompt, parents_of, runs_of
+from .claude_tree import MAIN, Indices, Run, continued, in_order, is_prompt, parents_of, runs_of
 from .events import (
     Event,
     Noted,
@@ -183,18 +183,18 @@ class _Session:
 
     def _metadata(self, run: Run, constant: Fields) -> Fields:
         """Return where a session hangs, and what all its rows say the same."""
-        links: Fields = {}
-        if run != MAIN:
-            links = {"parent_session": self._id, **self._links(run)}
-        elif self._reading.agents:
-            links = {"agents": self._reading.agents}
-        return {**links, "claude_code": constant}
+        return {**self._links(run), "claude_code": constant}
 
     def _links(self, run: Run) -> Fields:
-        """Return where a run hangs: the message before a branch, or the call of a subagent."""
+        """Return what a session continues, the message before a branch, the call of a subagent."""
+        if run == MAIN:
+            agents, first = self._reading.agents, self._rows[self._members[MAIN][0]]
+            links = continued(first, self._id, self._reading.anchors)
+            return {**links, "agents": agents} if agents else links
+        links = {"parent_session": self._id}
         if run.kind == "branch":
-            return {"forked_after": self._id_above(int(run.name))}
-        links = {"agent_id": run.name} if run.kind == "agent" else {}
+            return {**links, "forked_after": self._id_above(int(run.name))}
+        links |= {"agent_id": run.name} if run.kind == "agent" else {}
         call = self._reading.agents.get(run.name) or self._call_of(self._first_row(run))
         if call:
             links["parent_call"] = call

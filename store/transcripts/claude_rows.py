@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ..text import Fields
+from .claude_agents import Agents, cost_of
 from .claude_blocks import Block, blocks_of
 from .claude_queue import Queue, line_of_attachment, words_of
 from .events import Noted, fields_of, omissions, plural, sketch, text_of, without
@@ -46,6 +47,7 @@ OF_ONE_MESSAGE = {
     "sourceToolAssistantUUID",
     "sourceToolUseID",
     "queued",
+    "agent_cost",
 }
 """Envelope keys that stay with their message even where a whole session has the same value."""
 
@@ -107,7 +109,7 @@ class Reading:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.anchors: dict[str, int | None] = {}
-        self.agents: dict[str, str] = {}
+        self._subagents = Agents()
         self._titles: list[_Title] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
         self._results = self._results_size = self._copies = 0
@@ -115,6 +117,11 @@ class Reading:
         self._boundary: Fields = {}
         self._queue = Queue()
         self._absorbed: dict[str, int] = {}
+
+    @property
+    def agents(self) -> dict[str, str]:
+        """Return the calls that began subagents, by these."""
+        return self._subagents.calls
 
     def knows(self, value: Fields) -> bool:
         """Tell whether a row hangs on what was read, or repeats it."""
@@ -137,6 +144,9 @@ class Reading:
         foreign = [title.kind for title in self._titles if not self._is_own(title)]
         others = Counter((kind, "of other sessions") for kind in foreign)
         yield from omissions(self._left_out + others, "line")
+        own = Counter(title.kind for title in self._titles if self._is_own(title))
+        for kind, count in sorted(own.items()):
+            yield Noted(None, f"took titles from {plural(count, f'{kind} line')}, the last counts")
         if self._queue.waiting:
             waiting = plural(self._queue.waiting, "queued prompt")
             yield Noted(None, f"left out {waiting} that the model was never given")
@@ -167,10 +177,19 @@ class Reading:
         return None
 
     def _absorbed_line(self, value: Fields) -> Fields | None:
-        """Return the user's line that a row of the queue, or an attachment, stands for."""
-        if value.get("type") == "queue-operation":
+        """Return the line that a row of the queue, of progress or an attachment stands for."""
+        kind = value.get("type")
+        if kind == "queue-operation":
             return self._queue.take(value)
-        return line_of_attachment(value) if value.get("type") == "attachment" else None
+        if kind == "progress":
+            return self._subagents_line(value)
+        return line_of_attachment(value) if kind == "attachment" else None
+
+    def _subagents_line(self, value: Fields) -> Fields | None:
+        line = self._subagents.took(value)
+        if line:
+            self._anchor(text_of(value.get("uuid")), self._above(value))
+        return line
 
     def _take_conversation(self, item: Value) -> Noted | None:
         row = _row_of(item.value)
@@ -269,8 +288,7 @@ class Reading:
         self._results_size += len(text.encode("utf-8", "surrogatepass"))
         agent = text_of(fields_of(result).get("agentId"))
         call = text_of(row.blocks[0].get("tool_use_id")) if row.blocks else None
-        if agent and call:
-            self.agents[agent] = call
+        self._subagents.began(agent, call)
 
 
 def _row_of(value: Fields) -> Row | None:
@@ -290,7 +308,7 @@ def _row_of(value: Fields) -> Row | None:
         message_id=text_of(message.get("id")),
         content=message.get("content"),
         blocks=blocks,
-        envelope=without(value, *_NOT_ENVELOPE),
+        envelope=without(value, *_NOT_ENVELOPE) | cost_of(value.get("toolUseResult")),
         api=_api_of(message, value["type"]),
         copies=[],
     )

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..text import Fields
 from .claude_rows import Row
+from .events import text_of
 
 
 class Extent(NamedTuple):
@@ -42,6 +44,17 @@ Needs = Callable[[int], Iterable[int]]
 Rows = Sequence[Row]
 Indices = Sequence[int | None]
 """For each row the index of another, None where there is none."""
+
+
+def continued(first: Row, session_id: str, anchors: Mapping[str, int | None]) -> Fields:
+    """Return what a session continues by its first row: another session, a row of another file."""
+    links: Fields = {}
+    before = text_of(first.envelope.get("sessionId"))
+    if before not in (None, session_id):
+        links["parent_session"] = before
+    if first.parent and first.parent not in anchors:
+        links["continues"] = first.parent
+    return links
 
 
 def parents_of(rows: Rows, anchors: Mapping[str, int | None]) -> Indices:

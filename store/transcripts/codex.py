@@ -103,6 +103,7 @@ class _Rollout:
     def __init__(self) -> None:
         self._meta: ApiItem = {}
         self._metas = 0
+        self._ids: set[str | None] = set()
         self._context: ApiItem = {}
         self._messages: list[Message] = []
         self._answer: Message | None = None
@@ -132,17 +133,20 @@ class _Rollout:
             self._leave(kind)
 
     def is_over(self, row: object) -> bool:
-        """Tell whether a row is the head of a session that began after all that was said so far.
+        """Tell whether a row is the head of a session of its own, behind what was said so far.
 
-        Heads of copied sessions are older than what copies them, resumed ones have the same id.
+        It began after all of that, or before this session did where the newest is told first. Heads
+        of copied sessions stand before what was said in them; resumed ones have a known id.
         """
         fields = fields_of(row)
         meta = fields_of(fields.get("payload"))
-        if fields.get("type") != "session_meta" or meta.get("id") == self._meta.get("id"):
+        if fields.get("type") != "session_meta" or meta.get("id") in self._ids:
             return False
+        said = max((each.get("timestamp") or 0 for each in self._messages), default=0)
         began = iso_milliseconds(meta.get("timestamp"))
-        said = [each.get("timestamp") or 0 for each in self._messages]
-        return bool(self._metas and said and began) and (began or 0) > max(said) > 0
+        if not (self._metas and said and began):
+            return False
+        return began > said or began < (iso_milliseconds(self._meta.get("timestamp")) or 0)
 
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""
@@ -198,6 +202,7 @@ class _Rollout:
     def _take_meta(self, meta: ApiItem, _: object) -> None:
         """Take the head of a session: the first is the file's own, others are of copies."""
         self._metas += 1
+        self._ids.add(text_of(meta.get("id")))
         if self._metas == 1:
             self._meta = meta
         elif meta.get("id") != self._meta.get("id"):

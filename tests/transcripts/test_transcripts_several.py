@@ -97,3 +97,16 @@ def test_rollouts_that_were_put_into_one_file_are_several(
     assert [event.session_id for event in events if isinstance(event, Opened)] == names
     assert len([event for event in events if isinstance(event, Said)]) == 2
     assert not any(event.broken for event in events if isinstance(event, Noted))
+
+
+def test_rollouts_may_come_newest_first(tmp_path: Path) -> None:
+    """A copied session's head stands before what was said, and may be told again in the middle."""
+    path = tmp_path / "f.jsonl"
+
+    def sessions(*lines: dict[str, Any]) -> list[str]:
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        return [event.session_id for event in read(path) if isinstance(event, Opened)]
+
+    new, old = rollout("two", 3, 3), rollout("one", 1, 1)
+    assert sessions(*new, *old) == ["two", "one"]
+    assert sessions(new[0], *old, old[0], new[1]) == ["two"]

@@ -1,0 +1,120 @@
+"""Subagents whose messages stand in rows of progress, what others cost, and resumed sessions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from store import Store
+from store.importing import import_file
+from store.transcripts import Noted, Opened, Said, read
+
+Row = dict[str, Any]
+
+
+def row(kind: str, number: int, content: Any, **more: Any) -> Row:
+    """What somebody says."""
+    message = {"role": kind, "content": content}
+    if kind == "assistant":
+        message |= {"id": f"m{number}", "model": "claude-haiku-4-5", "usage": {"output_tokens": 7}}
+    moment = f"2026-01-01T00:00:{number:02}Z"
+    return {"type": kind, "uuid": f"u{number}", "timestamp": moment, "message": message, **more}
+
+
+def own(kind: str, number: int, content: Any, **more: Any) -> Row:
+    """A row of the main line."""
+    above = f"u{number - 1}" if number > 1 else None
+    place = {"sessionId": "S", "cwd": "/p", "parentUuid": above}
+    return row(kind, number, content, **place | more)
+
+
+def shown(kind: str, number: int, content: Any) -> Row:
+    """A row of progress that holds what a subagent says."""
+    data = {"type": "agent_progress", "agentId": "a1", "prompt": "look", "normalizedMessages": []}
+    data["message"] = row(kind, number, content)
+    place = {"uuid": f"p{number}", "parentUuid": "u2", "sessionId": "S", "cwd": "/p"}
+    return {"type": "progress", "data": data, "parentToolUseID": "task", "toolUseID": "x", **place}
+
+
+CALL = [{"type": "tool_use", "id": "task", "name": "Task", "input": {"prompt": "look"}}]
+LOOK = [{"type": "tool_use", "id": "ls", "name": "Bash", "input": {"command": "ls"}}]
+SEEN = [{"type": "tool_result", "tool_use_id": "ls", "content": "a.py"}]
+DONE = [{"type": "tool_result", "tool_use_id": "task", "content": "one file"}]
+AGENT = [("user", 11, "look"), ("assistant", 12, LOOK), ("user", 13, SEEN)]
+COST = {"totalTokens": 90, "totalDurationMs": 5, "usage": {"output_tokens": 7}}
+SESSION = [
+    own("user", 1, "go"),
+    own("assistant", 2, CALL),
+    *(shown(*each) for each in AGENT),
+    own("user", 3, DONE, parentUuid="p13", toolUseResult={**COST, "content": "one file"}),
+    own("assistant", 4, [{"type": "text", "text": "One."}]),
+]
+
+
+def written(path: Path, rows: list[Row]) -> Path:
+    """A file of these rows."""
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in rows), "utf-8")
+    return path
+
+
+def test_a_subagent_in_progress_is_a_session(url: str, tmp_path: Path) -> None:
+    """With what it cost, linked to its call; the main line is as it was."""
+    with Store(url, durability="normal") as store:
+        report = import_file(store, written(tmp_path / "S.jsonl", SESSION))
+        assert [each.id for each in report.sessions] == ["S", "S/agent-a1"]
+        assert [each.message["role"] for each in store.messages("S")] == [
+            "user",
+            "assistant",
+            "tool",
+            "assistant",
+        ]
+        agent = store.session("S/agent-a1")
+        assert agent.metadata["parent_call"] == "task"
+        assert [each.message["content"] for each in store.messages(agent.id)][::2] == [
+            "look",
+            "a.py",
+        ]
+        assert [each.output for each in store.usages(agent.id)] == [7]
+        result = store.messages("S")[2].message
+        assert result["claude_code"]["agent_cost"] == COST
+        envelope = {"sessionId": "S", "cwd": "/p", "isSidechain": True, "agentId": "a1"}
+        alone = [{**row(*each), "parentUuid": None, **envelope} for each in AGENT]
+        again = import_file(store, written(tmp_path / "agent-a1.jsonl", alone))
+        assert [(each.id, each.appended, each.differs_at) for each in again.sessions] == [
+            ("S/agent-a1", 0, None)
+        ]
+
+
+def test_a_row_of_progress_that_says_nothing_is_counted(tmp_path: Path) -> None:
+    """As any that is no conversation; a result without a cost has none."""
+    odd = shown("user", 5, "x")
+    odd["data"]["message"]["type"] = "stream"
+    rows = [*SESSION[:2], odd, own("user", 3, DONE, toolUseResult={"totalDurationMs": 5})]
+    events = [*read(written(tmp_path / "S.jsonl", rows))]
+    assert sum(isinstance(each, Opened) for each in events) == 1
+    assert next(each.text for each in events if isinstance(each, Noted)) == (
+        "left out 1 progress line (1 agent_progress)"
+    )
+    said = [each.message for each in events if isinstance(each, Said)]
+    assert "agent_cost" not in said[-1]["claude_code"]
+
+
+def test_a_resumed_session_says_what_it_continues(tmp_path: Path) -> None:
+    """By the id that its first rows have, and by the row that stands in another file."""
+    rows = [own("user", 2, "go", sessionId="old"), own("assistant", 3, [], sessionId="new")]
+    opened = next(iter(read(written(tmp_path / "new.jsonl", rows))))
+    assert isinstance(opened, Opened)
+    assert (opened.session_id, opened.metadata["parent_session"]) == ("new", "old")
+    assert opened.metadata["continues"] == "u1"
+    whole = next(iter(read(written(tmp_path / "S.jsonl", SESSION))))
+    assert isinstance(whole, Opened)
+    assert not {"parent_session", "continues"} & whole.metadata.keys()
+
+
+def test_titles_that_were_taken_are_counted(tmp_path: Path) -> None:
+    """As every line of a file is."""
+    titles = [{"type": "custom-title", "customTitle": each, "sessionId": "S"} for each in "ab"]
+    notes = [*read(written(tmp_path / "S.jsonl", [*SESSION, *titles]))]
+    texts = [each.text for each in notes if isinstance(each, Noted)]
+    assert "took titles from 2 custom-title lines, the last counts" in texts
