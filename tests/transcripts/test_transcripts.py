@@ -325,7 +325,7 @@ def test_progress_reaches_the_size(tmp_path: Path) -> None:
 def test_lines_are_streamed(tmp_path: Path) -> None:
     """The first messages of a file arrive before its later lines were read."""
     path, seen = (
-        write(tmp_path / "f.jsonl", *[{"role": "user", "content": "x" * 1_000_000}] * 8),
+        write(tmp_path / "f.jsonl", *[{"role": "user", "content": "x" * 100_000}] * 60),
         list[int](),
     )
     events = read(path, progress=seen.append)
