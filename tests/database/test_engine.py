@@ -899,13 +899,14 @@ try:
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 except StoreForked:
     assert child == 0
+    assert not connection.closed
     sys.exit(7)
 """
 
 
 @pytest.mark.slow
 def test_a_child_leaves_the_parents_transaction_alone(path: Path) -> None:
-    """A child forked in a transaction does not commit it, nor undo it by ending.
+    """A child forked in a transaction does not commit it, nor undo it by ending, nor close it.
 
     The parent commits it.
     """

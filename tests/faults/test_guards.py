@@ -458,6 +458,17 @@ def test_the_console_limits_sqlite(layers: dict[str, Any]) -> None:
     assert layers["lengths"] == {str(kind): most for kind, most in console.LIMITS.items()}
 
 
+def test_the_console_makes_no_longer_value_than_a_message(path: Path) -> None:
+    """One of 100 million signs would fit into its memory, and is refused."""
+    grown = "SELECT length(replace(replace(:many, 'a', :many), 'a', :more))"
+    texts = {"many": "a" * 1000, "more": "a" * 100}
+    with pytest.raises(QueryRefused, match="a value beyond 68 MiB"):
+        sql.query(path, grown, parameters=texts, timeout=30)
+    shorter = {**texts, "more": "a" * 50}
+    found = sql.query(path, grown, parameters=shorter, timeout=30)
+    assert found.rows == [(50_000_000,)]
+
+
 def test_the_console_opens_the_file_for_reading(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
