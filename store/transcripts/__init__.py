@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..errors import StoreError, UnknownTranscript
 from . import (
+    anthropic,
     chatgpt,
     claude_ai,
     claude_code,
@@ -78,6 +79,12 @@ KINDS = {
         openai.looks,
         openai.parse,
         openai.foreign,
+    ),
+    "anthropic": TranscriptKind(
+        "messages with blocks of Anthropic's API, in a list, under 'messages' or one a line",
+        anthropic.looks,
+        anthropic.parse,
+        anthropic.foreign,
     ),
     "tau_bench": TranscriptKind(
         "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
@@ -203,11 +210,18 @@ def _sniff(source: Source) -> str:
     for item in islice(source.values(), SNIFFED_VALUES):
         first = first or item
         if isinstance(item, Value):
-            kind = kind or _kind_of(item.value)
+            kind = _kind_with(kind, item.value)
             _refuse_foreign(source, kind, item.value)
     if kind is None:
         raise _unknown(source, _describe(source, first))
     return kind
+
+
+def _kind_with(kind: str | None, value: Any) -> str | None:
+    """Return the kind of a file in which a value follows; a chat's may turn out to be another."""
+    found = kind or _kind_of(value)
+    is_other = found == "openai" and anthropic.looks(value)
+    return "anthropic" if is_other else found
 
 
 def _kind_of(value: Any) -> str | None:

@@ -81,7 +81,7 @@ INSIDE = {
     "transcripts": (
         "events foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions claude_agents codex_items codex_prompts "
         "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
-        "claude_rows claude_sessions codex openai openhands swe_agent tau_bench claude_tree "
+        "claude_rows claude_sessions codex openai anthropic openhands swe_agent tau_bench claude_tree "
         "claude_code claude_ai_messages claude_ai "
         "gemini_parts gemini_records gemini_cli qwen_code"
     ),

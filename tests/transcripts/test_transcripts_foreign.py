@@ -39,7 +39,6 @@ LOOK_ALIKES = {
     "tau2-bench": [{"messages": [user(), answer(tool_calls=[FLAT | {"requestor": "user"}])]}],
     "LangChain": [user(), answer(tool_calls=[{"id": "c", "name": "f", "args": {}}])],
     "whose tool calls have no 'function'": [user(), answer(tool_calls=[FLAT])],
-    "Anthropic's Messages API": [user(), TOOL_USE],
     "goose": [user(), answer({"type": "toolRequest", "id": "t", "toolCall": {}})],
     "the Vercel AI SDK": [[user(), answer({"type": "tool-call", "toolCallId": "t"})]],
     "Amazon Bedrock": [{"messages": [user([{"text": "x"}]), answer({"toolUse": {}})]}],

@@ -21,6 +21,7 @@ FOLDERS = {
     "tau_bench": "tau_bench",
     "swe_agent_traj": "swe_agent",
     "openai_chat_llm_log": "openai",
+    "cline_messages": "anthropic",
     "mini_swe_agent_traj": "openai",
     "codex_rollout": "codex",
     "openhands_events_v1": "openhands",
@@ -33,7 +34,6 @@ FOLDERS = {
 STRANGE = [
     "anthropic_messages_http",
     "claude_stream_json",
-    "cline_messages",
     "copilot_cli_events",
     "droid_stream_json",
     "inspect_eval_log",

@@ -1,0 +1,97 @@
+"""Messages of Anthropic's API, however a file has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import Store
+from store.errors import UnknownTranscript
+from store.importing import import_file
+from store.transcripts import Noted, Opened, Said, read, sniff
+
+Message = dict[str, Any]
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+CALL = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.py"}}
+OTHER = {**CALL, "id": "t2"}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "x = 1"}
+FAILED = {"type": "tool_result", "tool_use_id": "t2", "content": "no", "is_error": True}
+LINE: list[Message] = [
+    {"role": "user", "content": "What is in a.py?"},
+    {
+        "role": "assistant",
+        "content": [THOUGHT, CALL, OTHER],
+        "id": "m1",
+        "timestamp": 1_700_000_000_000,
+    },
+    {"role": "user", "content": [RESULT, FAILED, {"type": "text", "text": "and?"}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "so"}]},
+]
+
+
+def forms(tmp_path: Path) -> dict[str, str]:
+    """The same messages, in the ways in which they are kept."""
+    return {
+        "a message a line": "".join(f"{json.dumps(each)}\n" for each in LINE),
+        "a list": json.dumps(LINE, indent=1),
+        "under messages": json.dumps({"sessionId": "s", "messages": LINE}),
+        "a conversation a line": f"{json.dumps(LINE)}\n{json.dumps(LINE)}\n",
+        "a list of conversations": json.dumps([{"messages": LINE}, {"messages": LINE}]),
+    }
+
+
+@pytest.mark.parametrize("form", forms(Path()))
+def test_messages_are_those_of_a_chat(tmp_path: Path, form: str) -> None:
+    """Each result is one, whatever comes first in the file."""
+    path = tmp_path / "f.json"
+    path.write_text(forms(tmp_path)[form])
+    assert sniff(path) == "anthropic"
+    events = list(read(path))
+    assert not any(event.broken for event in events if isinstance(event, Noted))
+    sessions = sum(isinstance(event, Opened) for event in events)
+    said = [event.message for event in events if isinstance(event, Said)]
+    one = said[: len(said) // sessions]
+    assert said == one * sessions
+    assert [each["role"] for each in one] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+    ]
+    assert one[1]["thinking_blocks"] == [THOUGHT]
+    assert (one[1]["id"], one[1]["timestamp"]) == ("m1", 1_700_000_000_000)
+    assert [call["id"] for call in one[1]["tool_calls"]] == ["t1", "t2"]
+    assert [each.get("messageStatus") for each in one[2:4]] == [None, "error"]
+
+
+def test_they_go_out_as_they_were(url: str, tmp_path: Path) -> None:
+    """In their own format, with what only it has."""
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps(LINE))
+    with Store(url, durability="normal") as store:
+        for appended in (6, 0):
+            (session,) = import_file(store, path).sessions
+            assert session.appended == appended
+        assert store.view("f", format="anthropic").messages[1:] == [
+            {key: each[key] for key in ("role", "content")} for each in LINE[1:]
+        ]
+
+
+def test_what_is_no_message_of_theirs_is_refused_or_kept(tmp_path: Path) -> None:
+    """Parts of other programs between them are told; odd contents stay as they are."""
+    path = tmp_path / "f.jsonl"
+    goose = {"role": "assistant", "content": [{"type": "toolRequest", "id": "t"}]}
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in [*LINE, goose]))
+    with pytest.raises(UnknownTranscript, match="goose"):
+        sniff(path)
+    odd = [{"role": "user", "content": [5]}, {"role": "system", "content": "be kind"}, 7]
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in [LINE[1], *odd]))
+    events = list(read(path, kind="anthropic"))
+    said = [event.message for event in events if isinstance(event, Said)]
+    assert said[1:] == odd[:2]
+    assert [event.broken for event in events if isinstance(event, Noted)] == [True]
