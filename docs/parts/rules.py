@@ -85,9 +85,14 @@ UNSEEN = "its description, not seen"
 def transcript_kinds() -> str:
     """Return each kind of transcript that can be read."""
     return as_table(
-        ["kind", "what it looks like", "written from"],
+        ["kind", "what it looks like", "written from", "written back", "linked", "left out"],
         (
-            (f"`{name}`", kind.expected, "real files" if kind.seen else UNSEEN)
+            (f"`{name}`", kind.expected, "real files" if kind.seen else UNSEEN, *_told(name, kind))
             for name, kind in transcripts.KINDS.items()
         ),
     )
+
+
+def _told(name: str, kind: transcripts.TranscriptKind) -> tuple[str, str, str]:
+    """Return whether `export` writes a kind, what its sessions are linked by, what is left out."""
+    return "by `export`" if name == "openai" else "", kind.linked, kind.left_out

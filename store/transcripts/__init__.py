@@ -63,7 +63,8 @@ class TranscriptKind(NamedTuple):
 
     ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
     only looks so, None where its messages can be read. ``seen`` where real files were read, else it
-    is written from their description.
+    is written from their description. ``linked`` names what sessions are linked by, ``left_out``
+    what a note counts.
     """
 
     expected: str
@@ -71,6 +72,8 @@ class TranscriptKind(NamedTuple):
     parse: Callable[[Source], Iterator[Event]]
     foreign: Callable[[Any], str | None] = lambda _: None
     seen: bool = True
+    linked: str = ""
+    left_out: str = ""
 
 
 KINDS = {
@@ -79,51 +82,75 @@ KINDS = {
         openai.looks,
         openai.parse,
         openai.foreign,
+        left_out="what is no message",
     ),
     "anthropic": TranscriptKind(
         "messages with blocks of Anthropic's API, in a list, under 'messages' or one a line",
         anthropic.looks,
         anthropic.parse,
         anthropic.foreign,
+        left_out="what is no message",
     ),
     "tau_bench": TranscriptKind(
         "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
     ),
     "swe_agent": TranscriptKind(
-        "an object with a 'history' of messages", swe_agent.looks, swe_agent.parse
+        "an object with a 'history' of messages",
+        swe_agent.looks,
+        swe_agent.parse,
+        left_out="steps, which repeat it",
     ),
     "qwen_code": TranscriptKind(
         "lines with a 'type', a 'sessionId' and a message of 'parts'",
         qwen_code.looks,
         qwen_code.parse,
         seen=False,
+        linked="branches",
+        left_out="rows of the system",
     ),
     "claude_code": TranscriptKind(
         "lines with a 'type' and a 'sessionId'",
         claude_code.looks,
         claude_code.parse,
         claude_code.foreign,
+        linked="branches, subagents, resumed sessions, compactions",
+        left_out="copies, progress, hooks, snapshots",
     ),
-    "codex": TranscriptKind("lines with a 'type' and a 'payload'", codex.looks, codex.parse),
+    "codex": TranscriptKind(
+        "lines with a 'type' and a 'payload'",
+        codex.looks,
+        codex.parse,
+        linked="branches, parents, compactions",
+        left_out="lines for the screen",
+    ),
     "openhands": TranscriptKind(
-        "events with a 'source', in a list or one a line", openhands.looks, openhands.parse
+        "events with a 'source', in a list or one a line",
+        openhands.looks,
+        openhands.parse,
+        left_out="states, recalls, metrics",
     ),
     "chatgpt": TranscriptKind(
         "conversations with a 'mapping' of nodes, also in the export's zip",
         chatgpt.looks,
         chatgpt.parse,
         seen=False,
+        linked="branches",
+        left_out="files beside it",
     ),
     "claude_ai": TranscriptKind(
         "conversations with 'chat_messages', also in the export's zip",
         claude_ai.looks,
         claude_ai.parse,
         seen=False,
+        linked="branches",
+        left_out="files beside it",
     ),
     "gemini_cli": TranscriptKind(
         "a head with a 'sessionId' and a 'projectHash', and messages in it or on lines after it",
         gemini_cli.looks,
         gemini_cli.parse,
+        linked="branches",
+        left_out="notices",
     ),
 }
 
