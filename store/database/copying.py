@@ -133,9 +133,13 @@ def put_in_place(part: Path, path: Path, *, replace: bool) -> None:
 
 
 def discard(part: Path) -> None:
-    """Remove an unfinished copy, and what checking it may have put beside it."""
+    """Remove an unfinished copy, and what checking it may have put beside it.
+
+    What the disk does not let go stays: a copy that has its name by then was made all the same.
+    """
     for name in ("", *COMPANIONS):
-        beside(part, name).unlink(missing_ok=True)
+        with suppress(OSError):
+            beside(part, name).unlink()
 
 
 def check_room(database: Database, path: Path, advice: str) -> None:

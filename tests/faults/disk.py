@@ -61,7 +61,8 @@ def opened_anew(store: Store) -> None:
 def copied(store: Store) -> None:
     """Copy the store; what a killed copy left behind goes first."""
     path = Path(str(store.database.path)).with_name("copy.db")
-    path.with_name("copy.db.part").unlink(missing_ok=True)
+    with suppress(OSError):
+        path.with_name("copy.db.part").unlink()
     store.backup(path, replace=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import shutil
@@ -165,6 +166,20 @@ def test_a_full_disk_leaves_no_copy(store: Store, tmp_path: Path, fork: Fork) ->
 
     assert fork(copy).result() == []
     assert [each for each in names(tmp_path) if each.startswith("copy")] == []
+
+
+def test_a_copy_is_made_though_nothing_can_be_removed_beside_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has its name by then; what the disk keeps of its making is no error of the copy."""
+
+    def failing(self: Path, **_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(self))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", failing)
+        assert store.backup(tmp_path / "copy.db").number == 1
+    assert contents(tmp_path / "copy.db") == [0, 1, 2]
 
 
 def test_a_damaged_store_gives_no_copy(path: Path, tmp_path: Path) -> None:
