@@ -1,7 +1,7 @@
 """``python -m tests.faults``: do to a store what may happen to it, and print how often it held.
 
-``--every`` tries faults of the disk at every single write and flush, not only at some of each
-operation. ``--write`` puts the table into ``docs/reliability.md``. Names of rows as arguments try
+``--every`` tries faults of the disk at every single read, write, flush and change of files, not
+only at some of each operation. ``--write`` puts the table into ``docs/reliability.md``. Names of rows as arguments try
 those alone. What is about servers needs one, whose URL is in CONVOSTORE_TEST_URL.
 """
 
