@@ -143,8 +143,10 @@ def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     calls = stored_calls(connection, run)
     formats: list[str | None] = []
     rows: list[StoredMessage] = []
-    for seq, stored_at, digest, wire_format, *columns in MESSAGES.scan(connection, **run):
-        rows.append(StoredMessage(seq, assemble(columns, calls.get(seq)), stored_at, digest))
+    for row in MESSAGES.scan(connection, **run):
+        seq, stored_at, digest, wire_format = row[:4]
+        message = assemble(row[4:], calls.get(seq))
+        rows.append(StoredMessage(seq, message, stored_at, digest))
         formats.append(wire_format)
     return rows, formats
 
