@@ -21,6 +21,7 @@ from . import (
     claude_ai,
     claude_code,
     codex,
+    copilot_cli,
     gemini_cli,
     openai,
     openhands,
@@ -151,6 +152,13 @@ KINDS = {
         gemini_cli.parse,
         linked="branches",
         left_out="notices",
+    ),
+    "copilot_cli": TranscriptKind(
+        "events with a 'type', 'data' and a 'parentId'",
+        copilot_cli.looks,
+        copilot_cli.parse,
+        linked="branches, subagents, compactions",
+        left_out="hooks, permissions, turns",
     ),
 }
 

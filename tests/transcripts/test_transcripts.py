@@ -320,7 +320,15 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
     first = ("openai", "anthropic", "tau_bench", "swe_agent", "qwen_code", "claude_code")
-    assert tuple(KINDS) == (*first, "codex", "openhands", "chatgpt", "claude_ai", "gemini_cli")
+    assert tuple(KINDS) == (
+        *first,
+        "codex",
+        "openhands",
+        "chatgpt",
+        "claude_ai",
+        "gemini_cli",
+        "copilot_cli",
+    )
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

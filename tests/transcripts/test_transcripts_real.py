@@ -28,13 +28,13 @@ FOLDERS = {
     "openhands_v0_history": "openhands",
     "chatgpt_export": "chatgpt",
     "gemini_cli_chat": "gemini_cli",
+    "copilot_cli_events": "copilot_cli",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
 STRANGE = [
     "anthropic_messages_http",
     "claude_stream_json",
-    "copilot_cli_events",
     "droid_stream_json",
     "inspect_eval_log",
     "moatless_tree",
@@ -138,6 +138,25 @@ def test_no_text_of_a_gemini_session_is_lost(path: Path) -> None:
         for call in record.get("toolCalls", ()):
             there += "\n".join([call["timestamp"], *strings(call.pop("args"))])
         assert [text for text in strings(without_kind(record)) if text not in there] == []
+
+
+@every("copilot_cli_events")
+def test_no_text_of_an_event_of_copilot_is_lost(path: Path) -> None:
+    """Each text that was typed, said, thought or returned is in the messages."""
+    there = set(strings(said(path)))
+    data = [line["data"] for line in lines_of(path) if line["type"] in COPILOT_MESSAGES]
+    told = [text for each in data for text in values_of(each, "content")]
+    told += [text for each in data for text in values_of(each, "reasoningText")]
+    assert set(told) - there <= {""}
+    made = [each["id"] for message in said(path) for each in calls_of(message)]
+    asked = [text for each in data for text in values_of(each.get("toolRequests"), "toolCallId")]
+    assert made == asked
+
+
+COPILOT_MESSAGES = (
+    *("user.message", "system.message", "system.notification"),
+    *("assistant.message", "tool.execution_complete"),
+)
 
 
 def without_kind(record: dict[str, Any]) -> dict[str, Any]:
