@@ -209,7 +209,14 @@ class QueryRefused(StoreError):
 
 
 class UnknownTranscript(StoreError, ValueError):
-    """Report that a file is no transcript of a known kind."""
+    """Report that a file is no transcript of a known kind.
+
+    ``program`` wrote it, if that can be told: it may be a transcript that is not read.
+    """
+
+    def __init__(self, problem: str, program: str | None = None) -> None:
+        super().__init__(problem)
+        self.program = program
 
 
 class CompactionError(StoreError):

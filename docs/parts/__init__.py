@@ -38,6 +38,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "layers": rules.layers,
     "log_lines": logs.log_lines,
     "transcripts": rules.transcript_kinds,
+    "homes": rules.homes,
     "tables": storage.tables,
     "triggers": storage.triggers,
     "changing": storage.changing,

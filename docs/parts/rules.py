@@ -96,3 +96,25 @@ def transcript_kinds() -> str:
 def _told(name: str, kind: transcripts.TranscriptKind) -> tuple[str, str, str]:
     """Return whether `export` writes a kind, what its sessions are linked by, what is left out."""
     return "by `export`" if name == "openai" else "", kind.linked, kind.left_out
+
+
+def homes() -> str:
+    """Return where programs keep their sessions, as an import looks for them."""
+    return as_table(
+        ["kind", "folder of your home", "names of files", "elsewhere"],
+        (
+            (f"`{name}`", f"`{home.folder}`", quoted(home.names), variable(home))
+            for name, kind in transcripts.KINDS.items()
+            for home in kind.homes
+        ),
+    )
+
+
+def variable(home: transcripts.Home) -> str:
+    """Return what of the environment may name another folder, "" where nothing does."""
+    return f"`${home.variable}`" if home.variable else ""
+
+
+def quoted(names: tuple[str, ...]) -> str:
+    """Return names as they are written in a cell of a table."""
+    return ", ".join(f"`{name}`" for name in names)

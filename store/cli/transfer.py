@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.progress import DownloadColumn, Progress, TaskID
@@ -18,31 +17,18 @@ from rich.progress import DownloadColumn, Progress, TaskID
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
 from ..face import Store
-from ..importing import ImportReport, import_file, is_file_of, require_message
+from ..importing import FileFound, files_in, import_file, require_message
 from . import render
-from .fitting import Column
+from .accounts import Failure, Result, fields_of, print_results, status_of
 from .options import (
     Json,
     opened,
     place,
 )
-from .render import Row
 
 STANDARD_INPUT = Path("-")
 
-NOTES_SHOWN = 3
-"""Notes printed for each file, and names of files skipped, at most."""
-
-COLUMNS = (
-    Column("file", clip="start"),
-    Column("kind"),
-    Column("sessions", number=True),
-    Column("messages", number=True),
-    Column("calls", number=True, spare=1),
-    Column("new", number=True),
-    Column("notes", number=True),
-)
-
+NOT_KEPT = "it lies with a program's sessions, and is not named as they are"
 
 Paths = Annotated[
     list[Path],
@@ -104,25 +90,6 @@ def _standard_input() -> Iterator[Path]:
         yield file
 
 
-class Found(NamedTuple):
-    """A file to import.
-
-    ``asked`` for by the user, or one of many in a folder, where others may be something else.
-    """
-
-    path: Path
-    asked: bool
-
-
-class Failure(NamedTuple):
-    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder."""
-
-    path: Path
-    problem: str
-    skipped: bool
-
-
-Result = ImportReport | Failure
 T = TypeVar("T")
 
 
@@ -147,7 +114,7 @@ def import_(
         raise InvalidValue("- reads standard input, alone; name it without other files")
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
-    files = _files(paths, place(ctx).file)
+    files = list(files_in(paths, place(ctx).file))
     if id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
     options = {"kind": kind, "session_id": id, "replace": replace, "project_root": root}
@@ -156,41 +123,13 @@ def import_(
         with opened(ctx) as store:
             results = list(_import_all(store, files, options))
     if json:
-        render.print_json_list(map(_fields, results))
+        render.print_json_list(map(fields_of, results))
     else:
-        _print_results(results, every_note=notes)
-    raise typer.Exit(_status(results, replace=replace))
+        print_results(results, every_note=notes)
+    raise typer.Exit(status_of(results, replace=replace))
 
 
-def _files(paths: list[Path], own: Path | None) -> list[Found]:
-    """Return the files to import; the store's own, in a folder, is none of them."""
-    found = _found(paths)
-    return [file for file in found if file.asked or not is_file_of(own, file.path)]
-
-
-def _found(paths: list[Path]) -> Iterator[Found]:
-    """Yield the files given, and those in the folders given that are not hidden."""
-    for path in paths:
-        if path.is_dir():
-            yield from _inside(path)
-        else:
-            yield Found(path, asked=True)
-
-
-def _inside(path: Path) -> Iterator[Found]:
-    for folder, folders, names in os.walk(path):
-        folders[:] = _not_hidden(folders)
-        for name in _not_hidden(names):
-            inner = Path(folder, name)
-            if inner.is_file():
-                yield Found(inner, asked=False)
-
-
-def _not_hidden(names: list[str]) -> list[str]:
-    return sorted(name for name in names if not name.startswith("."))
-
-
-def _nothing_to_import(files: list[Found], kind: str | None) -> list[Result]:
+def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]:
     """Return why none of the files can be imported, nothing where one can.
 
     So no store is made for nothing.
@@ -206,7 +145,7 @@ def _nothing_to_import(files: list[Found], kind: str | None) -> list[Result]:
 
 def _import_all(
     store: Store,
-    files: list[Found],
+    files: list[FileFound],
     options: dict[str, Any],
 ) -> Iterator[Result]:
     """Import files one after the other, with a progress bar on a terminal.
@@ -229,12 +168,18 @@ def _tell(bar: Progress, task: TaskID, start: int, read: int) -> None:
     bar.update(task, completed=start + read)
 
 
-def _tried(file: Found, work: Callable[[Path], T]) -> T | Failure:
-    """Return what comes of a file, or why nothing does."""
+def _tried(file: FileFound, work: Callable[[Path], T]) -> T | Failure:
+    """Return what comes of a file, or why nothing does.
+
+    In a folder, what no program is known to have written is no transcript that was refused.
+    """
+    if not file.kept:
+        return Failure(file.path, NOT_KEPT, skipped=True)
     try:
         return work(file.path)
     except UnknownTranscript as problem:
-        return Failure(file.path, str(problem), skipped=not file.asked)
+        skipped = not (file.asked or problem.program)
+        return Failure(file.path, str(problem), skipped)
     except (StoreError, OSError) as problem:
         return Failure(file.path, str(problem), skipped=False)
 
@@ -244,110 +189,3 @@ def _size(path: Path) -> int:
         return transcripts.size(path)
     except StoreError:
         return 0  # the import itself will say what is wrong
-
-
-def _status(results: list[Result], *, replace: bool) -> int:
-    """Return 2 for a failed file or no transcript at all, 1 where a part of one is lost, else 0."""
-    failures = _failures(results)
-    if len(failures) == len(results) or not all(each.skipped for each in failures):
-        return 2
-    return int(any(_is_lossy(report, replace=replace) for report in _reports(results)))
-
-
-def _is_lossy(report: ImportReport, *, replace: bool) -> bool:
-    """Tell whether something of a file is not in the store; what was replaced as asked is."""
-    broken = sum(note.broken for note in report.notes)
-    replaced = sum(bool(session.differs_at) for session in report.sessions) if replace else 0
-    return broken > replaced
-
-
-def _reports(results: list[Result]) -> list[ImportReport]:
-    return [each for each in results if isinstance(each, ImportReport)]
-
-
-def _failures(results: list[Result]) -> list[Failure]:
-    return [each for each in results if isinstance(each, Failure)]
-
-
-def _print_results(results: list[Result], *, every_note: bool) -> None:
-    reports, failures = _reports(results), _failures(results)
-    if reports:
-        render.table(COLUMNS, _rows(reports))
-    for report in reports:
-        _print_notes(report, every=every_note)
-    skipped = [each for each in failures if each.skipped]
-    _print_skipped(skipped, every=every_note)
-    for failure in failures:
-        if not failure.skipped:
-            render.complain(_complaint(failure))
-    if len(skipped) == len(results):
-        render.complain("nothing was imported; name a file to see what is wrong with it")
-
-
-def _complaint(failure: Failure) -> str:
-    """Return what went wrong with a file, its path in front where the problem does not name it."""
-    if str(failure.path) in failure.problem:
-        return failure.problem
-    return f"{failure.path}: {failure.problem}"
-
-
-def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
-    if not skipped:
-        return
-    head = f"skipped {render.counted(len(skipped), 'file')} of no known kind:"
-    if every:
-        render.say(head, *(str(each.path) for each in skipped))
-        return
-    names = ", ".join(each.path.name for each in skipped[:NOTES_SHOWN])
-    more = ", …; --notes names all" if len(skipped) > NOTES_SHOWN else ""
-    render.say(f"{head} {names}{more}")
-
-
-def _rows(reports: list[ImportReport]) -> list[Row]:
-    """Return a row for each file, and their sums where there are several."""
-    rows = [_row(report) for report in reports]
-    if len(reports) > 1:
-        rows.append(_together(reports))
-    return rows
-
-
-def _row(report: ImportReport) -> Row:
-    return report.path.name, report.kind, *_counts(report)
-
-
-def _together(reports: list[ImportReport]) -> Row:
-    sums = map(sum, zip(*map(_counts, reports), strict=True))
-    return f"{len(reports)} files", "", *sums
-
-
-def _counts(report: ImportReport) -> tuple[int, int, int, int, int]:
-    sessions = report.sessions
-    return (
-        len(sessions),
-        sum(each.messages for each in sessions),
-        sum(each.tool_calls for each in sessions),
-        sum(each.appended for each in sessions),
-        len(report.notes),
-    )
-
-
-def _print_notes(report: ImportReport, *, every: bool) -> None:
-    notes = [note for note in report.notes if note.broken or every]
-    shown = notes if every else notes[:NOTES_SHOWN]
-    for note in shown:
-        line = f":{note.row}" if note.row else ""
-        render.say(f"{report.path}{line}: {note.text}")
-    if len(shown) < len(notes):
-        more = len(notes) - len(shown)
-        render.say(f"{report.path}: {more} notes like these; --notes prints all")
-
-
-def _fields(result: Result) -> dict[str, Any]:
-    if isinstance(result, Failure):
-        return {"file": str(result.path), "error": result.problem, "skipped": result.skipped}
-    return {
-        "file": str(result.path),
-        "kind": result.kind,
-        "sessions": [each._asdict() for each in result.sessions],
-        "notes": [each._asdict() for each in result.notes],
-    }

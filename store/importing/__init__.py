@@ -5,14 +5,17 @@ message, and only what is new is appended. Nothing here knows a file format: `tr
 this writes, by the store's own face. Only the command stands above it.
 """
 
+from .folders import FileFound, files_in
 from .reading import import_file, is_file_of, require_message
 from .report import ImportedSession, ImportReport
 from .session import BATCH
 
 __all__ = [
     "BATCH",
+    "FileFound",
     "ImportReport",
     "ImportedSession",
+    "files_in",
     "import_file",
     "is_file_of",
     "require_message",

@@ -48,7 +48,9 @@ def import_file(
     _refuse_own_file(store, path)
     found = kind or transcripts.sniff(path)
     report = ImportReport(Path(path), found, [], [])
-    events = _rooted(transcripts.read(path, kind=found, progress=progress), project_root)
+    lines: list[int] = []
+    events = transcripts.read(path, kind=found, progress=progress, lines=lines.append)
+    events = _rooted(events, project_root)
     names = _Names(session_id)
     ahead = Ahead(map(names.rename, _with_message(events, path, found)))
     reading = _Import(store, report, ahead, replace=replace)
@@ -56,7 +58,7 @@ def import_file(
         for event in ahead:
             reading.take(event)
         reading.finish()
-    return report
+    return report._replace(lines=lines[-1])
 
 
 def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:

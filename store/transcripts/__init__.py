@@ -32,6 +32,7 @@ from . import (
 from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
 from .foreign import program_of
+from .homes import Home
 from .openai import OWNER, PROJECT_ROOT, stands_before
 from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import Spent, Tokens, spent_on
@@ -44,6 +45,7 @@ __all__ = [
     "Compacted",
     "Event",
     "FilePath",
+    "Home",
     "Noted",
     "Opened",
     "Progress",
@@ -51,6 +53,8 @@ __all__ = [
     "Spent",
     "Stem",
     "Tokens",
+    "is_home",
+    "is_kept",
     "read",
     "size",
     "sniff",
@@ -65,7 +69,7 @@ class TranscriptKind(NamedTuple):
     ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
     only looks so, None where its messages can be read. ``seen`` where real files were read, else it
     is written from their description. ``linked`` names what sessions are linked by, ``left_out``
-    what a note counts.
+    what a note counts. ``homes`` are where its program keeps its files.
     """
 
     expected: str
@@ -75,6 +79,7 @@ class TranscriptKind(NamedTuple):
     seen: bool = True
     linked: str = ""
     left_out: str = ""
+    homes: tuple[Home, ...] = ()
 
 
 KINDS = {
@@ -108,6 +113,7 @@ KINDS = {
         seen=False,
         linked="branches",
         left_out="rows of the system",
+        homes=(Home(".qwen", ("projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl")),),
     ),
     "claude_code": TranscriptKind(
         "lines with a 'type' and a 'sessionId'",
@@ -116,6 +122,10 @@ KINDS = {
         claude_code.foreign,
         linked="branches, subagents, resumed sessions, compactions",
         left_out="copies, progress, hooks, snapshots",
+        homes=(
+            Home(".claude", ("projects/*.jsonl",), "CLAUDE_CONFIG_DIR"),
+            Home(".config/claude", ("projects/*.jsonl",)),
+        ),
     ),
     "codex": TranscriptKind(
         "lines with a 'type' and a 'payload'",
@@ -123,6 +133,13 @@ KINDS = {
         codex.parse,
         linked="branches, parents, compactions",
         left_out="lines for the screen",
+        homes=(
+            Home(
+                ".codex",
+                ("sessions/*rollout-*.json*", "archived_sessions/*rollout-*.json*"),
+                "CODEX_HOME",
+            ),
+        ),
     ),
     "openhands": TranscriptKind(
         "events with a 'source', in a list or one a line",
@@ -152,6 +169,7 @@ KINDS = {
         gemini_cli.parse,
         linked="branches",
         left_out="notices",
+        homes=(Home(".gemini", ("tmp/*/chats/*.json", "tmp/*/chats/*.jsonl")),),
     ),
     "copilot_cli": TranscriptKind(
         "events with a 'type', 'data' and a 'parentId'",
@@ -159,12 +177,28 @@ KINDS = {
         copilot_cli.parse,
         linked="branches, subagents, compactions",
         left_out="hooks, permissions, turns",
+        homes=(Home(".copilot", ("session-state/*.jsonl",)),),
     ),
 }
 
 SNIFFED_VALUES = 200
 """Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
 """
+
+
+def is_home(name: str) -> bool:
+    """Tell whether a hidden folder of this name is one in which a program keeps sessions."""
+    return any(name == home.folder for kind in KINDS.values() for home in kind.homes)
+
+
+def is_kept(path: Path) -> bool | None:
+    """Tell whether a file, by its absolute path, is one in which a program keeps a session.
+
+    None where it is in no program's folder, so that only its content can tell.
+    """
+    told = [home.holds(path) for kind in KINDS.values() for home in kind.homes]
+    known = [each for each in told if each is not None]
+    return any(known) if known else None
 
 
 def sniff(path: str | PathLike[str]) -> str:
@@ -181,20 +215,21 @@ def read(
     *,
     kind: str | None = None,
     progress: Progress | None = None,
+    lines: Progress | None = None,
 ) -> Iterator[Event]:
     """Read a transcript: each session, then its messages, with notes on what was left out.
 
     Where its program compacted the context, that is told behind the message before.
 
-    ``kind`` None means by content. ``progress`` gets the bytes consumed so far. The same file gives
-    the same events each time. Raises StoreError where the file cannot be read, UnknownTranscript
-    where it is none.
+    ``kind`` None means by content. ``progress`` gets the bytes consumed so far, ``lines`` at the
+    end how many were read, a document being one. The same file gives the same events each time.
+    Raises StoreError where the file cannot be read, UnknownTranscript where it is none.
     """
     _refuse_unknown(kind)
     source = _open(path)
     found = KINDS[kind or _sniff(source)]
     source.report_to(progress)
-    return _events(source, found)
+    return _events(source, found, lines or (lambda _: None))
 
 
 def _refuse_unknown(kind: str | None) -> None:
@@ -229,9 +264,10 @@ def _refuse_packed(path: FilePath) -> None:
         raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
 
 
-def _events(source: Source, kind: TranscriptKind) -> Iterator[Event]:
+def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[Event]:
     try:
         yield from kind.parse(source)
+        lines(source.rows)
     except OSError as problem:
         raise _unreadable(source.path, problem) from problem
     except RecursionError as problem:
@@ -248,7 +284,7 @@ def _sniff(source: Source) -> str:
             kind = _kind_with(kind, item.value)
             _refuse_foreign(source, kind, item.value)
     if kind is None:
-        raise _unknown(source, _describe(source, first))
+        raise _unknown(source, _describe(source, first), _program_of(first))
     return kind
 
 
@@ -269,16 +305,16 @@ def _kind_of(value: Any) -> str | None:
 def _refuse_foreign(source: Source, kind: str | None, value: Any) -> None:
     program = KINDS[kind].foreign(value) if kind else None
     if program:
-        raise _unknown(source, _written_by(program))
+        raise _unknown(source, _written_by(program), program)
 
 
 def _written_by(program: str) -> str:
     return f"looks like a file of {program}, which is not read"
 
 
-def _unknown(source: Source, found: str) -> UnknownTranscript:
+def _unknown(source: Source, found: str, program: str | None) -> UnknownTranscript:
     expected = "; ".join(f"{name} ({kind.expected})" for name, kind in KINDS.items())
-    return UnknownTranscript(f"{source.path} {found}; expected one of: {expected}")
+    return UnknownTranscript(f"{source.path} {found}; expected one of: {expected}", program)
 
 
 def _describe(source: Source, first: Value | Noted | None) -> str:
@@ -288,8 +324,12 @@ def _describe(source: Source, first: Value | Noted | None) -> str:
         return "is empty"
     if isinstance(first, Noted):
         return f"cannot be read: {first.text}"
-    program = program_of(first.value)
+    program = _program_of(first)
     return _written_by(program) if program else f"begins with {sketch(first.value)}"
+
+
+def _program_of(first: Value | Noted | None) -> str | None:
+    return program_of(first.value) if isinstance(first, Value) else None
 
 
 def _unreadable(path: FilePath, problem: OSError) -> StoreError:

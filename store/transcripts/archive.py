@@ -33,6 +33,7 @@ class Archive(Source):
 
     def values(self) -> Iterator[Value | Noted]:
         """Return the values of all files. Raises StoreError where one cannot be unpacked."""
+        self.rows = 0
         try:
             with zipfile.ZipFile(self.path) as archive:
                 for name in conversations_in(archive):
@@ -45,6 +46,7 @@ class Archive(Source):
         source = Source(self.path, file)
         self.problem = self.problem or source.problem
         yield from source.values()
+        self.rows += source.rows
 
 
 def is_export(path: FilePath) -> bool:

@@ -17,7 +17,7 @@ from ..text import Fields
 from .claude_agents import Agents, cost_of
 from .claude_blocks import Block, blocks_of
 from .claude_queue import Queue, line_of_attachment, words_of
-from .events import Noted, fields_of, omissions, plural, sketch, text_of, without
+from .events import Noted, fields_of, left_out, omissions, plural, sketch, text_of, without
 from .source import Value
 
 CONVERSATION = ("user", "assistant")
@@ -148,11 +148,10 @@ class Reading:
         for kind, count in sorted(own.items()):
             yield Noted(None, f"took titles from {plural(count, f'{kind} line')}, the last counts")
         if self._queue.waiting:
-            waiting = plural(self._queue.waiting, "queued prompt")
-            yield Noted(None, f"left out {waiting} that the model was never given")
+            why = " that the model was never given"
+            yield left_out(self._queue.waiting, "queued prompt", why)
         if self._copies:
-            copied = plural(self._copies, "copied line")
-            yield Noted(None, f"left out {copied}, said before in the file")
+            yield left_out(self._copies, "copied line", ", said before in the file")
         if self._results:
             size = f"{plural(self._results, 'result line')} ({self._results_size:,} bytes)"
             yield Noted(

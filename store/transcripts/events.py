@@ -76,12 +76,15 @@ class Compacted(NamedTuple):
 class Noted(NamedTuple):
     """Something the user should be told, with the row of the file that it is about, if one is.
 
-    ``broken`` where a part of the file could not be read; the rest is kept.
+    ``broken`` where a part of the file could not be read; the rest is kept. ``left_out`` is how
+    many of a ``thing`` were, where that is what it tells.
     """
 
     row: int | None
     text: str
     broken: bool = False
+    left_out: int = 0
+    thing: str = ""
 
 
 Event = Opened | Said | Compacted | Noted
@@ -184,9 +187,14 @@ def omissions(counts: Counts, thing: str) -> Iterator[Noted]:
 
 
 def _omission(thing: str, subtypes: Mapping[str, int]) -> Noted:
-    text = f"left out {plural(sum(subtypes.values()), thing)}"
     details = [f"{count} {subtype}" for subtype, count in subtypes.items() if subtype]
-    return Noted(None, f"{text} ({', '.join(details)})" if details else text)
+    told = f" ({', '.join(details)})" if details else ""
+    return left_out(sum(subtypes.values()), thing, told)
+
+
+def left_out(count: int, thing: str, why: str) -> Noted:
+    """Return a note that so many of a thing were left out, and why."""
+    return Noted(None, f"left out {plural(count, thing)}{why}", left_out=count, thing=thing)
 
 
 def plural(count: int, thing: str) -> str:

@@ -63,8 +63,11 @@ class Source:
     """A transcript file, or one that an archive at its place holds (``held``).
 
     Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
-    ``problem`` says what is wrong with a document that cannot be read.
+    ``problem`` says what is wrong with a document that cannot be read, ``rows`` how many were read
+    when the values were returned last: those that say something, a document being one.
     """
+
+    rows = 0
 
     def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
         self.path = Path(path)
@@ -87,7 +90,9 @@ class Source:
 
         Raises OSError where the file cannot be read.
         """
+        self.rows = 0
         if self._documents:
+            self.rows = len(self._documents)
             yield from self._documents
             self._progress(self.path.stat().st_size)
         else:
@@ -102,6 +107,7 @@ class Source:
                 row = _content(number, raw)
                 at_top = at_top and _is_skipped(row)
                 if row and not at_top:
+                    self.rows += 1
                     yield from _values_of(number, row)
                 if consumed - reported >= PROGRESS_STEP:
                     reported = consumed

@@ -43,7 +43,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep exporting transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep exporting accounts transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
@@ -60,7 +60,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report spending left known sight session reading",
+    "importing": "report spending left known sight session reading folders",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check branches line_check seal_check key_check integrity "
         "checking copies advice"
@@ -79,7 +79,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions claude_agents codex_items codex_prompts "
+        "events homes foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions claude_agents codex_items codex_prompts "
         "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
         "claude_rows claude_sessions codex openai anthropic openhands swe_agent tau_bench claude_tree "
         "claude_code claude_ai_messages claude_ai "

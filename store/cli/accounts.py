@@ -1,0 +1,170 @@
+"""What became of the files of an import, as tables, lines and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..importing import ImportReport
+from . import render
+from .fitting import Column
+from .render import Row
+
+NOTES_SHOWN = 3
+"""Notes printed for each file, and names of files skipped, at most."""
+
+COLUMNS = (
+    Column("file", clip="start"),
+    Column("kind"),
+    Column("sessions", number=True),
+    Column("messages", number=True),
+    Column("calls", number=True, spare=1),
+    Column("new", number=True),
+    Column("notes", number=True),
+)
+
+
+class Failure(NamedTuple):
+    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder."""
+
+    path: Path
+    problem: str
+    skipped: bool
+
+
+Result = ImportReport | Failure
+
+
+def status_of(results: list[Result], *, replace: bool) -> int:
+    """Return 2 for a failed file or no transcript at all, 1 where a part of one is lost, else 0."""
+    failures = _failures(results)
+    if len(failures) == len(results) or not all(each.skipped for each in failures):
+        return 2
+    return int(any(_is_lossy(report, replace=replace) for report in _reports(results)))
+
+
+def _is_lossy(report: ImportReport, *, replace: bool) -> bool:
+    """Tell whether something of a file is not in the store; what was replaced as asked is."""
+    broken = sum(note.broken for note in report.notes)
+    replaced = sum(bool(session.differs_at) for session in report.sessions) if replace else 0
+    return broken > replaced
+
+
+def _reports(results: list[Result]) -> list[ImportReport]:
+    return [each for each in results if isinstance(each, ImportReport)]
+
+
+def _failures(results: list[Result]) -> list[Failure]:
+    return [each for each in results if isinstance(each, Failure)]
+
+
+def print_results(results: list[Result], *, every_note: bool) -> None:
+    """Print what became of each file; of several, also what became of all."""
+    reports, failures = _reports(results), _failures(results)
+    skipped = [each for each in failures if each.skipped]
+    if reports:
+        render.table(COLUMNS, _rows(reports))
+    for report in reports:
+        _print_notes(report, every=every_note)
+    _print_skipped(skipped, every=every_note)
+    _print_failed(failures)
+    if len(skipped) == len(results):
+        render.complain("nothing was imported; name a file to see what is wrong with it")
+    if len(results) > 1:
+        render.say(*_sums(reports, failures))
+
+
+def _print_failed(failures: list[Failure]) -> None:
+    for failure in failures:
+        if not failure.skipped:
+            render.complain(_complaint(failure))
+
+
+def _complaint(failure: Failure) -> str:
+    """Return what went wrong with a file, its path in front where the problem does not name it."""
+    if str(failure.path) in failure.problem:
+        return failure.problem
+    return f"{failure.path}: {failure.problem}"
+
+
+def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
+    if not skipped:
+        return
+    head = f"skipped {render.counted(len(skipped), 'file')} of no known kind:"
+    if every:
+        render.say(head, *(str(each.path) for each in skipped))
+        return
+    names = ", ".join(each.path.name for each in skipped[:NOTES_SHOWN])
+    more = ", …; --notes names all" if len(skipped) > NOTES_SHOWN else ""
+    render.say(f"{head} {names}{more}")
+
+
+def _sums(reports: list[ImportReport], failures: list[Failure]) -> Iterator[str]:
+    """Yield what became of all files, and of all their lines."""
+    skipped = sum(each.skipped for each in failures)
+    refused = len(failures) - skipped
+    count = render.counted(len(reports) + len(failures), "file")
+    yield f"{count}: {len(reports):,} read, {refused:,} refused, {skipped:,} skipped"
+    if reports:
+        yield _sum_of_lines(reports)
+
+
+def _sum_of_lines(reports: list[ImportReport]) -> str:
+    read = render.counted(sum(each.lines for each in reports), "line")
+    _, messages, _, new, _ = _sum(reports)
+    told = f"{read} read: {render.counted(messages, 'message')}, {new:,} of them new"
+    left_out = sum((each.left_out for each in reports), Counter[str]())
+    if not left_out:
+        return told
+    things = (render.counted(count, thing) for thing, count in left_out.most_common())
+    return f"{told}; left out: {', '.join(things)}"
+
+
+def _rows(reports: list[ImportReport]) -> list[Row]:
+    """Return a row for each file, and their sums where there are several."""
+    rows: list[Row] = [(each.path.name, each.kind, *_counts(each)) for each in reports]
+    if len(reports) > 1:
+        rows.append((f"{len(reports)} files", "", *_sum(reports)))
+    return rows
+
+
+def _sum(reports: list[ImportReport]) -> list[int]:
+    return [sum(column) for column in zip(*map(_counts, reports), strict=True)]
+
+
+def _counts(report: ImportReport) -> tuple[int, int, int, int, int]:
+    sessions = report.sessions
+    return (
+        len(sessions),
+        sum(each.messages for each in sessions),
+        sum(each.tool_calls for each in sessions),
+        sum(each.appended for each in sessions),
+        len(report.notes),
+    )
+
+
+def _print_notes(report: ImportReport, *, every: bool) -> None:
+    notes = [note for note in report.notes if note.broken or every]
+    shown = notes if every else notes[:NOTES_SHOWN]
+    for note in shown:
+        line = f":{note.row}" if note.row else ""
+        render.say(f"{report.path}{line}: {note.text}")
+    if len(shown) < len(notes):
+        more = len(notes) - len(shown)
+        render.say(f"{report.path}: {more} notes like these; --notes prints all")
+
+
+def fields_of(result: Result) -> dict[str, Any]:
+    """Return what became of a file, as JSON."""
+    if isinstance(result, Failure):
+        return {"file": str(result.path), "error": result.problem, "skipped": result.skipped}
+    return {
+        "file": str(result.path),
+        "kind": result.kind,
+        "lines": result.lines,
+        "left_out": result.left_out,
+        "sessions": [each._asdict() for each in result.sessions],
+        "notes": [each._asdict() for each in result.notes],
+    }

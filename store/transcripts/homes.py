@@ -1,0 +1,50 @@
+"""Where programs keep their sessions: a folder of a user's home, and how its files are named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Home(NamedTuple):
+    """A folder of the user's home in which a program keeps sessions.
+
+    ``names`` are patterns of paths below it, in which * may stand for several folders, too; the
+    ``variable`` of the environment names another folder, where it is set.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    variable: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """Return where the folder is on this machine, whether it is there or not."""
+        told = os.environ.get(self.variable) if self.variable else None
+        return Path(told) if told else Path.home() / self.folder
+
+    def holds(self, path: Path) -> bool | None:
+        """Tell whether a file is one of the program's sessions; None where it is not in its folder.
+
+        The folder may be that of any user, also in a copy.
+        """
+        inner = self._below(path.as_posix())
+        return None if inner is None else any(fnmatchcase(inner, name) for name in self.names)
+
+    def _below(self, path: str) -> str | None:
+        """Return the part of a path that is below such a folder."""
+        for folder in (f"{self.path.as_posix()}/", f"/{self.folder}/"):
+            _, found, inner = path.rpartition(folder)
+            if found:
+                return inner
+        return None
+
+    def files(self) -> Iterator[Path]:
+        """Yield the sessions' files on this machine, in order."""
+        for folder, folders, names in os.walk(self.path):
+            folders.sort()
+            paths = (Path(folder, name) for name in sorted(names))
+            yield from filter(self.holds, paths)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+HELLO = {"role": "user", "content": "hello"}
+
+
+def written(path: Path, *rows: object) -> Path:
+    """Write rows to a file, whose folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
+
+
+def claude(session: str, *texts: str) -> list[dict[str, Any]]:
+    """Return what Claude Code writes of prompts, and a line that no model was sent."""
+    said = [
+        {
+            "type": "user",
+            "sessionId": session,
+            "uuid": f"{session}-{number}",
+            "parentUuid": f"{session}-{number - 1}" if number else None,
+            "timestamp": f"2026-03-01T10:00:0{number}Z",
+            "cwd": "/app",
+            "message": {"role": "user", "content": text},
+        }
+        for number, text in enumerate(texts)
+    ]
+    return [*said, {"type": "mode", "sessionId": session, "mode": "normal"}]
+
+
+def codex(session: str, text: str) -> list[dict[str, Any]]:
+    """Return what Codex writes of a prompt."""
+    message = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": text}],
+    }
+    return [
+        {"type": "session_meta", "payload": {"id": session, "cwd": "/app"}},
+        {"type": "response_item", "payload": message},
+    ]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a home in which two programs keep sessions, and other things beside them."""
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(folder))
+    written(folder / ".claude/projects/app/one.jsonl", *claude("one", "a", "b"))
+    written(folder / ".claude/projects/app/one/subagents/agent-x.jsonl", *claude("two", "c"))
+    written(folder / ".claude/file-history/chat.jsonl", HELLO)
+    written(folder / ".claude/projects/app/notes.jsonl")
+    written(folder / ".codex/sessions/2026/03/01/rollout-three.jsonl", *codex("three", "d"))
+    written(folder / ".codex/history.jsonl", HELLO)
+    return folder
+
+
+def results(run: Run, *arguments: object) -> dict[str, Any]:
+    """Return what became of each file that was imported, by its name."""
+    ran = run("import", *arguments, "--json")
+    assert ran.status == 0, ran
+    return {Path(each["file"]).name: each for each in json.loads(ran.out)}
+
+
+def test_folders_of_programs_are_imported_by_the_names_of_their_files(run: Run, home: Path) -> None:
+    """What only lies beside the sessions is counted and named, and never opened."""
+    told = results(run, home / ".claude", home / ".codex")
+    kinds = {name: each.get("kind") for name, each in told.items()}
+    assert kinds == {
+        "one.jsonl": "claude_code",
+        "agent-x.jsonl": "claude_code",
+        "rollout-three.jsonl": "codex",
+        "notes.jsonl": None,
+        "chat.jsonl": None,
+        "history.jsonl": None,
+    }
+    assert "not named as they are" in told["history.jsonl"]["error"]
+    assert told["one.jsonl"]["lines"] == 3
+    assert told["one.jsonl"]["left_out"] == {"mode line": 1}
+
+
+def test_what_grew_is_continued_and_what_is_known_stays(run: Run, home: Path) -> None:
+    """A second import has nothing new, a third one only what a file has gained."""
+    paths = (home / ".claude", home / ".codex")
+    results(run, *paths)
+    written(home / ".claude/projects/app/one.jsonl", *claude("one", "a", "b", "c"))
+    told = results(run, *paths)
+    new = {name: [s["appended"] for s in each.get("sessions", [])] for name, each in told.items()}
+    assert new["one.jsonl"] == [1]
+    assert new["agent-x.jsonl"] == new["rollout-three.jsonl"] == [0]
+
+
+def test_a_home_is_searched_for_the_folders_of_programs(run: Run, home: Path) -> None:
+    """Though they are hidden; other hidden folders are not entered, and a copy is as good."""
+    written(home / ".cache/chat.jsonl", HELLO)
+    written(home / "plain.jsonl", HELLO)
+    copy = home.rename(home.parent / "copy")
+    told = results(run, copy)
+    read = {name for name, each in told.items() if "kind" in each}
+    assert read == {"one.jsonl", "agent-x.jsonl", "rollout-three.jsonl", "plain.jsonl"}
+    assert str(copy / ".cache/chat.jsonl") not in {each["file"] for each in told.values()}
+
+
+def test_a_bad_file_stops_no_other_and_all_is_accounted_for(run: Run, home: Path) -> None:
+    """What is a transcript of a program that is not read is refused by its name: status 2."""
+    bad = {"eval": {}, "samples": []}
+    written(home / ".codex/sessions/rollout-bad.jsonl", bad)
+    ran = run("import", home / ".codex", home / ".claude")
+    assert ran.status == 2
+    assert "Inspect" in ran.err
+    *_, files, lines = ran.out.splitlines()
+    assert files == "7 files: 3 read, 1 refused, 3 skipped"
+    assert lines == "7 lines read: 4 messages, 4 of them new; left out: 2 mode lines"
+    again = run("import", home / ".codex", home / ".claude")
+    assert "4 messages, 0 of them new" in again.out
+    named = run("import", home / ".claude", "--notes")
+    assert named.status == 0
+    assert str(home / ".claude/file-history/chat.jsonl") in named.out
+
+
+def test_broken_lines_are_accounted_for(run: Run, home: Path) -> None:
+    """A line that was cut is counted, and the rest of all files is there."""
+    path = home / ".codex/sessions/rollout-four.jsonl"
+    written(path, *codex("four", "e"))
+    path.write_text(path.read_text("utf-8") + '{"type": "resp\n', "utf-8")
+    ran = run("import", home / ".codex")
+    assert ran.status == 1
+    assert ran.out.splitlines()[-1] == (
+        "5 lines read: 2 messages, 2 of them new; left out: 1 broken or refused part"
+    )
+
+
+def test_a_program_may_be_told_to_keep_sessions_elsewhere(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable that its program obeys says where."""
+    elsewhere = (home / ".codex").rename(tmp_path / "elsewhere")
+    assert "kind" in results(run, elsewhere)["history.jsonl"]
+    monkeypatch.setenv("CODEX_HOME", str(elsewhere))
+    assert "kind" not in results(run, elsewhere)["history.jsonl"]
