@@ -1,13 +1,14 @@
-"""What became of the files of an import, as tables, lines and JSON."""
+"""What there is to import, and what became of it, as tables, lines and JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
-from ..importing import ImportReport
+from ..importing import HomeFound, ImportReport
 from . import render
 from .fitting import Column
 from .render import Row
@@ -23,6 +24,14 @@ COLUMNS = (
     Column("calls", number=True, spare=1),
     Column("new", number=True),
     Column("notes", number=True),
+)
+
+HOMES = (
+    Column("kind"),
+    Column("folder", wide=True),
+    Column("files", number=True),
+    Column("kB", number=True),
+    Column("last written"),
 )
 
 
@@ -168,3 +177,24 @@ def fields_of(result: Result) -> dict[str, Any]:
         "sessions": [each._asdict() for each in result.sessions],
         "notes": [each._asdict() for each in result.notes],
     }
+
+
+def print_homes(found: list[HomeFound]) -> None:
+    """Print what programs keep where, and how it is imported."""
+    if not found:
+        render.say("no program that is known keeps sessions here")
+        return
+    render.table(HOMES, map(_row_of_home, found))
+    folders = " ".join(quote(str(each.folder)) for each in found)
+    render.say(f"convostore import {folders}")
+
+
+def _row_of_home(found: HomeFound) -> Row:
+    kilobytes = -(-found.size // 1000)
+    written = render.moment(found.changed_at)
+    return found.kind, str(found.folder), found.files, kilobytes, written
+
+
+def fields_of_home(found: HomeFound) -> dict[str, Any]:
+    """Return what a program keeps in a folder, as JSON."""
+    return {**found._asdict(), "folder": str(found.folder)}

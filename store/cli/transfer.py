@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import typer
 from rich.progress import DownloadColumn, Progress, TaskID
@@ -17,9 +17,17 @@ from rich.progress import DownloadColumn, Progress, TaskID
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
 from ..face import Store
-from ..importing import FileFound, files_in, import_file, require_message
+from ..importing import FileFound, files_in, homes_found, import_file, require_message
 from . import render
-from .accounts import Failure, Result, fields_of, print_results, status_of
+from .accounts import (
+    Failure,
+    Result,
+    fields_of,
+    fields_of_home,
+    print_homes,
+    print_results,
+    status_of,
+)
 from .options import (
     Json,
     opened,
@@ -31,7 +39,7 @@ STANDARD_INPUT = Path("-")
 NOT_KEPT = "it lies with a program's sessions, and is not named as they are"
 
 Paths = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
         metavar="FILES",
         help="Transcripts, and folders to search for them; - reads standard input.",
@@ -80,6 +88,83 @@ Notes = Annotated[
 ]
 
 
+FoundOnly = Annotated[
+    bool,
+    typer.Option(
+        "--found",
+        help="Import nothing: list what programs keep sessions where on this machine.",
+    ),
+]
+
+T = TypeVar("T")
+
+
+class Wanted(NamedTuple):
+    """How files are to be imported, by the names that `import_file` has for it."""
+
+    kind: str | None
+    session_id: str | None
+    replace: bool
+    project_root: str | None
+
+
+def import_(
+    ctx: typer.Context,
+    paths: Paths = None,
+    kind: Kind = None,
+    id: Id = None,  # noqa: A002 - the option's name
+    replace: Replace = False,
+    root: Root = None,
+    notes: Notes = False,
+    found: FoundOnly = False,
+    json: Json = False,
+) -> None:
+    """Import transcripts of other programs, or what is new in them.
+
+    What is stored already is not stored again.
+    """
+    if found:
+        return _print_found(paths, json=json)
+    with _given(paths) as given:
+        results = _import(ctx, given, Wanted(kind, id, replace, root))
+    if json:
+        render.print_json_list(map(fields_of, results))
+    else:
+        print_results(results, every_note=notes)
+    raise typer.Exit(status_of(results, replace=replace))
+
+
+def _print_found(paths: list[Path] | None, *, json: bool) -> None:
+    if paths:
+        raise InvalidValue("--found lists what there is; name no files with it")
+    found = homes_found()
+    if json:
+        render.print_json_list(map(fields_of_home, found))
+    else:
+        print_homes(found)
+
+
+@contextmanager
+def _given(paths: list[Path] | None) -> Iterator[list[Path]]:
+    """Give the files and folders that are named; standard input as a file."""
+    if paths == [STANDARD_INPUT]:
+        with _standard_input() as file:
+            yield [file]
+    else:
+        yield _checked(paths or [])
+
+
+def _checked(paths: list[Path]) -> list[Path]:
+    """Return paths of which there is one at least. Raises StoreError."""
+    if not paths:
+        raise InvalidValue("name files or folders to import; --found lists what there is")
+    if STANDARD_INPUT in paths:
+        raise InvalidValue("- reads standard input, alone; name it without other files")
+    if not any(path.exists() for path in paths):
+        raise StoreError(f"there is no file or folder {str(paths[0])!r}")
+    return paths
+
+
 @contextmanager
 def _standard_input() -> Iterator[Path]:
     """Give a private file that holds what standard input does, and is named by that."""
@@ -90,50 +175,20 @@ def _standard_input() -> Iterator[Path]:
         yield file
 
 
-T = TypeVar("T")
-
-
-def import_(
-    ctx: typer.Context,
-    paths: Paths,
-    kind: Kind = None,
-    id: Id = None,  # noqa: A002 - the option's name
-    replace: Replace = False,
-    root: Root = None,
-    notes: Notes = False,
-    json: Json = False,
-) -> None:
-    """Import transcripts of other programs, or what is new in them.
-
-    What is stored already is not stored again.
-    """
-    if paths == [STANDARD_INPUT]:
-        with _standard_input() as file:
-            return import_(ctx, [file], kind, id, replace, root, notes, json)
-    if STANDARD_INPUT in paths:
-        raise InvalidValue("- reads standard input, alone; name it without other files")
-    if not any(path.exists() for path in paths):
-        raise StoreError(f"there is no file or folder {str(paths[0])!r}")
+def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:
+    """Import what the paths name; no store is made where there is nothing to import."""
     files = list(files_in(paths, place(ctx).file))
-    if id is not None and len(files) != 1:
+    if wanted.session_id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
-    options = {"kind": kind, "session_id": id, "replace": replace, "project_root": root}
-    results: list[Result] = [] if place(ctx).exists else _nothing_to_import(files, kind)
-    if not results:
-        with opened(ctx) as store:
-            results = list(_import_all(store, files, options))
-    if json:
-        render.print_json_list(map(fields_of, results))
-    else:
-        print_results(results, every_note=notes)
-    raise typer.Exit(status_of(results, replace=replace))
+    results = [] if place(ctx).exists else _nothing_to_import(files, wanted.kind)
+    if results:
+        return results
+    with opened(ctx) as store:
+        return list(_import_all(store, files, wanted))
 
 
 def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]:
-    """Return why none of the files can be imported, nothing where one can.
-
-    So no store is made for nothing.
-    """
+    """Return why none of the files can be imported, nothing where one can."""
     failures: list[Result] = []
     for file in files:
         result = _tried(file, lambda path: require_message(path, kind))
@@ -146,7 +201,7 @@ def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]
 def _import_all(
     store: Store,
     files: list[FileFound],
-    options: dict[str, Any],
+    wanted: Wanted,
 ) -> Iterator[Result]:
     """Import files one after the other, with a progress bar on a terminal.
 
@@ -160,7 +215,7 @@ def _import_all(
             name = render.one_line(file.path.name, 40)
             bar.update(task, description=name, completed=done)
             tell = partial(_tell, bar, task, done)
-            yield _tried(file, partial(import_file, store, progress=tell, **options))
+            yield _tried(file, partial(import_file, store, progress=tell, **wanted._asdict()))
             done += size
 
 

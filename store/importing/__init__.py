@@ -5,7 +5,7 @@ message, and only what is new is appended. Nothing here knows a file format: `tr
 this writes, by the store's own face. Only the command stands above it.
 """
 
-from .folders import FileFound, files_in
+from .folders import FileFound, HomeFound, files_in, homes_found
 from .reading import import_file, is_file_of, require_message
 from .report import ImportedSession, ImportReport
 from .session import BATCH
@@ -13,9 +13,11 @@ from .session import BATCH
 __all__ = [
     "BATCH",
     "FileFound",
+    "HomeFound",
     "ImportReport",
     "ImportedSession",
     "files_in",
+    "homes_found",
     "import_file",
     "is_file_of",
     "require_message",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..transcripts import FilePath, is_home, is_kept
+from ..transcripts import KINDS, FilePath, Home, is_home, is_kept
 from .reading import is_file_of
 
 
@@ -25,6 +25,32 @@ class FileFound(NamedTuple):
     path: Path
     asked: bool = False
     kept: bool = True
+
+
+class HomeFound(NamedTuple):
+    """What a program keeps in a folder: how many files of sessions, of how many bytes in all.
+
+    ``changed_at`` is when one of them was last written (ms).
+    """
+
+    kind: str
+    folder: Path
+    files: int
+    size: int
+    changed_at: int
+
+
+def homes_found() -> list[HomeFound]:
+    """Return what is found on this machine, in the order of the kinds; nothing is read."""
+    homes = ((kind, home) for kind, row in KINDS.items() for home in row.homes)
+    folders = {home.path: _kept(kind, home) for kind, home in homes}
+    return [each for each in folders.values() if each.files]
+
+
+def _kept(kind: str, home: Home) -> HomeFound:
+    told = [path.stat() for path in home.files() if path.is_file()]
+    changed_at = max((each.st_mtime_ns for each in told), default=0) // 1_000_000
+    return HomeFound(kind, home.path, len(told), sum(each.st_size for each in told), changed_at)
 
 
 def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[FileFound]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
+from test_cli import failed
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -61,6 +62,32 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     written(folder / ".codex/sessions/2026/03/01/rollout-three.jsonl", *codex("three", "d"))
     written(folder / ".codex/history.jsonl", HELLO)
     return folder
+
+
+def test_what_programs_keep_is_found(run: Run, home: Path) -> None:
+    """Kind, folder, files and sizes, by the same names; nothing is imported, no store is made."""
+    files = [*(home / ".claude/projects").rglob("*.jsonl")]
+    ran = run("import", "--found", "--json")
+    assert ran.status == 0
+    claude, codex = json.loads(ran.out)
+    assert claude["kind"] == "claude_code"
+    assert claude["folder"] == str(home / ".claude")
+    assert claude["files"] == len(files) == 3
+    assert claude["size"] == sum(path.stat().st_size for path in files)
+    assert (codex["kind"], codex["files"]) == ("codex", 1)
+    table = run("import", "--found")
+    assert f"import {home}/.claude {home}/.codex" in table.out
+    assert not Path("convostore.db").exists()
+    failed(run("import", "--found", home), "--found")
+    failed(run("import"), "--found")
+
+
+def test_nothing_may_be_found(run: Run, home: Path) -> None:
+    """In a home without folders of programs there is nothing, and that is no error."""
+    (home / ".codex").rename(home / "elsewhere")
+    (home / ".claude").rename(home / "copy")
+    assert json.loads(run("import", "--found", "--json").out) == []
+    assert "no program" in run("import", "--found").out
 
 
 def results(run: Run, *arguments: object) -> dict[str, Any]:
