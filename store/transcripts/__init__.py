@@ -28,6 +28,7 @@ from . import (
     qwen_code,
     swe_agent,
     tau_bench,
+    vscode_chat,
 )
 from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
@@ -178,6 +179,14 @@ KINDS = {
         linked="branches, subagents, compactions",
         left_out="hooks, permissions, turns",
         homes=(Home(".copilot", ("session-state/*.jsonl",)),),
+    ),
+    "vscode_chat": TranscriptKind(
+        "a chat with 'requests', or the log of its changes",
+        vscode_chat.looks,
+        vscode_chat.parse,
+        seen=False,
+        linked="branches",
+        left_out="parts for the screen",
     ),
 }
 

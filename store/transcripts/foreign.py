@@ -71,7 +71,6 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 
 MARKS = (
-    _mark("GitHub Copilot Chat", "requests responderUsername"),
     _mark("opencode", "info messages"),
     _mark("pi", "cwd id timestamp", type="session"),
     _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),

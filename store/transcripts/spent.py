@@ -77,11 +77,19 @@ def _of_qwen_code(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, text_of(extra.get("model")), None, told)
 
 
+def _of_vscode_chat(extra: Fields) -> Iterator[Spent]:
+    """Yield what VS Code told of a turn, once."""
+    told = fields_of(extra.get("usage"))
+    tokens = Tokens(_count(told, "promptTokens"), _count(told, "completionTokens"))
+    yield Spent(tokens, text_of(extra.get("model")), None, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
     "gemini_cli": _of_gemini_cli,
     "qwen_code": _of_qwen_code,
+    "vscode_chat": _of_vscode_chat,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

@@ -328,6 +328,7 @@ def test_kinds_are_named() -> None:
         "claude_ai",
         "gemini_cli",
         "copilot_cli",
+        "vscode_chat",
     )
 
 
