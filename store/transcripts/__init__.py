@@ -25,6 +25,7 @@ from . import (
     gemini_cli,
     openai,
     openhands,
+    pi,
     qwen_code,
     swe_agent,
     tau_bench,
@@ -187,6 +188,14 @@ KINDS = {
         seen=False,
         linked="branches",
         left_out="parts for the screen",
+    ),
+    "pi": TranscriptKind(
+        "a head with a 'cwd', and entries on lines after it",
+        pi.looks,
+        pi.parse,
+        linked="branches, compactions",
+        left_out="changes of model and state",
+        homes=(Home(".pi", ("agent/sessions/*.jsonl",)),),
     ),
 }
 

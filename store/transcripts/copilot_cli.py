@@ -12,7 +12,7 @@ from typing import Any
 
 from ..messages import Message
 from ..text import Fields
-from .copilot_compactions import BEGUN, DONE, compactions_on, with_compactions
+from .copilot_compactions import BEGUN, DONE, compactions_on
 from .copilot_events import agent_of, is_event, message_of
 from .events import (
     Event,
@@ -32,7 +32,7 @@ from .events import (
     without,
 )
 from .source import Source
-from .trees import Tree, ancestors, tree_events
+from .trees import Tree, ancestors, tree_events, with_compactions
 
 START, REWIND, THOUGHT = "session.start", "session.snapshot_rewind", "assistant.reasoning"
 TITLE, MODEL, SHUTDOWN = "session.title_changed", "session.model_change", "session.shutdown"
@@ -150,7 +150,8 @@ class _Chat:
         return [self._said[name]] if name in self._said else []
 
     def _opened(self, name: str) -> tuple[Opened, list[Noted]]:
-        titles = title_lines((self._fact(TITLE, "title"), title_of(self._said.values())))
+        prompt = title_of(self._said.values())
+        titles = title_lines((self._fact(TITLE, "title"), prompt))
         start = self._facts.get(START, {})
         ended = telling({"shutdown": self._facts.get(SHUTDOWN)})
         kept, notes = split_metadata(without(start, "sessionId") | ended)
@@ -159,7 +160,8 @@ class _Chat:
         return Opened(name, first_text(titles), root, metadata, titles=titles), notes
 
     def _model(self) -> str | None:
-        told = (each.get("copilot_cli", {}).get("model") for each in self._answers())
+        facts = (each.get("copilot_cli", {}) for each in self._answers())
+        told = (each.get("model") for each in facts)
         chosen = (self._fact(MODEL, "newModel"), self._fact(START, "selectedModel"))
         return first_text((*told, *chosen))
 

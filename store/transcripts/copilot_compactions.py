@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ..text import Fields
-from .events import Compacted, Event, Opened, Said, text_of
+from .events import Compacted, text_of
 
 BEGUN, DONE = "session.compaction_start", "session.compaction_complete"
 
@@ -31,14 +31,3 @@ def compactions_on(path: Iterable[tuple[Fields, bool]]) -> dict[int, Compacted]:
 def _at(count: int, through: int, data: Fields) -> dict[int, Compacted]:
     summary = text_of(data.get("summaryContent"))
     return {count: Compacted(through, summary)} if summary and through else {}
-
-
-def with_compactions(events: Iterable[Event], found: dict[int, Compacted]) -> Iterator[Event]:
-    """Yield events, and the compactions behind the messages of the first session."""
-    sessions = count = 0
-    for event in events:
-        yield event
-        sessions += isinstance(event, Opened)
-        count += isinstance(event, Said)
-        if sessions == 1 and isinstance(event, Said) and count in found:
-            yield found[count]

@@ -16,10 +16,14 @@ from .events import fields_of, iso_milliseconds, list_of, telling, text_of, with
 Made = Callable[[Fields], Message]
 
 
+ENVELOPE = {"type", "id", "parentId"}
+"""Keys of every event."""
+
+
 def is_event(value: object) -> bool:
     """Tell whether a JSON value is an event of this program."""
     fields = fields_of(value)
-    return isinstance(fields.get("data"), dict) and {"type", "id", "parentId"} <= fields.keys()
+    return isinstance(fields.get("data"), dict) and fields.keys() >= ENVELOPE
 
 
 def agent_of(event: Fields) -> str | None:

@@ -84,12 +84,23 @@ def _of_vscode_chat(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, text_of(extra.get("model")), None, told)
 
 
+def _of_pi(extra: Fields) -> Iterator[Spent]:
+    """Yield what any provider told: ``input`` are tokens that no cache had to do with."""
+    told = fields_of(extra.get("usage"))
+    read, written = _count(told, "cacheRead"), _count(told, "cacheWrite")
+    sent = _count(told, "input") + read + written
+    tokens = Tokens(sent, _count(told, "output"), read, written)
+    model, provider = text_of(extra.get("model")), text_of(extra.get("provider"))
+    yield Spent(tokens, model, provider, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
     "gemini_cli": _of_gemini_cli,
     "qwen_code": _of_qwen_code,
     "vscode_chat": _of_vscode_chat,
+    "pi": _of_pi,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

@@ -6,16 +6,20 @@ nodes have the same parent; one leaf is the present one. Nothing here knows what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
 from ..messages import Message
 from ..text import Fields
-from .events import Event, Noted, Opened, Said, Stem, plural, title_of
+from .events import Compacted, Event, Noted, Opened, Said, Stem, plural, title_of
 
 Parents = Mapping[str, str | None]
 """The id of each node's parent; one that is no node's id is none."""
+
+
+Compactions = Mapping[int, Compacted]
+"""The compactions of a session, each under how many of its messages come before it."""
 
 
 class Tree(NamedTuple):
@@ -53,6 +57,17 @@ def _session_events(session: Opened, own: list[Message], *, is_branch: bool) -> 
     if is_branch:
         count = plural(len(own), "message")
         yield Noted(None, f"{count} off the present path: session {session.session_id!r}")
+
+
+def with_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:
+    """Yield events, and the compactions behind the messages of the first session."""
+    sessions = count = 0
+    for event in events:
+        yield event
+        sessions += isinstance(event, Opened)
+        count += isinstance(event, Said)
+        if sessions == 1 and isinstance(event, Said) and count in found:
+            yield found[count]
 
 
 def ancestors(parents: Parents, node: str | None) -> Iterator[str]:

@@ -92,7 +92,8 @@ class _Chat:
     def see(self, state: Fields) -> None:
         """Take a state."""
         self._state, self._present, before = state, None, None
-        for number, request in enumerate(map(fields_of, list_of(state.get("requests"))), 1):
+        requests = map(fields_of, list_of(state.get("requests")))
+        for number, request in enumerate(requests, 1):
             name = text_of(request.get("requestId")) or f"request-{number}"
             self._requests[name] = request
             self._parents.setdefault(name, before)
@@ -105,7 +106,8 @@ class _Chat:
         if not self._state:
             return
         said = {name: self._messages_of(name) for name in self._requests}
-        opened, notes = self._opened(names, [each[0] for each in said.values() if each])
+        asked = [messages[0] for messages in said.values() if messages]
+        opened, notes = self._opened(names, asked)
         if self._requests:
             yield from tree_events(Tree(self._parents, self._present, said.__getitem__), opened)
         else:

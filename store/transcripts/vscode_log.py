@@ -16,7 +16,7 @@ WHOLE, SET, PUSH, DELETE = range(4)
 def is_entry(value: object) -> bool:
     """Tell whether a JSON value is an entry of such a log."""
     fields = fields_of(value)
-    return type(fields.get("kind")) is int and bool(fields.keys() & {"k", "v"})
+    return type(fields.get("kind")) is int and not fields.keys().isdisjoint("kv")
 
 
 def state_after(state: Any, entry: Fields) -> Any:

@@ -34,7 +34,7 @@ def answers_of(name: str, request: Fields) -> Iterator[Message]:
     """Yield the answers of a request: a new one begins with the first text behind tools."""
     parts = [fields_of(part) for part in list_of(request.get("response"))]
     spoken = [part for part in parts if kind_of(part) in SPOKEN]
-    runs = [(used, list(run)) for used, run in groupby(spoken, lambda part: kind_of(part) == TOOL)]
+    runs = [(used, list(run)) for used, run in groupby(spoken, _is_tool)]
     said: list[Fields] = []
     number = 0
     for used, run in runs:
@@ -46,6 +46,10 @@ def answers_of(name: str, request: Fields) -> Iterator[Message]:
         said = [] if used else run
     if said:
         yield _answer(said, {})
+
+
+def _is_tool(part: Fields) -> bool:
+    return kind_of(part) == TOOL
 
 
 def _answer(said: list[Fields], calls: dict[str, Fields]) -> Message:
@@ -73,16 +77,20 @@ def _text(part: Fields) -> str:
     if kind_of(part) != "inlineReference":
         return shown(part)
     told = fields_of(part.get("inlineReference"))
-    place = (
-        fields_of(told.get("uri")) or fields_of(fields_of(told.get("location")).get("uri")) or told
-    )
+    place = fields_of(told.get("uri")) or _uri_of(told.get("location")) or told
     path = text_of(place.get("path")) or ""
     return f"`{first_text((part.get('name'), told.get('name'), path.rpartition('/')[2])) or path}`"
 
 
+def _uri_of(place: Any) -> Fields:
+    return fields_of(fields_of(place).get("uri"))
+
+
 def _thought(part: Fields) -> str:
     value = part.get("value")
-    return "".join(map(str, value)) if isinstance(value, list) else text_of(value) or ""
+    if isinstance(value, list):
+        return "".join(map(str, value))
+    return text_of(value) or ""
 
 
 def _call(name: str, part: Fields) -> Fields:

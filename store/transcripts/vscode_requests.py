@@ -99,8 +99,8 @@ def _answer(told: Fields, calls: list[Fields]) -> Message:
 
 
 def _call(call: Fields) -> Fields:
-    name, arguments = (text_of(call.get(key)) or "" for key in ("name", "arguments"))
-    function = {"name": name, "arguments": arguments or "{}"}
+    name = text_of(call.get("name")) or ""
+    function = {"name": name, "arguments": text_of(call.get("arguments")) or "{}"}
     return {"id": text_of(call.get("id")) or "", "type": "function", "function": function}
 
 
@@ -110,8 +110,8 @@ def _result(name: str | None, told: Any) -> Message:
 
 def _add_cost(answers: list[Message], request: Fields) -> None:
     """Add to the last answer what the file tells once of all: who answered, and its tokens."""
-    usages = (request.get("usage"), fields_of(request.get("result")).get("usage"))
-    usage = next(filter(None, map(fields_of, usages)), None)
+    result = fields_of(request.get("result"))
+    usage = fields_of(request.get("usage")) or result.get("usage")
     told = telling({"model": model_of(request), "usage": usage})
     last = [answer for answer in answers if answer["role"] == "assistant"][-1:]
     for answer in last if told else ():

@@ -11,9 +11,8 @@ from .events import fields_of, list_of
 
 def text_in(result: Any) -> str:
     """Return a result as text; what is neither text nor a tree, as JSON text."""
-    values = (
-        fields_of(part).get("value", part) for part in list_of(fields_of(result).get("content"))
-    )
+    parts = list_of(fields_of(result).get("content"))
+    values = (fields_of(part).get("value", part) for part in parts)
     return "\n".join(map(_text, values))
 
 

@@ -329,6 +329,7 @@ def test_kinds_are_named() -> None:
         "gemini_cli",
         "copilot_cli",
         "vscode_chat",
+        "pi",
     )
 
 

@@ -49,7 +49,6 @@ LOOK_ALIKES = {
 """Words of the refusal → values that look like messages of the chat."""
 
 OTHERS = {
-    "of pi": {"type": "session", "id": "1", "timestamp": "2026-01-01", "cwd": "/"},
     "stream-json": {"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"},
     "the Vercel AI SDK": [{"role": "user", "parts": []}],
 }

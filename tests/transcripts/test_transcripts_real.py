@@ -29,6 +29,7 @@ FOLDERS = {
     "chatgpt_export": "chatgpt",
     "gemini_cli_chat": "gemini_cli",
     "copilot_cli_events": "copilot_cli",
+    "pi_session": "pi",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
@@ -42,7 +43,6 @@ STRANGE = [
     "openai_chat_http",
     "openai_responses_http",
     "opencode_export",
-    "pi_session",
     "sharegpt",
     "tau2_bench",
     "toolbench_dfs",
@@ -157,6 +157,19 @@ COPILOT_MESSAGES = (
     *("user.message", "system.message", "system.notification"),
     *("assistant.message", "tool.execution_complete"),
 )
+
+
+@every("pi_session")
+def test_no_text_of_an_entry_of_pi_is_lost(path: Path) -> None:
+    """Each text, thought and call of the file is in its messages."""
+    told = [line["message"] for line in lines_of(path) if line["type"] == "message"]
+    there = set(strings(said(path)))
+    for key in ("text", "thinking", "thinkingSignature"):
+        assert {text for each in told for text in values_of(each, key)} - there <= {""}
+    asked = [block["arguments"] for each in told for block in blocks(each, "toolCall")]
+    made = [call["function"]["arguments"] for message in said(path) for call in calls_of(message)]
+    assert list(map(json.loads, made)) == asked
+    assert len(said(path)) == len(told)
 
 
 def without_kind(record: dict[str, Any]) -> dict[str, Any]:
