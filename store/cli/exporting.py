@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from .. import transcripts
-from ..errors import StoreError
+from ..errors import InvalidValue, StoreError
 from ..face import Store
 from ..importing import is_file_of
 from ..messages import Message
 from ..records import Session, View
 from . import render
+from .everything import export_all
 from .options import (
     At,
     Fields,
+    MaybeSession,
     Now,
     PolicyName,
     Provider,
-    SessionId,
     ViewFormat,
     existing,
     find,
     moment_of,
     place,
     policy_of,
-    require_folder,
-    require_new,
 )
+from .written import lines, write_private
 
 Output = Annotated[
     Path | None,
@@ -41,7 +39,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to, readable by you alone.",
+        help="Where to, readable by you alone; a folder with --all.",
         show_default="stdout",
     ),
 ]
@@ -51,9 +49,22 @@ AsView = Annotated[
 ]
 
 
+Every = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Write every session, also archived ones, to a folder: --output FOLDER."
+    ),
+]
+
+
+ALONE = ("session", "force", "view", "at")
+"""What is said of one session only."""
+
+
 def export(
     ctx: typer.Context,
-    session: SessionId,
+    session: MaybeSession = None,
+    every: Every = False,
     output: Output = None,
     force: Force = False,
     view: AsView = False,
@@ -65,8 +76,14 @@ def export(
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
 
-    `import` reads them back equal. --format is that of a view.
+    `import` reads them back equal. With --all every session gets a file. --format is that of a
+    view.
     """
+    if every:
+        _export_all(ctx, output)
+        return
+    if session is None:
+        raise InvalidValue("name a session, or --all of them")
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session).id
@@ -75,13 +92,26 @@ def export(
             built = store.view(found, rules, at=at, now=moment, format=format.value)
             messages, before = iter(_sent(built)), []
         if output is None:
-            render.write(_lines(chain(before, messages)))
+            render.write(lines(chain(before, messages)))
             return
         if is_file_of(place(ctx).file, output):
             raise StoreError(f"{str(output)!r} is the store itself; export to another file")
-        rows = _lines(chain(before, messages), ascii_only=False)
-        count = _write_private(output, rows, replace=force) - len(before)
+        rows = lines(chain(before, messages), ascii_only=False)
+        count = write_private(output, rows, replace=force) - len(before)
     render.say(f"{render.counted(count, 'message')} written to {output}")
+
+
+def _export_all(ctx: typer.Context, folder: Path | None) -> None:
+    told = [name for name in ALONE if ctx.params[name]]
+    if folder is None or told:
+        raise InvalidValue(f"--all goes with --output FOLDER, and not with {' or '.join(ALONE)}")
+    with existing(ctx) as store:
+        done = export_all(store, folder)
+    written = render.counted(done.written, "session")
+    render.say(f"{written} written to {folder}, {done.unchanged:,} there already")
+    if done.others:
+        others = render.counted(done.others, "file")
+        render.say(f"{others} of sessions that are not in the store: left as they are")
 
 
 def _sent(view: View) -> list[Any]:
@@ -98,34 +128,3 @@ def _before(session: Session) -> list[Message]:
 
 def _raw(store: Store, session_id: str, at: int | None) -> Iterator[Message]:
     return (stored.message for page in store.pages(session_id, at=at) for stored in page)
-
-
-def _lines(messages: Iterable[Message], *, ascii_only: bool | None = None) -> Iterator[str]:
-    for message in messages:
-        yield render.json_text(message, ascii_only=ascii_only) + "\n"
-
-
-def _write_private(path: Path, lines: Iterable[str], *, replace: bool) -> int:
-    """Write lines to a file of mode 0600, whole or not at all; return how many.
-
-    Raises StoreError where it exists, or its folder does not.
-    """
-    require_new(path, replace=replace)
-    require_folder(path)
-    with _beside(path) as file:
-        return sum(1 for line in lines if file.write(line))
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[IO[str]]:
-    """Give a private file beside another, whose place it takes in one step when all went well."""
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
-    ) as file:
-        try:
-            yield file
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

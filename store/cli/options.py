@@ -66,6 +66,15 @@ SessionId = Annotated[
         autocompletion=complete_session,
     ),
 ]
+MaybeSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="A session's id, or the beginning of just one.",
+        autocompletion=complete_session,
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 At = Annotated[
     int | None,

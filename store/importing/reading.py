@@ -8,11 +8,11 @@ from itertools import chain
 from pathlib import Path
 
 from .. import transcripts
-from ..errors import StoreError, UnknownTranscript, in_steps
+from ..errors import SessionNotFound, StoreError, UnknownTranscript, in_steps
 from ..face import Store
 from ..messages import Message
 from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said
-from .known import brought_up_to_date, said_at, stored_session
+from .known import brought_up_to_date, line_shared, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
 from .session import SessionOfFile
@@ -84,10 +84,15 @@ def _with_message(
     seen: list[Event] = []
     for event in events:
         seen.append(event)
-        if isinstance(event, Said):
+        if isinstance(event, Said) or _is_whole(event):
             return chain(seen, events)
     of_kind = f" of the kind {kind}" if kind else ""
     raise UnknownTranscript(f"{os.fspath(path)} holds no message{of_kind}")
+
+
+def _is_whole(event: Event) -> bool:
+    """Tell a session that is one without any message, as it says when it was created."""
+    return isinstance(event, Opened) and event.created_at is not None
 
 
 def is_file_of(database: FilePath | None, path: FilePath) -> bool:
@@ -163,12 +168,13 @@ class _Import:
     def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
         store, notes = self._store, self._report.notes
         places = self._places_before(opened)
+        known = _is_stored(store, opened.session_id)
         stored = stored_session(store, opened, moment, notes, self._where_it_begins(opened))
         if stored.forked_from is None:
             places = []
-        session = SessionOfFile(
-            store, stored, self._ahead, notes, places=places, replace=self._replace
-        )
+        replace = self._replace or (opened.shares is not None and not known)
+        session = SessionOfFile(store, stored, self._ahead, notes, places=places, replace=replace)
+        session.active_at(opened.active_at)
         for message in self._early:
             session.take(message)
         self._early.clear()
@@ -185,7 +191,9 @@ class _Import:
         places = self._places_before(opened)
         if opened.session_id in self._kept:
             return self._kept[opened.session_id]
-        return Kept(opened.stem.session_id, None, places[-1]) if opened.stem and places else None
+        if opened.stem and places:
+            return Kept(opened.stem.session_id, None, places[-1])
+        return line_shared(self._store, opened)
 
     def _end(self, opened: Opened, session: SessionOfFile) -> None:
         self._report.sessions.append(session.finish())
@@ -193,6 +201,14 @@ class _Import:
         if session.is_as_long:
             self._places[opened.session_id] = session.places
             brought_up_to_date(self._store, opened, self._report.notes)
+
+
+def _is_stored(store: Store, session_id: str) -> bool:
+    try:
+        store.session(session_id)
+    except SessionNotFound:
+        return False
+    return True
 
 
 class _Names:

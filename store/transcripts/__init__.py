@@ -22,6 +22,7 @@ from . import (
     claude_code,
     codex,
     copilot_cli,
+    exported,
     gemini_cli,
     openai,
     openhands,
@@ -33,6 +34,7 @@ from . import (
 )
 from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
+from .exported import HEAD
 from .foreign import program_of
 from .homes import Home
 from .openai import OWNER, PROJECT_ROOT, stands_before
@@ -41,6 +43,7 @@ from .spent import Spent, Tokens, spent_on
 
 __all__ = [
     "EXTRA_KEYS",
+    "HEAD",
     "KINDS",
     "OWNER",
     "PROJECT_ROOT",
@@ -148,6 +151,12 @@ KINDS = {
         openhands.looks,
         openhands.parse,
         left_out="states, recalls, metrics",
+    ),
+    "convostore": TranscriptKind(
+        "a head under 'convostore', and messages on lines after it",
+        exported.looks,
+        exported.parse,
+        linked="forks",
     ),
     "chatgpt": TranscriptKind(
         "conversations with a 'mapping' of nodes, also in the export's zip",

@@ -45,7 +45,9 @@ class Opened(NamedTuple):
     """A session begins: the messages that follow are its own, until the next session begins.
 
     ``titles`` are those that the same file may have given it when it was shorter; ``stem`` is what
-    it continues, None where it begins anew.
+    it continues, None where it begins anew. What an export of a store tells beside that: what other
+    session it ``shares`` its first messages with, which follow all the same; when it was created
+    and last active (ms); whether it was archived.
     """
 
     session_id: str
@@ -55,6 +57,10 @@ class Opened(NamedTuple):
     owner: str | None = None
     titles: tuple[str, ...] = ()
     stem: Stem | None = None
+    shares: Stem | None = None
+    created_at: int | None = None
+    active_at: int | None = None
+    archived: bool = False
 
 
 class Said(NamedTuple):

@@ -43,7 +43,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep exporting accounts transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep written everything exporting accounts transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
@@ -82,7 +82,7 @@ INSIDE = {
         "events homes foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions claude_agents codex_items codex_prompts "
         "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
         "claude_rows claude_sessions codex openai anthropic openhands swe_agent tau_bench claude_tree "
-        "claude_code claude_ai_messages claude_ai "
+        "claude_code claude_ai_messages claude_ai exported "
         "gemini_parts gemini_records gemini_cli qwen_code "
         "copilot_events copilot_compactions copilot_cli "
         "vscode_log vscode_results vscode_parts vscode_requests vscode_chat "

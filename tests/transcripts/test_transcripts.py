@@ -324,6 +324,7 @@ def test_kinds_are_named() -> None:
         *first,
         "codex",
         "openhands",
+        "convostore",
         "chatgpt",
         "claude_ai",
         "gemini_cli",
