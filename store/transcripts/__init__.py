@@ -25,6 +25,7 @@ from . import (
     exported,
     gemini_cli,
     openai,
+    opencode,
     openhands,
     pi,
     qwen_code,
@@ -205,6 +206,14 @@ KINDS = {
         linked="branches, compactions",
         left_out="changes of model and state",
         homes=(Home(".pi", ("agent/sessions/*.jsonl",)),),
+    ),
+    "opencode": TranscriptKind(
+        "an 'info' with 'messages' of parts, as its export has it",
+        opencode.looks,
+        opencode.parse,
+        seen=False,
+        linked="branches, compactions, parents",
+        left_out="patches, snapshots",
     ),
 }
 

@@ -71,7 +71,6 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 
 MARKS = (
-    _mark("opencode", "info messages"),
     _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),
     _mark("ShareGPT", "conversations"),
     _mark("OpenAssistant", "message_tree_id prompt"),

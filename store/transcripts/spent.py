@@ -94,6 +94,18 @@ def _of_pi(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, model, provider, told)
 
 
+def _of_opencode(extra: Fields) -> Iterator[Spent]:
+    """Yield what any provider told: what a cache held and thoughts are beside the rest."""
+    told = fields_of(extra.get("tokens"))
+    cache = fields_of(told.get("cache"))
+    read, written = _count(cache, "read"), _count(cache, "write")
+    sent = _count(told, "input") + read + written
+    answer = _count(told, "output") + _count(told, "reasoning")
+    tokens = Tokens(sent, answer, read, written)
+    model, provider = text_of(extra.get("modelID")), text_of(extra.get("providerID"))
+    yield Spent(tokens, model, provider, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
@@ -101,6 +113,7 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "qwen_code": _of_qwen_code,
     "vscode_chat": _of_vscode_chat,
     "pi": _of_pi,
+    "opencode": _of_opencode,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

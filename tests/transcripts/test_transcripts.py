@@ -331,6 +331,7 @@ def test_kinds_are_named() -> None:
         "copilot_cli",
         "vscode_chat",
         "pi",
+        "opencode",
     )
 
 

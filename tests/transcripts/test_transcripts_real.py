@@ -30,6 +30,7 @@ FOLDERS = {
     "gemini_cli_chat": "gemini_cli",
     "copilot_cli_events": "copilot_cli",
     "pi_session": "pi",
+    "opencode_export": "opencode",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
@@ -42,7 +43,6 @@ STRANGE = [
     "oasst_tree",
     "openai_chat_http",
     "openai_responses_http",
-    "opencode_export",
     "sharegpt",
     "tau2_bench",
     "toolbench_dfs",
