@@ -24,11 +24,13 @@ from . import (
     copilot_cli,
     exported,
     gemini_cli,
+    oasst,
     openai,
     opencode,
     openhands,
     pi,
     qwen_code,
+    sharegpt,
     swe_agent,
     tau_bench,
     vscode_chat,
@@ -214,6 +216,18 @@ KINDS = {
         seen=False,
         linked="branches, compactions, parents",
         left_out="patches, snapshots",
+    ),
+    "sharegpt": TranscriptKind(
+        "records with 'conversations' of turns",
+        sharegpt.looks,
+        sharegpt.parse,
+        left_out="what is no turn",
+    ),
+    "oasst": TranscriptKind(
+        "trees of a 'prompt' and its replies",
+        oasst.looks,
+        oasst.parse,
+        linked="branches",
     ),
 }
 

@@ -72,8 +72,6 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 MARKS = (
     _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),
-    _mark("ShareGPT", "conversations"),
-    _mark("OpenAssistant", "message_tree_id prompt"),
     _mark("Inspect", "eval samples"),
     _mark("Moatless Tools", "nodes agent"),
     _mark("ToolBench", "answer_generation"),

@@ -86,7 +86,7 @@ INSIDE = {
         "gemini_parts gemini_records gemini_cli qwen_code "
         "copilot_events copilot_compactions copilot_cli "
         "vscode_log vscode_results vscode_parts vscode_requests vscode_chat "
-        "pi_messages pi opencode_messages opencode"
+        "pi_messages pi opencode_messages opencode sharegpt oasst"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }

@@ -332,6 +332,8 @@ def test_kinds_are_named() -> None:
         "vscode_chat",
         "pi",
         "opencode",
+        "sharegpt",
+        "oasst",
     )
 
 

@@ -31,6 +31,8 @@ FOLDERS = {
     "copilot_cli_events": "copilot_cli",
     "pi_session": "pi",
     "opencode_export": "opencode",
+    "sharegpt": "sharegpt",
+    "oasst_tree": "oasst",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
@@ -40,10 +42,8 @@ STRANGE = [
     "droid_stream_json",
     "inspect_eval_log",
     "moatless_tree",
-    "oasst_tree",
     "openai_chat_http",
     "openai_responses_http",
-    "sharegpt",
     "tau2_bench",
     "toolbench_dfs",
 ]
@@ -170,6 +170,20 @@ def test_no_text_of_an_entry_of_pi_is_lost(path: Path) -> None:
     made = [call["function"]["arguments"] for message in said(path) for call in calls_of(message)]
     assert list(map(json.loads, made)) == asked
     assert len(said(path)) == len(told)
+
+
+@every("sharegpt", "oasst_tree")
+def test_no_text_of_a_data_set_is_lost(path: Path) -> None:
+    """Each turn, and each reply of a tree, is one message."""
+    told = [json.loads(line) for line in path.read_text().splitlines()] if is_lines(path) else None
+    key = "text" if told else "value"
+    texts = Counter(values_of(told or json.loads(path.read_text()), key))
+    assert Counter(message["content"] for message in said(path)) == texts
+
+
+def is_lines(path: Path) -> bool:
+    """Tell whether a file has a value a line."""
+    return path.suffix == ".jsonl"
 
 
 def without_kind(record: dict[str, Any]) -> dict[str, Any]:
