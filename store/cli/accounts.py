@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,19 @@ def fields_of(result: Result) -> dict[str, Any]:
         "sessions": [each._asdict() for each in result.sessions],
         "notes": [each._asdict() for each in result.notes],
     }
+
+
+def print_as_it_comes(result: Result, *, json: bool) -> None:
+    """Print what became of a file that is followed: a line where there is something to say."""
+    if json:
+        render.print_json(fields_of(result))
+    elif isinstance(result, ImportReport):
+        *_, new, _ = _counts(result)
+        render.say(f"{result.path}: {render.counted(new, 'new message')}")
+        _print_notes(result, every=False)
+    else:
+        _print_failed([result])
+    sys.stdout.flush()
 
 
 def print_homes(found: list[HomeFound]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,13 +17,14 @@ from rich.progress import DownloadColumn, Progress, TaskID
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript
 from ..face import Store
-from ..importing import FileFound, files_in, homes_found, import_file, require_message
+from ..importing import FileFound, Growing, files_in, homes_found, import_file, require_message
 from . import render
 from .accounts import (
     Failure,
     Result,
     fields_of,
     fields_of_home,
+    print_as_it_comes,
     print_homes,
     print_results,
     status_of,
@@ -96,6 +97,11 @@ FoundOnly = Annotated[
     ),
 ]
 
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Go on, and import what files gain as they grow; Ctrl-C ends it."),
+]
+
 T = TypeVar("T")
 
 
@@ -117,6 +123,7 @@ def import_(
     root: Root = None,
     notes: Notes = False,
     found: FoundOnly = False,
+    watch: Watch = False,
     json: Json = False,
 ) -> None:
     """Import transcripts of other programs, or what is new in them.
@@ -125,8 +132,11 @@ def import_(
     """
     if found:
         return _print_found(paths, json=json)
+    wanted = Wanted(kind, id, replace, root)
+    if watch:
+        return _watch(ctx, paths, wanted, json=json)
     with _given(paths) as given:
-        results = _import(ctx, given, Wanted(kind, id, replace, root))
+        results = _import(ctx, given, wanted)
     if json:
         render.print_json_list(map(fields_of, results))
     else:
@@ -185,6 +195,17 @@ def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Resul
         return results
     with opened(ctx) as store:
         return list(_import_all(store, files, wanted))
+
+
+def _watch(ctx: typer.Context, paths: list[Path] | None, wanted: Wanted, *, json: bool) -> None:
+    """Import what the paths name, then what is new in it, until Ctrl-C."""
+    if wanted.session_id is not None:
+        raise InvalidValue("--watch follows all sessions of files; --id names one")
+    growing = Growing(_checked(paths or []), place(ctx).file)
+    with opened(ctx) as store, suppress(KeyboardInterrupt):
+        for files in growing.rounds():
+            for result in _import_all(store, files, wanted):
+                print_as_it_comes(result, json=json)
 
 
 def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]:

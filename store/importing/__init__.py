@@ -6,6 +6,7 @@ this writes, by the store's own face. Only the command stands above it.
 """
 
 from .folders import FileFound, HomeFound, files_in, homes_found
+from .growing import Growing
 from .reading import import_file, is_file_of, require_message
 from .report import ImportedSession, ImportReport
 from .session import BATCH
@@ -13,6 +14,7 @@ from .session import BATCH
 __all__ = [
     "BATCH",
     "FileFound",
+    "Growing",
     "HomeFound",
     "ImportReport",
     "ImportedSession",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from os.path import basename, realpath
 from pathlib import Path
 from typing import NamedTuple
 
 from ..transcripts import KINDS, FilePath, Home, is_home, is_kept
-from .reading import is_file_of
+from .reading import files_of
 
 
 class FileFound(NamedTuple):
@@ -59,20 +60,39 @@ def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[Fil
     What is hidden in a folder is passed over, but for folders in which programs keep sessions; so
     are the files of the store itself, ``own``.
     """
+    owned = files_of(own)
     for path in paths:
         if path.is_dir():
-            yield from (each for each in _inside(path) if not is_file_of(own, each.path))
+            yield from (each for each in _inside(path) if not _is_of(owned, each.path))
         else:
             yield FileFound(path, asked=True)
 
 
+def _is_of(owned: set[str], path: Path) -> bool:
+    """Tell whether a path is one of some files, maybe by a link; names tell most apart."""
+    names = map(basename, owned)
+    return (path.name in names or path.is_symlink()) and realpath(path) in owned
+
+
+def folders_in(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders given, and those in them in which files may be found."""
+    for path in paths:
+        yield from (Path(folder) for folder, _ in _walked(path))
+
+
 def _inside(path: Path) -> Iterator[FileFound]:
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if is_home(name) or _is_seen(name))
+    for folder, names in _walked(path):
         for name in sorted(filter(_is_seen, names)):
             inner = Path(folder, name)
             if inner.is_file():
                 yield FileFound(inner, kept=is_kept(inner.absolute()) is not False)
+
+
+def _walked(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder with the names of its files, those before the folders in it."""
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if is_home(name) or _is_seen(name))
+        yield folder, names
 
 
 def _is_seen(name: str) -> bool:

@@ -100,11 +100,15 @@ def is_file_of(database: FilePath | None, path: FilePath) -> bool:
 
     ``database`` None is a server, which has no file.
     """
+    return os.path.realpath(path) in files_of(database)
+
+
+def files_of(database: FilePath | None) -> set[str]:
+    """Return the paths of a store's own file and of those beside it, none for a server."""
     if database is None:
-        return False
+        return set()
     own = os.path.realpath(database)
-    companions = [own + ending for ending in COMPANIONS]
-    return os.path.realpath(path) in companions
+    return {own + ending for ending in COMPANIONS}
 
 
 class _Import:

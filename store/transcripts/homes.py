@@ -23,8 +23,11 @@ class Home(NamedTuple):
     @property
     def path(self) -> Path:
         """Return where the folder is on this machine, whether it is there or not."""
-        told = os.environ.get(self.variable) if self.variable else None
-        return Path(told) if told else Path.home() / self.folder
+        return Path(self._told) if self._told else Path.home() / self.folder
+
+    @property
+    def _told(self) -> str | None:
+        return os.environ.get(self.variable) if self.variable else None
 
     def holds(self, path: Path) -> bool | None:
         """Tell whether a file is one of the program's sessions; None where it is not in its folder.
@@ -36,7 +39,8 @@ class Home(NamedTuple):
 
     def _below(self, path: str) -> str | None:
         """Return the part of a path that is below such a folder."""
-        for folder in (f"{self.path.as_posix()}/", f"/{self.folder}/"):
+        named = [f"{Path(self._told).as_posix()}/"] if self._told else []
+        for folder in (*named, f"/{self.folder}/"):
             _, found, inner = path.rpartition(folder)
             if found:
                 return inner

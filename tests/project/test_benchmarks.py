@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import erasing, replay, requests, searching
+from benchmarks import erasing, replay, requests, searching, watching
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
 from benchmarks.measures import MEASURES
@@ -48,6 +48,17 @@ def test_waits_beside_a_deletion_are_measured(tmp_path: Path) -> None:
         assert [each.finished for each in store.erasures()] == [True]
         assert store.verify() == []
     assert "at worst" in erasing.told(run)
+
+
+@pytest.mark.slow
+def test_following_files_is_measured(tmp_path: Path) -> None:
+    """With a few files: idling takes less than all of a processor, and growth is noticed."""
+    watching.fill(tmp_path, 3)
+    run = watching.measured(tmp_path, 3, seconds=1)
+    assert 0 <= run.idle < 1
+    assert run.noticed > 0
+    with Store(tmp_path / "chat.db") as store:
+        assert sorted(each.head for each in store.sessions()) == [1, 1, 2]
 
 
 def test_searches_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

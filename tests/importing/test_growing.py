@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from conftest import ROOT
+
+from store.importing import Growing
+
+HELLO = '{"role": "user", "content": "hello"}\n'
+
+
+def names(growing: Growing) -> list[str]:
+    """Return the names of the files that have changed."""
+    return [file.path.name for file in growing.look()]
+
+
+def test_what_grows_or_is_new_is_told_once(tmp_path: Path) -> None:
+    """Also in folders that are new or were empty; a file that goes and comes back is told again."""
+    (tmp_path / "empty").mkdir()
+    first = tmp_path / "a.jsonl"
+    first.write_text(HELLO)
+    growing = Growing([tmp_path])
+    assert names(growing) == ["a.jsonl"]
+    assert names(growing) == []
+    with first.open("a") as file:
+        file.write(HELLO)
+    (tmp_path / "empty/b.jsonl").write_text(HELLO)
+    assert names(growing) == ["a.jsonl", "b.jsonl"]
+    (tmp_path / "new").mkdir()
+    assert names(growing) == []
+    (tmp_path / "new/c.jsonl").write_text(HELLO)
+    assert names(growing) == ["c.jsonl"]
+    first.unlink()
+    assert names(growing) == []
+    first.write_text(HELLO)
+    assert names(growing) == ["a.jsonl"]
+
+
+def test_what_is_no_session_of_its_program_is_not_followed(tmp_path: Path) -> None:
+    """Beside the sessions of a program other files grow all the time, and so does the store."""
+    sessions = tmp_path / ".codex/sessions"
+    sessions.mkdir(parents=True)
+    for path in (sessions / "rollout-1.jsonl", tmp_path / ".codex/log.jsonl", tmp_path / "s.db"):
+        path.write_text(HELLO)
+    assert names(Growing([tmp_path], tmp_path / "s.db")) == ["rollout-1.jsonl"]
+
+
+def told(stream: IO[str]) -> dict[str, Any]:
+    """Return what the command says next of a file."""
+    return dict(json.loads(stream.readline()))
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite_only
+def test_the_command_follows_a_folder_until_it_is_interrupted(tmp_path: Path) -> None:
+    """It says what each file has gained, goes on after a bad one, and ends well with Ctrl-C."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "talk.jsonl").write_text(HELLO)
+    command = [sys.executable, "-m", "store", "--db", "chat.db", "import", "in"]
+    with subprocess.Popen(
+        [*command, "--watch", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert told(process.stdout)["sessions"][0]["appended"] == 1
+        (folder / "bad.jsonl").write_text("no transcript")
+        assert told(process.stdout)["skipped"] is True
+        with (folder / "talk.jsonl").open("a") as file:
+            file.write(HELLO * 2)
+        assert told(process.stdout)["sessions"][0]["appended"] == 2
+        process.send_signal(signal.SIGINT)
+        rest, error = process.communicate(timeout=30)
+    assert (process.returncode, rest, error) == (0, "", "")
