@@ -39,7 +39,7 @@ from .archive import Archive, is_export
 from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
 from .exported import HEAD
 from .foreign import program_of
-from .homes import Home
+from .homes import VSCODE_CHATS, Home
 from .openai import OWNER, PROJECT_ROOT, stands_before
 from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import Spent, Tokens, spent_on
@@ -200,6 +200,11 @@ KINDS = {
         seen=False,
         linked="branches",
         left_out="parts for the screen",
+        homes=(
+            Home(".config/Code/User", VSCODE_CHATS),
+            Home("Library/Application Support/Code/User", VSCODE_CHATS),
+            Home("AppData/Roaming/Code/User", VSCODE_CHATS),
+        ),
     ),
     "pi": TranscriptKind(
         "a head with a 'cwd', and entries on lines after it",

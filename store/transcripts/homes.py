@@ -8,6 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+VSCODE_CHATS = (
+    "workspaceStorage/*/chatSessions/*.json",
+    "workspaceStorage/*/chatSessions/*.jsonl",
+    "globalStorage/emptyWindowChatSessions/*.json",
+    "globalStorage/emptyWindowChatSessions/*.jsonl",
+)
+"""How VS Code names the files of its chats, below the folder of its user's data."""
+
 
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.

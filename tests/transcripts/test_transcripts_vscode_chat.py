@@ -8,7 +8,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, Spent, Tokens, read, sniff, spent_on
+from store.transcripts import KINDS, Noted, Opened, Said, Spent, Tokens, read, sniff, spent_on
 
 
 def request(name: str, text: str, *parts: Any, **more: Any) -> dict[str, Any]:
@@ -194,3 +194,12 @@ def test_several_chats_and_old_ones(tmp_path: Path) -> None:
     assert [each["content"] for each in messages(path)][:2] == ["Hi", "Hello"]
     assert notes(path)[-1] == "an object with 'odd' is no chat, and no change of one"
     assert opened(whole(tmp_path / "empty", chat()))[0].title is None
+
+
+def test_chats_are_found_where_the_program_keeps_them() -> None:
+    """Those of each folder that was open, and those without one; nothing else that lies there."""
+    (home, *_) = KINDS["vscode_chat"].homes
+    user = Path("/home/me/.config/Code/User")
+    assert home.holds(user / "workspaceStorage/0f/chatSessions/a.jsonl")
+    assert home.holds(user / "globalStorage/emptyWindowChatSessions/a.json")
+    assert home.holds(user / "workspaceStorage/0f/workspace.json") is False
