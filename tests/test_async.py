@@ -228,6 +228,7 @@ def test_a_cancelled_append_is_whole_or_not_there(url: str, delay: float) -> Non
 
 
 @pytest.mark.parametrize("impatient", [False, True])
+@pytest.mark.slow
 def test_a_cancelled_compaction_waits_for_no_summary(
     url: str, impatient: bool, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -65,6 +65,7 @@ def test_what_it_raises_is_a_failure_like_any_other(url: str, loop: str) -> None
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.slow
 def test_one_that_takes_too_long_ends(url: str, loop: str) -> None:
     """For the compaction at its time, and in the loop a little later."""
     ended = anyio.Event()

@@ -207,6 +207,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.sampled(2)
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no signals")
+@pytest.mark.slow
 def test_an_interrupt_ends_a_waiting_append(url: str, loop: str) -> None:
     """Ctrl-C ends the program at once; its append has not happened."""
     command = [sys.executable, "-c", INTERRUPTED, url, loop]
@@ -265,6 +266,7 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
     assert contents(url) == ([] if fails else ["begun"])
 
 
+@pytest.mark.slow
 def test_what_has_committed_once_does_all_that_it_still_has_to(
     url: str, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

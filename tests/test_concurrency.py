@@ -138,6 +138,7 @@ def test_first_openings_beside_a_killed_one(tmp_path: Path, fork: Fork, rounds: 
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_a_foreign_writer_beside_us(tmp_path: Path, fork: Fork) -> None:
     """A program that writes to the file without standing in the queue spoils no append.
 
@@ -235,6 +236,7 @@ def test_appends_to_many_sessions(url: str, fork: Fork) -> None:
     assert all(line[at + 1] == [*line[at], "too"] for line in found for at in range(0, 80, 2))
 
 
+@pytest.mark.slow
 def test_one_message_from_many_processes(url: str, fork: Fork) -> None:
     """Six processes send the same messages with the same ids.
 
@@ -276,6 +278,7 @@ def test_one_session_id_from_many_processes(url: str, fork: Fork) -> None:
     ] * 10
 
 
+@pytest.mark.slow
 def test_compare_and_set(url: str, fork: Fork) -> None:
     """Of those who append at the head they have seen, one gets each place, and the others learn
     where the head is.
@@ -395,6 +398,7 @@ def strides(store: Store, session_id: str) -> Iterator[int]:
     yield store.session(session_id).head - at
 
 
+@pytest.mark.slow
 def test_forks_at_once(url: str, fork: Fork) -> None:
     """Processes that fork and append below one tree get branches of their own.
 

@@ -731,6 +731,7 @@ class Histories(RuleBasedStateMachine):
                 )
 
 
+@pytest.mark.slow
 def test_histories_are_lists(store: Store) -> None:
     """Lines, heads, undoing, ranges and views agree with lists in memory after any history (promise
     5).

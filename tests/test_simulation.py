@@ -99,6 +99,7 @@ def test_a_warm_cache_holds_the_whole_request_before(store: Store) -> None:
     assert simulate(store, "talk", RAW, prices=Prices(lifetime=0)).tokens_cached == 0
 
 
+@pytest.mark.slow
 def test_rules_send_less_and_batches_keep_the_cache(store: Store) -> None:
     """Raw sends the most.
 
@@ -111,6 +112,7 @@ def test_rules_send_less_and_batches_keep_the_cache(store: Store) -> None:
     assert always.clearings == raw.clearings == 0
 
 
+@pytest.mark.slow
 def test_compactions_are_made_as_if_live(store: Store) -> None:
     """A trigger fires in the replay as it would have, and bounds the requests."""
     policy = Policy.named("raw", trigger_messages=20, keep_turns=2)
@@ -170,6 +172,7 @@ def test_a_moment_that_no_clock_has_is_passed_over(store: Store, moment: float) 
     assert (told.requests, told.tokens_cached > before.tokens_cached) == (before.requests + 1, True)
 
 
+@pytest.mark.slow
 def test_the_kinds_of_tools_are_those_of_the_store(store: Store) -> None:
     """Rows that were added and removed count, as for every view of the session."""
     raw, always = (simulate(store, "talk", policy) for policy in (RAW, ALWAYS))
@@ -229,6 +232,7 @@ def paused(store: Store, minutes: int, fields: int = 12) -> str:
     return session.id
 
 
+@pytest.mark.slow
 def test_a_policy_is_told_how_long_a_cache_lives(store: Store) -> None:
     """So it clears where the cache of the provider is cold; unless it names a lifetime of its own."""
     session_id = paused(store, minutes=7)
@@ -243,6 +247,7 @@ def test_a_policy_is_told_how_long_a_cache_lives(store: Store) -> None:
     assert found["anthropic"].sent[-1] < told["openai 0.1"].sent[-1]
 
 
+@pytest.mark.slow
 def test_reuse_is_what_the_model_says_again_and_has_in_sight(store: Store) -> None:
     """A name that a line tells is in sight, one that nobody told is not needed."""
     session_id = paused(store, minutes=7)

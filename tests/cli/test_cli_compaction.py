@@ -300,6 +300,7 @@ def test_a_clearing_is_a_record_too(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_failed_summary_is_status_1_and_a_record(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

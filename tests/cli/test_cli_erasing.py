@@ -53,6 +53,7 @@ def test_copies_go_too_if_told(run: Run, path: Path, tmp_path: Path) -> None:
     assert (tmp_path / "new.db").exists()
 
 
+@pytest.mark.slow
 def test_a_reader_is_told_of(run: Run, path: Path) -> None:
     """Nothing is purged while somebody reads an older state; the session is gone all the same."""
     with Store(path) as store, store.database.reading() as reader:

@@ -58,6 +58,7 @@ def test_the_store_is_the_first_that_there_is(
     assert sessions_of(run, "--db", "asked.db") == ["asked"]
 
 
+@pytest.mark.slow
 def test_a_command_says_which_store_it_was(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

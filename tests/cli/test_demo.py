@@ -23,6 +23,7 @@ def told(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_same_each_time(told: str, capsys: Output) -> None:
     """No clock, no network and no random id decides what it prints."""
     main(["demo"])

@@ -70,6 +70,7 @@ def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_hidden_messages_are_not_read(store: Store) -> None:
     """The contents of a view are those of what is kept, however many messages are hidden."""
     from store.view.build import VISIBLE, lines
@@ -95,6 +96,7 @@ def test_hidden_messages_are_not_read(store: Store) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("operation", ["view", "check", "plan"])
+@pytest.mark.slow
 def test_the_cost_of_a_view_is_that_of_what_is_kept(store: Store, operation: str) -> None:
     """Promise 8: the rules and the budget read nothing of what is hidden either."""
     from store import compaction

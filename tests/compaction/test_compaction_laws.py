@@ -419,6 +419,7 @@ READY: list[Callable[[], Policy]] = [
 @given(
     st.lists(st.integers(0, 2**40), min_size=30, max_size=60), st.sampled_from(READY), st.booleans()
 )
+@pytest.mark.slow
 def test_every_ready_policy_lives_through_a_session(
     store: Store, numbers: list[int], ready: Callable[[], Policy], fails: bool
 ) -> None:

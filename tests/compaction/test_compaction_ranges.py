@@ -103,6 +103,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return noting
 
 
+@pytest.mark.slow
 def test_an_extractive_summary_holds_few_messages_at_a_time(store: Store, reads: Reads) -> None:
     """However long the range, each message is read once, and memory has five hundred of them at
     most.

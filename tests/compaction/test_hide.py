@@ -639,6 +639,7 @@ def test_owners_and_steps_hide_as_everybody_does(store: Store) -> None:
     assert len(store.compactions(mine)) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_hide_at_once(url: str, fork: Callable[..., Any]) -> None:
     """Every range of both is recorded and none shows; a session's revision tells none of it."""
     count = 20

@@ -241,6 +241,7 @@ def test_a_turn_that_was_rewound_keeps_its_newest_groups(store: Store) -> None:
     assert "rewound into the range" in str(made.error)
 
 
+@pytest.mark.slow
 def test_a_hard_limit_reaches_into_a_long_turn(store: Store) -> None:
     """By a policy that lets it be cut; the user message stays."""
     policy = Policy.named("message_count", within_turn=True, keep_groups=3)
@@ -278,6 +279,7 @@ def happening(chance: Random, number: int, waiting: list[str]) -> list[Message]:
     st.sampled_from(["abort", "trim", "skip"]),
     st.sampled_from(["fold", "append"]),
 )
+@pytest.mark.slow
 def test_whatever_is_cut_can_be_sent_and_keeps_what_runs(
     store: Store, number: int, on_failure: str, previous: str
 ) -> None:

@@ -183,6 +183,7 @@ def test_a_repeated_append_stores_nothing_twice(path: Path, fork: Fork) -> None:
     check_sound(path)
 
 
+@pytest.mark.slow
 def test_a_batch_is_whole_or_not_at_all(path: Path, fork: Fork) -> None:
     """A batch cut off by a kill is there with all its messages, calls, facts and paths, or not at
     all.

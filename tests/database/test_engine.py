@@ -555,6 +555,7 @@ def test_memory_goes_away_unclosed() -> None:
     assert not Path(done.stdout.strip()).parent.exists()
 
 
+@pytest.mark.slow
 def test_a_store_that_nobody_uses_any_more_is_closed(path: Path) -> None:
     """Its connections and files go with it, so a host may open one for each request."""
     before = set(Path("/proc/self/fd").iterdir())
@@ -579,6 +580,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_runs_out_of_files_is_told_so(path: Path) -> None:
     """The advice is about files that are open, not about permissions."""
     command = [sys.executable, "-c", OUT_OF_FILES, path]
@@ -720,6 +722,7 @@ def test_closing_leaves_a_write_its_place_in_the_queue(path: Path) -> None:
 # --- Threads --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_threads_share_a_store(store: Store) -> None:
     """Eight threads on one store, on sessions of their own and on one together.
 
@@ -742,6 +745,7 @@ def test_threads_share_a_store(store: Store) -> None:
         assert [number for who, number in together if who == name] == list(range(25))
 
 
+@pytest.mark.slow
 def test_reads_let_the_log_be_emptied(path: Path) -> None:
     """Reads of every kind between thousands of appends leave a log of a few megabytes.
 
@@ -808,6 +812,7 @@ def test_a_child_outlives_its_parents_store(path: Path, fork: Fork) -> None:
         assert contents(store) == ["parent", "early", *range(5)]
 
 
+@pytest.mark.slow
 def test_forking_while_threads_write(store: Store, fork: Fork) -> None:
     """Children forked in the midst of other threads' writes neither hang nor disturb them."""
     over = threading.Event()
@@ -1065,6 +1070,7 @@ def in_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_line")
+@pytest.mark.slow
 def test_a_forked_bystander_keeps_no_place_in_the_queue(path: Path, fork: Fork) -> None:
     """A child forked while its parent waits in line does not hold the lock when the parent has
     given up.
@@ -1139,6 +1145,7 @@ def test_a_bystander_does_not_inherit_the_lock(path: Path, fork: Fork) -> None:
         os.close(tell)
 
 
+@pytest.mark.slow
 def test_a_purge_waits_for_nobody_long(path: Path) -> None:
     """Emptying the log is done if it can be at once.
 

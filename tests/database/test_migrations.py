@@ -149,6 +149,7 @@ def test_a_new_store_says_nothing_in_the_log(tmp_path: Path) -> None:
     assert told == ["alembic.runtime.migration of the host"]
 
 
+@pytest.mark.slow
 def test_migrating_makes_what_the_tables_declare(tmp_path: Path) -> None:
     """Tables, keys, types and indexes are the same whether made by the revisions or from the
     declarations.
@@ -333,6 +334,7 @@ def test_a_killed_upgrade_runs_again(
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_many_upgrade_at_once(
     tmp_path: Path, next_release: Callable[[str], None], fork: Callable[..., Any]
 ) -> None:

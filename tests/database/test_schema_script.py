@@ -67,6 +67,7 @@ def test_a_script_of_another_revision_is_not_used(monkeypatch: pytest.MonkeyPatc
     assert script.statements("0002") == []
 
 
+@pytest.mark.slow
 def test_a_new_store_needs_no_migration_tool(tmp_path: Path) -> None:
     """Making one imports neither Alembic nor what it needs."""
     program = (

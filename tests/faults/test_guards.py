@@ -70,6 +70,7 @@ def test_writers_keep_the_log_short(path: Path, monkeypatch: pytest.MonkeyPatch)
         assert log.stat().st_size < 250_000
 
 
+@pytest.mark.slow
 def test_after_a_long_reader_the_log_is_short_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,6 +128,7 @@ def waiting(path: Path) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who waits")
+@pytest.mark.slow
 def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fork) -> None:
     """Eight that wait get their turns one after the other; SQLite by itself would draw lots."""
     with Store(path) as opened:
@@ -159,6 +161,7 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fo
 
 @pytest.mark.no_cover
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no signals")
+@pytest.mark.slow
 def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
     """By itself, not only because nobody refers to it any more."""
 
@@ -183,6 +186,7 @@ def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
         place.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_was_moved_while_a_writer_waited_is_noticed(store: Store, path: Path) -> None:
     """What it was before the wait in line says nothing of what it is behind it."""
     front = Place(WriterQueue(f"{path}-lock", 60))
@@ -205,6 +209,7 @@ def head(path: Path) -> int:
         return int(connection.execute("SELECT head FROM sessions").fetchone()[0])
 
 
+@pytest.mark.slow
 def test_a_cancelled_task_is_over_when_it_says_so(path: Path) -> None:
     """What a cancelled append did is done when the task ends, or will never be."""
     batch = [said("x" * 20_000) for _ in range(40)]
@@ -488,6 +493,7 @@ def test_the_console_opens_the_file_for_reading(
         connection.execute("UPDATE sessions SET title = 'x'")
 
 
+@pytest.mark.slow
 def test_a_console_that_never_answers_is_killed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -660,6 +660,7 @@ def test_what_nobody_can_read_is_counted(store: Store, message: Message) -> None
     assert store.view(session_id).stats.raw_tokens > 1_500
 
 
+@pytest.mark.slow
 def test_clients_objects_are_taken(store: Store) -> None:
     """As the clients return them."""
     types = pytest.importorskip("google.genai.types", reason="google-genai is not installed")

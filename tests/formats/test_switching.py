@@ -161,6 +161,7 @@ def converse(path: Path, messages: int) -> None:
         assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_a_conversation_changes_its_provider(tmp_path: Path) -> None:
     """At every turn: each request is taken, begins as the one before, and raw is as it came."""
     converse(tmp_path / "s.db", 130)

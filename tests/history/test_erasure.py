@@ -555,6 +555,7 @@ def test_the_bytes_are_gone(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_a_reader_delays_the_purge(tmp_path: Path) -> None:
     """While somebody reads an older state its bytes must stay.
 

@@ -532,6 +532,7 @@ def test_who_knows_the_revision_moves_and_nobody_else(url: str, fork: Callable[.
         assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_messages_and_moves_of_two_processes_are_all_there(
     url: str, fork: Callable[..., Any]
 ) -> None:

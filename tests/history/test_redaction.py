@@ -332,6 +332,7 @@ ODD: list[Callable[[], dict[str, Any]]] = [
     st.lists(st.sampled_from(ODD), min_size=1, max_size=12),
     st.data(),
 )
+@pytest.mark.slow
 def test_any_messages_can_be_redacted(odd: list[Callable[[], dict[str, Any]]], data: Any) -> None:
     """Of whatever shape, on whichever branch, in any order: all stays in order."""
     with Store(":memory:") as store:

@@ -258,6 +258,7 @@ def test_erasures_of_one_tree_ask_for_more_and_more(
 
 @settings(max_examples=60)
 @given(steps=STEPS, cuts=st.lists(st.integers(0, 6), min_size=30, max_size=30))
+@pytest.mark.slow
 def test_anything_may_happen_between_slices(
     shared: Store, steps: list[tuple[str, int, int]], cuts: list[int]
 ) -> None:
@@ -456,6 +457,7 @@ def test_one_purge_is_enough_for_many_erasures(
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_a_purge_beside_readers_and_writers(url: str, store: Store, fork: Fork) -> None:
     """No append fails for it, no reader sees anything but the whole; what it says is true."""
     store.create_session("s")
@@ -547,6 +549,7 @@ def fill_disk(store: Store, most: int) -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_erasing_on_a_full_disk(path: Path, fork: Fork) -> None:
     """The log cannot grow, so its room is used again."""
     with Store(path) as store:

@@ -79,6 +79,7 @@ def test_a_copy_is_private(store: Store, tmp_path: Path, mask: int) -> None:
     assert names(tmp_path) == {"copy.db", *(f"chat.db{e}" for e in ("", "-wal", "-shm", "-lock"))}
 
 
+@pytest.mark.slow
 def test_copies_under_writers(path: Path, tmp_path: Path, fork: Fork) -> None:
     """Each copy is one state, with all that was acknowledged before it was asked for (C7)."""
     with Store(path) as opened:
@@ -328,6 +329,7 @@ def test_restoring_replaces_nothing_unless_told(saved: Path, path: Path) -> None
         assert [each.id for each in opened.sessions()] == ["later"]
 
 
+@pytest.mark.slow
 def test_a_store_in_use_is_never_replaced(saved: Path, path: Path, fork: Fork) -> None:
     """Neither one that this process has open, nor one that another has."""
     with Store(path), pytest.raises(StoreBusy, match="close what has it open"):
@@ -350,6 +352,7 @@ def test_a_store_in_use_is_never_replaced(saved: Path, path: Path, fork: Fork) -
     assert contents(path) == ["then"]
 
 
+@pytest.mark.slow
 def test_a_stale_log_brings_nothing_back(saved: Path, path: Path, fork: Fork) -> None:
     """What a killed writer left beside the store does not get into the restored one."""
 
@@ -418,6 +421,7 @@ def test_a_newer_copy_is_not_restored(saved: Path, path: Path) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("revision", ["0001", "0002"])
+@pytest.mark.slow
 def test_an_older_copy_is_restored_as_it_is(path: Path, tmp_path: Path, revision: str) -> None:
     """So is the way back to an older release: its schema stays until it is opened (M3)."""
     saved = Path(shutil.copy(ROOT / "tests" / "databases" / f"{revision}.db", tmp_path / "old.db"))
@@ -430,6 +434,7 @@ def test_an_older_copy_is_restored_as_it_is(path: Path, tmp_path: Path, revision
 # --- On the command line --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_commands(store: Store, tmp_path: Path, run: Run) -> None:
     """Copy, copy again, restore elsewhere."""
     made = run("--db", "chat.db", "backup", "copy.db")

@@ -268,6 +268,7 @@ def test_rows_end_at_the_limit(path: Path, limit: int, more: bool) -> None:
     assert (len(found.rows), found.truncated) == (min(limit, 4), more)
 
 
+@pytest.mark.slow
 def test_rows_end_at_the_size(large: Path) -> None:
     """An answer of more than 16 MiB is cut between two rows."""
     sql = "SELECT substr(content, 1, 6000000) FROM messages, (SELECT 1 UNION SELECT 2 UNION SELECT 3) WHERE seq = 1"

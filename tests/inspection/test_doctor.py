@@ -179,6 +179,7 @@ def test_statuses_of_the_command(store: Store, path: Path, run: Run) -> None:
 
 
 @pytest.mark.sqlite_only
+@pytest.mark.slow
 def test_looking_changes_no_byte(store: Store, path: Path) -> None:
     """Not of the store, and nothing appears beside it."""
     store.close()

@@ -194,6 +194,7 @@ def test_other_commands_upgrade_and_say_so(saved: Path, run: Run) -> None:
     assert run("--db", saved, "sessions").err == ""
 
 
+@pytest.mark.slow
 def test_an_older_file_is_checked_to_the_bottom(saved: Path) -> None:
     """Damage to a message or to a page shows without an upgrade; what was not held fast is told."""
     (older,) = inspection.check(saved)
@@ -224,6 +225,7 @@ def test_an_empty_file_is_no_store_yet(tmp_path: Path) -> None:
     assert (tmp_path / "empty.db").stat().st_size == 0
 
 
+@pytest.mark.slow
 def test_a_copy_of_an_older_file_is_not_listed(saved: Path, tmp_path: Path, run: Run) -> None:
     """There is no list in it, and the command says what follows from that."""
     assert "remove it yourself" in run("--db", saved, "backup", "copy.db").err

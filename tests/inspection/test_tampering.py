@@ -167,6 +167,7 @@ FITS = {
 """What may change, but has to fit other rows. All else that may change may be anything."""
 
 
+@pytest.mark.slow
 def test_what_may_change_has_to_fit(full: Store) -> None:
     """Neither more nor fewer columns than the page on reliability says."""
     found = set()

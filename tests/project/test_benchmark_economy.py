@@ -296,6 +296,7 @@ def test_the_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert printed.splitlines()[-1].startswith("took ")
 
 
+@pytest.mark.slow
 def test_policies_are_chosen_and_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def test_following_files_is_measured(tmp_path: Path) -> None:
         assert sorted(each.head for each in store.sessions()) == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_searches_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On a small store: each question has the hits that it should have."""
     options = ["--messages", "400", "--runs", "1", "--folder", str(tmp_path)]
@@ -80,6 +81,7 @@ NUMBERS = count()
 TOLD = Transcript("told", ROOT, list(conversation(120)))
 
 
+@pytest.mark.slow
 def test_a_session_told_again_is_looked_at_from_outside() -> None:
     """A made-up one: facts are found without the store, and all that have room are told."""
     outcome = replayed(TOLD, RATIO)

@@ -222,6 +222,7 @@ def test_a_chat(app: App) -> None:
     app.post(f"/chats/{chat}/archive?archived=false")
 
 
+@pytest.mark.slow
 def test_users_see_their_own(app: App) -> None:
     """Of another's chat nothing is there; nobody has none; who is late is told so."""
     chat = app.begin("bob")

@@ -134,6 +134,7 @@ def test_a_folder_with_something_in_it_is_left_alone(folder: Path) -> None:
 # --- what was sent --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_layers_are_in_order_and_nothing_would_be_refused(requests: list[Request]) -> None:
     """Of each request: every layer is met in one of them."""
     for request in requests:

@@ -28,8 +28,9 @@ def project() -> dict[str, Any]:
 
 
 def distributions(requirements: list[str]) -> set[str]:
-    """Return the names of what is required."""
-    return {re.split(r"[\[<>=~! ]", requirement)[0] for requirement in requirements}
+    """Return what is required, by the names under which it is imported."""
+    names = (re.split(r"[\[<>=~! ]", requirement)[0] for requirement in requirements)
+    return {name.replace("-", "_") for name in names}
 
 
 def imported(module: Path) -> set[str]:
@@ -110,6 +111,7 @@ def test_missing_folder() -> None:
         resources.folder("nowhere")
 
 
+@pytest.mark.slow
 def test_the_library_prints_nothing_by_itself(tmp_path: Path) -> None:
     """What it logs is for the host.
 

@@ -171,6 +171,7 @@ def test_every_history_stays_in_its_block(transcript: str) -> None:
     assert fences == ["---", "---"]
 
 
+@pytest.mark.slow
 def test_filling_in_takes_no_time_to_speak_of() -> None:
     """A million line ends, spaces or dashes are gone through once.
 

@@ -197,6 +197,7 @@ def test_a_prompt_of_broken_text_is_sent(serve: Serve) -> None:
     assert server.asked[0]["messages"][0]["content"] == "a\ufffdbc"
 
 
+@pytest.mark.slow
 def test_a_failed_request_is_sent_again(serve: Serve) -> None:
     """A passing trouble of the endpoint is survived by asking once more."""
 

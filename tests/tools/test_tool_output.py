@@ -750,6 +750,7 @@ def real_results() -> Iterator[tuple[str, str]]:
 
 
 @needs_transcripts
+@pytest.mark.slow
 def test_real_results_keep_the_laws_and_their_exit_codes() -> None:
     """Every recorded result is held to the laws; what told the exit code tells it still."""
     before = after = 0
