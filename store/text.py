@@ -199,3 +199,13 @@ def encoded(value: Any) -> str:
     halves = _plainly(value).encode("utf-16-le", "surrogatepass")
     joined = halves.decode("utf-16-le", "surrogatepass")
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", joined)
+
+
+_CONSONANT_Y = re.compile(r"(?<![aeiou])y$")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words: 1 result, 2,000 results, 3 entries."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {_CONSONANT_Y.sub('ie', noun)}s"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.text import json_object, one_line, outside, shortened, value_of
+from store.text import counted, json_object, one_line, outside, shortened, value_of
 
 texts = st.text("ab \n\t…é", max_size=200)
 limits = st.integers(0, 60)
@@ -95,3 +95,17 @@ def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
     with pytest.raises(ValueError, match=r"Expecting|behind"):
         value_of(text)
     assert value_of('{"a": [1, "b"]}') == {"a": [1, "b"]}
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "told"),
+    [
+        (1, "entry", "1 entry"),
+        (0, "result", "0 results"),
+        (2000, "file entry", "2,000 file entries"),
+        (3, "day", "3 days"),
+    ],
+)
+def test_a_number_of_things_is_told_in_words(number: int, noun: str, told: str) -> None:
+    """One stands alone, and a thing that ends in y becomes several."""
+    assert counted(number, noun) == told

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from ..importing import HomeFound, ImportReport
+from ..text import counted
 from . import render
 from .fitting import Column
 from .render import Row
@@ -102,7 +103,7 @@ def _complaint(failure: Failure) -> str:
 def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
     if not skipped:
         return
-    head = f"skipped {render.counted(len(skipped), 'file')} of no known kind:"
+    head = f"skipped {counted(len(skipped), 'file')} of no known kind:"
     if every:
         render.say(head, *(str(each.path) for each in skipped))
         return
@@ -115,20 +116,20 @@ def _sums(reports: list[ImportReport], failures: list[Failure]) -> Iterator[str]
     """Yield what became of all files, and of all their lines."""
     skipped = sum(each.skipped for each in failures)
     refused = len(failures) - skipped
-    count = render.counted(len(reports) + len(failures), "file")
+    count = counted(len(reports) + len(failures), "file")
     yield f"{count}: {len(reports):,} read, {refused:,} refused, {skipped:,} skipped"
     if reports:
         yield _sum_of_lines(reports)
 
 
 def _sum_of_lines(reports: list[ImportReport]) -> str:
-    read = render.counted(sum(each.lines for each in reports), "line")
+    read = counted(sum(each.lines for each in reports), "line")
     _, messages, _, new, _ = _sum(reports)
-    told = f"{read} read: {render.counted(messages, 'message')}, {new:,} of them new"
+    told = f"{read} read: {counted(messages, 'message')}, {new:,} of them new"
     left_out = sum((each.left_out for each in reports), Counter[str]())
     if not left_out:
         return told
-    things = (render.counted(count, thing) for thing, count in left_out.most_common())
+    things = (counted(count, thing) for thing, count in left_out.most_common())
     return f"{told}; left out: {', '.join(things)}"
 
 
@@ -186,7 +187,7 @@ def print_as_it_comes(result: Result, *, json: bool) -> None:
         render.print_json(fields_of(result))
     elif isinstance(result, ImportReport):
         *_, new, _ = _counts(result)
-        render.say(f"{result.path}: {render.counted(new, 'new message')}")
+        render.say(f"{result.path}: {counted(new, 'new message')}")
         _print_notes(result, every=False)
     else:
         _print_failed([result])

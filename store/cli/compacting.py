@@ -14,6 +14,7 @@ from ..face import Store
 from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
 from ..summaries import NAMED, Summarizer, named
+from ..text import counted
 from . import render
 from .fitting import Column
 from .options import (
@@ -203,7 +204,7 @@ def _effects(done: Compaction) -> dict[str, str]:
     """Return what a compaction changed, by name; what it did not change is empty."""
     return {
         "hidden": _positions(done.hidden) if done.hidden else "",
-        "cleared": render.counted(len(done.cleared), "tool result") if done.cleared else "",
+        "cleared": counted(len(done.cleared), "tool result") if done.cleared else "",
         "messages in the view": _change(done.messages_before, done.messages_after),
         "tokens in the view": _saving(done.tokens_before, done.tokens_after),
         "summary": done.title or render.one_line(done.summary or ""),
@@ -289,7 +290,7 @@ def _clearing(task: Task) -> Clearing | None:
 
 def _cleared(clearing: Clearing) -> str:
     """Return in words what would be cleared."""
-    results = render.counted(len(clearing.cleared), "tool result")
+    results = counted(len(clearing.cleared), "tool result")
     places = ", ".join(str(seq) for seq, _ in clearing.cleared)
     before, after = clearing.tokens_before, clearing.tokens_after
     freed = f"{before - after:,} of {before:,} tokens"
@@ -316,7 +317,7 @@ def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
 def _planned(plan: Plan, head: int, saving: int) -> list[str]:
     if plan.nothing:
         return [f"nothing would be hidden: {plan.nothing}"]
-    messages = render.counted(plan.messages, "message")
+    messages = counted(plan.messages, "message")
     whole = f"{messages}, about {plan.tokens_hidden:,} tokens"
     lines = [
         f"would hide {_positions((plan.first, plan.last))}: {whole}",
@@ -364,7 +365,7 @@ def _gone(done: Compaction) -> str:
     if done.hidden:
         first, last = done.hidden
         return f"{first}–{last}"
-    return f"{render.counted(len(done.cleared), 'result')} cleared" if done.cleared else ""
+    return f"{counted(len(done.cleared), 'result')} cleared" if done.cleared else ""
 
 
 def _positions(bounds: tuple[int, int]) -> str:

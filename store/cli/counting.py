@@ -12,6 +12,7 @@ from ..face import Store, reads
 from ..inspection import FileUse, Statistics, ToolUse, statistics
 from ..policy import Policy
 from ..records import TokenTotal, View
+from ..text import counted
 from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
 from . import render
 from .options import (
@@ -120,7 +121,7 @@ def _counted(total: TokenTotal) -> str:
     if how == ESTIMATE:
         how = "estimated: no vocabulary is at hand, --fetch gets one"
     newly = f", {total.counted} newly counted" if total.counted else ""
-    messages = render.counted(total.messages, "message")
+    messages = counted(total.messages, "message")
     return f"{total.tokens:,} tokens in {messages}{newly} ({how})"
 
 
@@ -140,10 +141,10 @@ def _fields(counts: Statistics) -> dict[str, Any]:
 
 
 def _print(counts: Statistics, built: View | None) -> None:
-    messages = render.counted(counts.messages, "message")
-    spoken = f"{messages}, {render.counted(counts.tool_calls, 'tool call')}"
+    messages = counted(counts.messages, "message")
+    spoken = f"{messages}, {counted(counts.tool_calls, 'tool call')}"
     if built is None:
-        render.say(f"{render.counted(counts.sessions, 'session')}, {spoken}")
+        render.say(f"{counted(counts.sessions, 'session')}, {spoken}")
     else:
         render.say(f"{built.session_id}: {spoken}")
         _print_view(built)
@@ -189,22 +190,21 @@ def _roles(built: View) -> list[Bar]:
         tokens[role] += entry.tokens + entry.tokens_saved
         messages[role] += 1
     return [
-        (role, count, render.counted(messages[role], "message"))
-        for role, count in tokens.most_common()
+        (role, count, counted(messages[role], "message")) for role, count in tokens.most_common()
     ]
 
 
 def _times(built: View, rule: str) -> str:
-    return render.counted(built.stats.replaced.get(rule, 0), "message")
+    return counted(built.stats.replaced.get(rule, 0), "message")
 
 
 def _use(tool: ToolUse) -> str:
     failed = f", {tool.failed} failed" if tool.failed else ""
-    return f"{render.counted(tool.results, 'result')}{failed} ({tool.kind})"
+    return f"{counted(tool.results, 'result')}{failed} ({tool.kind})"
 
 
 def _uses(file: FileUse) -> str:
     others = file.results - file.reads - file.edits
     uses = {"read": file.reads, "edit": file.edits, "other": others}
-    told = (render.counted(number, noun) for noun, number in uses.items() if number)
+    told = (counted(number, noun) for noun, number in uses.items() if number)
     return ", ".join(told)

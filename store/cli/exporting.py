@@ -15,6 +15,7 @@ from ..face import Store
 from ..importing import is_file_of
 from ..messages import Message
 from ..records import Session, View
+from ..text import counted
 from . import render
 from .everything import export_all
 from .options import (
@@ -98,7 +99,7 @@ def export(
             raise StoreError(f"{str(output)!r} is the store itself; export to another file")
         rows = lines(chain(before, messages), ascii_only=False)
         count = write_private(output, rows, replace=force) - len(before)
-    render.say(f"{render.counted(count, 'message')} written to {output}")
+    render.say(f"{counted(count, 'message')} written to {output}")
 
 
 def _export_all(ctx: typer.Context, folder: Path | None) -> None:
@@ -107,10 +108,10 @@ def _export_all(ctx: typer.Context, folder: Path | None) -> None:
         raise InvalidValue(f"--all goes with --output FOLDER, and not with {' or '.join(ALONE)}")
     with existing(ctx) as store:
         done = export_all(store, folder)
-    written = render.counted(done.written, "session")
+    written = counted(done.written, "session")
     render.say(f"{written} written to {folder}, {done.unchanged:,} there already")
     if done.others:
-        others = render.counted(done.others, "file")
+        others = counted(done.others, "file")
         render.say(f"{others} of sessions that are not in the store: left as they are")
 
 

@@ -11,6 +11,7 @@ import typer
 from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
 from ..summaries import load as load_prompt
+from ..text import counted
 from . import render
 from .fitting import Column
 from .options import Fields, Json, complete_policy, loaded, policy_of
@@ -138,7 +139,7 @@ def _row(each: Policy) -> Row:
 
 
 def _kept(policy: Policy) -> str:
-    turns = render.counted(policy.keep_turns, "turn")
+    turns = counted(policy.keep_turns, "turn")
     if policy.keep_messages:
         return f"{policy.keep_messages} messages, {turns}"
     return turns

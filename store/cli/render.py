@@ -107,11 +107,6 @@ def moment(milliseconds: int | None) -> str:
         return str(milliseconds)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of things in words: 1 result, 2,000 results."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def styled(text: str | None) -> Text:
     """Return a rule or a role in its colour."""
     return Text(text or "", STYLES.get(text or "", ""))

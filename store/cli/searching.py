@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..records import Hit, Hits, Index, Passage
+from ..text import counted
 from . import render
 from .options import (
     Fields,
@@ -180,4 +181,4 @@ def index(
 def _told(done: Index) -> str:
     if not done.on:
         return "searching is switched off, and there is no index"
-    return f"{render.counted(done.messages, 'row')} in the index, {done.size:,} bytes"
+    return f"{counted(done.messages, 'row')} in the index, {done.size:,} bytes"

@@ -12,6 +12,7 @@ from rich.text import Text
 from ..formats import taken
 from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
+from ..text import counted
 from ..tokens import ESTIMATE
 from . import render
 from .assembling import explained
@@ -192,7 +193,7 @@ def replaced(
     saved = sum(each.tokens_saved for each in found)
     if found:
         render.table(REPLACED_COLUMNS, map(_replaced_row, found))
-    results = render.counted(len(found), "tool result")
+    results = counted(len(found), "tool result")
     render.say(f"{results} replaced: {saved:,} tokens saved")
 
 
@@ -234,7 +235,7 @@ def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
 
 
 def _hiding(hidden: HiddenRange) -> str:
-    count = render.counted(hidden.last - hidden.first + 1, "message")
+    count = counted(hidden.last - hidden.first + 1, "message")
     since = render.moment(hidden.since)
     return f"compaction {hidden.compaction} hides {_where(hidden)}, {count}, since {since}"
 
@@ -369,7 +370,7 @@ def _total(view: View) -> str:
     stats = view.stats
     raw, sent = stats.raw_tokens, stats.tokens
     less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
-    messages = render.counted(stats.messages, "message")
+    messages = counted(stats.messages, "message")
     if stats.hidden_messages:
         messages += f" and {stats.hidden_messages:,} hidden"
     return f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(view)}"
@@ -378,7 +379,7 @@ def _total(view: View) -> str:
 def _totals_by_rule(view: View) -> Iterable[str]:
     saved, replaced = view.stats.saved_by_rule, view.stats.replaced
     for rule in replaced | saved:
-        messages = render.counted(replaced.get(rule, 0), "message")
+        messages = counted(replaced.get(rule, 0), "message")
         yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
 
 

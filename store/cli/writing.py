@@ -12,6 +12,7 @@ import typer
 from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
+from ..text import counted
 from ..transcripts import stands_before
 from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
@@ -117,7 +118,7 @@ def append(
         found = session if create else find(store, session).id
         stored = store.append(found, given, create=create, format=format and format.value)
     positions = [each.seq for each in stored]
-    messages = render.counted(len(positions), "message")
+    messages = counted(len(positions), "message")
     said = f"{found}: {messages}, the last at position {max(positions)}"
     render.answer({"session": found, "positions": positions}, said, json=json)
 
@@ -248,4 +249,4 @@ def _drawn(depth: int, session: Session) -> str:
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
     title = f": {render.one_line(session.title)}" if session.title else ""
-    return f"{branch}{session.id}{origin}, {render.counted(session.head, 'message')}{title}"
+    return f"{branch}{session.id}{origin}, {counted(session.head, 'message')}{title}"

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ..text import Fields
+from ..text import Fields, counted
 from .claude_agents import Agents, cost_of
 from .claude_blocks import Block, blocks_of
 from .claude_queue import Queue, line_of_attachment, words_of
-from .events import Noted, fields_of, left_out, omissions, plural, sketch, text_of, without
+from .events import Noted, fields_of, left_out, omissions, sketch, text_of, without
 from .source import Value
 
 CONVERSATION = ("user", "assistant")
@@ -146,14 +146,14 @@ class Reading:
         yield from omissions(self._left_out + others, "line")
         own = Counter(title.kind for title in self._titles if self._is_own(title))
         for kind, count in sorted(own.items()):
-            yield Noted(None, f"took titles from {plural(count, f'{kind} line')}, the last counts")
+            yield Noted(None, f"took titles from {counted(count, f'{kind} line')}, the last counts")
         if self._queue.waiting:
             why = " that the model was never given"
             yield left_out(self._queue.waiting, "queued prompt", why)
         if self._copies:
             yield left_out(self._copies, "copied line", ", said before in the file")
         if self._results:
-            size = f"{plural(self._results, 'result line')} ({self._results_size:,} bytes)"
+            size = f"{counted(self._results, 'result line')} ({self._results_size:,} bytes)"
             yield Noted(
                 None, f"left out toolUseResult of {size}: most of it repeats the tool results"
             )

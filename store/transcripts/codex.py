@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from ..messages import Message
-from ..text import Fields
+from ..text import Fields, counted
 from .codex_compactions import readable, said, told_of
 from .codex_items import (
     SPEECH,
@@ -44,7 +44,6 @@ from .events import (
     first_text,
     iso_milliseconds,
     omissions,
-    plural,
     sketch,
     split_metadata,
     text_of,
@@ -174,7 +173,7 @@ class _Rollout:
             link = {"parent_session": stem.session_id, "forked_at": start}
             yield self._opened(branch, [first_prompt(messages)], link)._replace(stem=stem)
             yield from map(Said, finished(messages))
-            count = plural(len(messages), "message")
+            count = counted(len(messages), "message")
             yield Noted(None, f"{count} that were taken back are session {branch!r}")
 
     def _opened(self, name: str, given: Sequence[str | None], metadata: Fields) -> Opened:

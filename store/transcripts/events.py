@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..messages import Message, content_text
-from ..text import Fields, one_line
+from ..text import Fields, counted, one_line
 
 Counts = Mapping[tuple[str, str], int]
 """How many things there are of each type and subtype; the subtype may be ""."""
@@ -201,12 +201,7 @@ def _omission(thing: str, subtypes: Mapping[str, int]) -> Noted:
 
 def left_out(count: int, thing: str, why: str) -> Noted:
     """Return a note that so many of a thing were left out, and why."""
-    return Noted(None, f"left out {plural(count, thing)}{why}", left_out=count, thing=thing)
-
-
-def plural(count: int, thing: str) -> str:
-    """Return how many of a thing there are, in words."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+    return Noted(None, f"left out {counted(count, thing)}{why}", left_out=count, thing=thing)
 
 
 def iso_milliseconds(timestamp: object) -> int | None:

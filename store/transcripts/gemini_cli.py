@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 from typing import Any
 
 from ..messages import Message
-from ..text import Fields
+from ..text import Fields, counted
 from .events import (
     Event,
     Noted,
@@ -25,7 +25,6 @@ from .events import (
     first_text,
     list_of,
     omissions,
-    plural,
     sketch,
     split_metadata,
     text_of,
@@ -108,7 +107,7 @@ class _Chat:
             if messages:
                 yield Opened(branch, title_of(messages), None, link, stem=Stem(name, after))
                 yield from map(Said, messages)
-                count = plural(len(messages), "message")
+                count = counted(len(messages), "message")
                 yield Noted(None, f"{count} that were taken back are session {branch!r}")
 
     def _rewind(self, to: str) -> None:

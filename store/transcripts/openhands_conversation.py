@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ..messages import Message
-from ..text import Fields
+from ..text import Fields, counted
 from . import openhands_events
 from .events import (
     Event,
@@ -21,7 +21,6 @@ from .events import (
     first_text,
     iso_milliseconds,
     omissions,
-    plural,
     split_metadata,
     text_of,
     title_of,
@@ -127,7 +126,7 @@ class Conversation:
 
     def _repetitions(self) -> Iterator[Noted]:
         for key, count in sorted(self._repeated.items()):
-            events = plural(count, "event")
+            events = counted(count, "event")
             yield Noted(None, f"left out {key!r} of {events}: {REPEATED[key]}")
 
     def _metadata(self, fields: Fields) -> tuple[Fields, list[Noted]]:

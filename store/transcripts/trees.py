@@ -11,8 +11,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..messages import Message
-from ..text import Fields
-from .events import Compacted, Event, Noted, Opened, Said, Stem, plural, title_of
+from ..text import Fields, counted
+from .events import Compacted, Event, Noted, Opened, Said, Stem, title_of
 
 Parents = Mapping[str, str | None]
 """The id of each node's parent; one that is no node's id is none."""
@@ -55,7 +55,7 @@ def _session_events(session: Opened, own: list[Message], *, is_branch: bool) -> 
     yield session
     yield from map(Said, own)
     if is_branch:
-        count = plural(len(own), "message")
+        count = counted(len(own), "message")
         yield Noted(None, f"{count} off the present path: session {session.session_id!r}")
 
 
