@@ -143,6 +143,7 @@ def test_asyncio_has_time_limits_of_its_own(url: str, limit: str) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["fork", "rewind", "delete_session", "compact"])
+@pytest.mark.sampled(3)
 def test_whatever_waits_to_write_ends_at_once(url: str, loop: str, name: str) -> None:
     """Operations of several transactions, too, as long as none has begun."""
     arguments: dict[str, tuple[Any, ...]] = {
@@ -236,6 +237,7 @@ async def cancel_when(
 
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.sampled(2)
 def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) -> None:
     """The cancellation waits for it, and has a note that says how it ended."""
     begun, release = threading.Event(), threading.Event()
@@ -316,6 +318,7 @@ LIMITS = {0: LONG, 1: 0.0}
 
 
 @pytest.mark.parametrize("kind", [*LOOPS, "tasks of asyncio"])
+@pytest.mark.slow
 def test_many_tasks_cancelled_at_random(url: str, kind: str) -> None:
     """Of 200 appends, those are there as a whole that returned or say that they were finished.
 

@@ -84,6 +84,7 @@ def test_raw_requests_are_the_views_of_their_moments(store: Store) -> None:
     assert (told.compactions, told.clearings) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_warm_cache_holds_the_whole_request_before(store: Store) -> None:
     """Without rules all of a request is in the cache at the next one.
 
@@ -121,6 +122,7 @@ def test_compactions_are_made_as_if_live(store: Store) -> None:
     assert told.largest_request < simulate(store, "talk", RAW).largest_request
 
 
+@pytest.mark.slow
 def test_the_window_is_what_ratios_are_of(store: Store) -> None:
     """A policy by ratio compacts in a small window, and never where the window is unknown."""
     policy = Policy.named("token_ratio", keep_messages=2)
@@ -155,6 +157,7 @@ def test_the_source_is_only_read(store: Store) -> None:
 
 
 @pytest.mark.parametrize("moment", [10**30, 1e300, 2**63 - 1])
+@pytest.mark.sampled(3)
 def test_a_moment_that_no_clock_has_is_passed_over(store: Store, moment: float) -> None:
     """The store takes a message of any timestamp.
 

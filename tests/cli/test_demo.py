@@ -39,6 +39,7 @@ def test_the_demo_shows_every_part_and_fits(told: str) -> None:
     assert max(map(cell_len, told.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_the_demo_fits_a_usual_terminal(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 columns: no line of it is broken by the terminal."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -126,6 +127,7 @@ def test_the_session_has_what_a_demo_needs() -> None:
     assert all(message["timestamp"] < NOW for message in messages)
 
 
+@pytest.mark.slow
 def test_the_demo_can_be_kept(tmp_path: Path, capsys: Output) -> None:
     """With --keep the store stays, to go on with; an existing file is never touched."""
     path = tmp_path / "kept.db"

@@ -671,6 +671,7 @@ def test_a_notice_longer_than_what_it_stands_for_is_rejected(store: Store) -> No
 @pytest.mark.parametrize(
     ("on_failure", "summarizer"), [("skip", raising), ("truncate", hanging), ("trim", raising)]
 )
+@pytest.mark.sampled(3)
 def test_a_failure_loses_no_earlier_summary(
     store: Store, on_failure: str, summarizer: Callable[[SummaryRequest], Any]
 ) -> None:

@@ -464,6 +464,7 @@ def fill(path: Path, limit: int) -> tuple[int, list[int]]:
 
 
 @pytest.mark.parametrize("limit", [500_000, 600_001, 1_000_000])
+@pytest.mark.sampled(3)
 def test_a_full_disk_keeps_what_was_acknowledged(path: Path, fork: Fork, limit: int) -> None:
     """When files cannot grow, the append says so, nothing of it is stored, and after making room it
     goes on (D6).

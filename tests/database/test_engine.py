@@ -617,6 +617,7 @@ def test_closing_folds_the_log_in(path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} == {"chat.db", "chat.db-lock"}
 
 
+@pytest.mark.slow
 def test_closing_under_way_loses_nothing(path: Path) -> None:
     """A store closed while threads write.
 
@@ -1014,6 +1015,7 @@ def held(fork: Fork, path: Path, *, stop: bool = True) -> Any:
     return child
 
 
+@pytest.mark.slow
 def test_a_suspended_writer_is_named(path: Path, fork: Fork) -> None:
     """Others get StoreBusy with the holder's process at their deadline, can read, and go on when it
     does (C9).

@@ -191,6 +191,7 @@ def test_writers_interrupted_in_several_processes(path: Path, fork: Fork, rounds
 
 
 @pytest.mark.usefixtures("alarmed")
+@pytest.mark.slow
 def test_an_interrupted_purge_leaves_the_queue(path: Path) -> None:
     """What works on the file outside of a transaction stands in line too."""
     with Store(path, timeout=30) as store, Store(path, timeout=30) as other:

@@ -234,6 +234,7 @@ def test_empty_contents_are_no_reason_to_refuse(store: Store, name: str, content
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.slow
 def test_pictures_are_sent_where_they_can_be(store: Store, name: str) -> None:
     """Of the user's, and the newest in results; an assistant's are named."""
     line = [

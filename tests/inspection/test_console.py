@@ -354,6 +354,7 @@ def exploded(bombed: Path) -> dict[str, StoreError | QueryResult]:
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.sampled(4)
 def test_bombs_are_stopped(exploded: dict[str, StoreError | QueryResult], bomb: str) -> None:
     """Each ends by the deadline or at a cap, as a refusal."""
     assert isinstance(exploded[bomb], QueryRefused), exploded[bomb]

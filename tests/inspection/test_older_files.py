@@ -177,6 +177,7 @@ def revision(path: Path) -> str:
         (["backup", "copy.db"], 0),
     ],
 )
+@pytest.mark.sampled(3)
 def test_commands_that_look_change_nothing(
     saved: Path, run: Run, words: list[str], status: int
 ) -> None:

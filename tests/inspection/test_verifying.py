@@ -136,6 +136,7 @@ def test_a_healthy_store_has_no_findings(url: str, seed: int) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("run", [1, 2, 7])
+@pytest.mark.slow
 def test_facts_do_not_depend_on_batches(
     tmp_path: Path, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

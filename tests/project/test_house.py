@@ -304,6 +304,7 @@ def test_libraries_stay_where_they_belong() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_slow_libraries_are_imported_on_first_use() -> None:
     """Opening a store that is up to date imports none of what it does not use."""
     wrong = [
