@@ -16,7 +16,7 @@ from .fitting import Column
 from .render import Row
 
 NOTES_SHOWN = 3
-"""Notes printed for each file, and names of files skipped, at most."""
+"""Notes printed for each file, and names in a line, at most."""
 
 COLUMNS = (
     Column("file", clip="start"),
@@ -84,7 +84,7 @@ def print_results(results: list[Result], *, every_note: bool) -> None:
     if len(skipped) == len(results):
         render.complain("nothing was imported; name a file to see what is wrong with it")
     if len(results) > 1:
-        render.say(*_sums(reports, failures))
+        render.say(*_sums(reports, failures, every=every_note))
 
 
 def _print_failed(failures: list[Failure]) -> None:
@@ -107,30 +107,41 @@ def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
     if every:
         render.say(head, *(str(each.path) for each in skipped))
         return
-    names = ", ".join(each.path.name for each in skipped[:NOTES_SHOWN])
-    more = ", …; --notes names all" if len(skipped) > NOTES_SHOWN else ""
-    render.say(f"{head} {names}{more}")
+    names = [each.path.name for each in skipped]
+    render.say(f"{head} {_some(names, every=every)}")
 
 
-def _sums(reports: list[ImportReport], failures: list[Failure]) -> Iterator[str]:
+def _some(names: list[str], *, every: bool) -> str:
+    """Return names in one line: all of them, or the first and how to have the others told."""
+    if every or len(names) <= NOTES_SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:NOTES_SHOWN])}, …; --notes names all"
+
+
+def _sums(
+    reports: list[ImportReport],
+    failures: list[Failure],
+    *,
+    every: bool,
+) -> Iterator[str]:
     """Yield what became of all files, and of all their lines."""
     skipped = sum(each.skipped for each in failures)
     refused = len(failures) - skipped
     count = counted(len(reports) + len(failures), "file")
     yield f"{count}: {len(reports):,} read, {refused:,} refused, {skipped:,} skipped"
     if reports:
-        yield _sum_of_lines(reports)
+        yield _sum_of_lines(reports, every=every)
 
 
-def _sum_of_lines(reports: list[ImportReport]) -> str:
+def _sum_of_lines(reports: list[ImportReport], *, every: bool) -> str:
     read = counted(sum(each.lines for each in reports), "line")
     _, messages, _, new, _ = _sum(reports)
     told = f"{read} read: {counted(messages, 'message')}, {new:,} of them new"
     left_out = sum((each.left_out for each in reports), Counter[str]())
     if not left_out:
         return told
-    things = (counted(count, thing) for thing, count in left_out.most_common())
-    return f"{told}; left out: {', '.join(things)}"
+    things = [counted(count, thing) for thing, count in left_out.most_common()]
+    return f"{told}; left out: {_some(things, every=every)}"
 
 
 def _rows(reports: list[ImportReport]) -> list[Row]:
