@@ -62,8 +62,14 @@ def _holds_messages(value: Any) -> bool:
 
 def foreign(value: Any) -> str | None:
     """Return the program whose messages only look like these, None where they can be read."""
+    conversations = [value]
     if isinstance(value, list) and _messages(value) is None:
-        return next(filter(None, map(foreign, value)), None)
+        conversations = value
+    return next(filter(None, map(_program_of, conversations)), None)
+
+
+def _program_of(value: Any) -> str | None:
+    """Return whose messages a message or a conversation has where they are not a chat's."""
     if isinstance(value, dict) and not _is_conversation(value):
         return program_of_messages([value])
     return program_of_messages(_messages(value) or [])
