@@ -264,8 +264,16 @@ class SessionOfFile:
 
 
 def _spoken(message: Message) -> Message:
-    """Return what was said, without its extra keys: of those a longer file may know more."""
-    return {key: value for key, value in message.items() if key not in EXTRA_KEYS}
+    """Return what was said, without its extra keys: of those a longer file may know more.
+
+    Where two files tell a message, one may have as a part what the other has as a text.
+    """
+    said = {key: value for key, value in message.items() if key not in EXTRA_KEYS}
+    content = said.get("content")
+    words = content_text(content)
+    if content == [{"type": "text", "text": words}]:
+        said["content"] = words
+    return said
 
 
 def _begins(stored: Message, message: Message) -> bool:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store import Store
 from store.importing import import_file
 from store.transcripts import Noted, Opened, Said, read
@@ -84,6 +86,29 @@ def test_a_subagent_in_progress_is_a_session(url: str, tmp_path: Path) -> None:
         assert [(each.id, each.appended, each.differs_at) for each in again.sessions] == [
             ("S/agent-a1", 0, None)
         ]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_subagent_may_have_a_file_of_its_own_too(
+    url: str, tmp_path: Path, is_first: bool
+) -> None:
+    """Whichever is read first, they do not differ, and what only one of them tells is there.
+
+    Rows of progress have as a part what the subagent's own file has as a text.
+    """
+    parts = [{"type": "text", "text": "look"}]
+    rows = [shown("user", 11, parts) if each == shown(*AGENT[0]) else each for each in SESSION]
+    agent = {"isSidechain": True, "agentId": "a1"}
+    ends = ("assistant", 14, [{"type": "text", "text": "one file"}])
+    alone = [own(*each, **agent) for each in (*AGENT, ends)]
+    alone[0]["parentUuid"] = None
+    files = [written(tmp_path / "agent-a1.jsonl", alone), written(tmp_path / "S.jsonl", rows)]
+    with Store(url, durability="normal") as store:
+        for path in files if is_first else reversed(files):
+            report = import_file(store, path)
+            assert [each.differs_at for each in report.sessions if each.differs_at] == []
+        assert store.session("S/agent-a1").head == 4
+        assert store.session("S").head == 4
 
 
 def test_a_row_of_progress_that_says_nothing_is_counted(tmp_path: Path) -> None:
