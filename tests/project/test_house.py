@@ -79,18 +79,28 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events homes foreign spent claude_blocks claude_titles claude_queue claude_compactions codex_compactions claude_agents codex_items codex_prompts "
-        "openhands_events openhands_conversation source archive trees chatgpt_nodes chatgpt "
-        "claude_rows claude_sessions codex openai anthropic openhands swe_agent tau_bench claude_tree "
-        "claude_code claude_ai_messages claude_ai exported "
-        "gemini_parts gemini_records gemini_cli qwen_code "
-        "copilot_events copilot_compactions copilot_cli "
-        "vscode_log vscode_results vscode_parts vscode_requests vscode_chat "
-        "pi_messages pi opencode_messages opencode sharegpt oasst"
+        "events homes foreign spent blocks source archive trees claude_code codex openhands copilot_cli vscode_chat "
+        "chatgpt claude_ai pi opencode gemini apis data_sets exported kinds"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
 """The modules of each room in the order in which they can be read."""
+
+PROGRAMS = {
+    "apis": "openai anthropic",
+    "chatgpt": "nodes reading",
+    "claude_ai": "messages reading",
+    "claude_code": "titles queue compactions agents rows sessions tree reading",
+    "codex": "compactions items prompts reading",
+    "copilot_cli": "program_events compactions reading",
+    "data_sets": "swe_agent tau_bench sharegpt oasst",
+    "gemini": "parts records gemini_cli qwen_code",
+    "opencode": "messages reading",
+    "openhands": "program_events conversation reading",
+    "pi": "messages reading",
+    "vscode_chat": "log results parts requests reading",
+}
+"""The folders of the room of transcripts, each with its modules in order: a program, or its kin."""
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
@@ -162,7 +172,7 @@ def read(path: Path) -> Module:
     """Read one file of the package."""
     text = path.read_text(encoding="utf-8")
     room, *inner = path.relative_to(PACKAGE).with_suffix("").parts
-    name = "" if inner == ["__init__"] else ".".join(inner)
+    name = ".".join(inner).removesuffix("__init__").removesuffix(".")
     return Module(path, room, name, ast.parse(text), len(text.splitlines()), tokens_of(text))
 
 
@@ -273,22 +283,50 @@ def test_rooms_are_entered_by_their_door() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def modules_inside(room: str) -> list[str]:
+    """Return the modules of a room in order; those of a folder in it stand before its door."""
+    folders = PROGRAMS if room == "transcripts" else {}
+    return [
+        name
+        for module in INSIDE[room].split()
+        for name in (*(f"{module}.{inner}" for inner in folders.get(module, "").split()), module)
+    ]
+
+
+def named_in(names: list[str], rest: list[str]) -> str | None:
+    """Return which module of a room an import names: the longest name that is one."""
+    told = [".".join(rest[:length]) for length in range(len(rest), 0, -1)]
+    return next((name for name in told if name in names), None)
+
+
 def test_modules_of_a_room_stand_in_order() -> None:
     """Inside a room, too, nothing is used before it is met."""
-    for room, order in INSIDE.items():
-        names = order.split()
+    for room in INSIDE:
+        names = modules_inside(room)
         inside = [module for module in every_module() if module.room == room and module.name]
         assert {module.name for module in inside} == {*names}, room
         wrong = [
-            f"{where(module, node)} {module.name} imports {rest[0]}"
+            f"{where(module, node)} {module.name} imports {met}"
             for module in inside
             for node, other, rest in inner_imports(module)
-            if other == room and rest[0] in names
-            if names.index(rest[0]) > names.index(module.name)
+            if other == room and (met := named_in(names, rest))
+            if names.index(met) > names.index(module.name) and not met.startswith(module.name)
         ]
         assert not wrong, "\n".join(wrong)
     folders = {module.room for module in every_module() if module.name}
     assert folders == {*INSIDE}
+
+
+def test_folders_of_programs_do_not_know_each_other() -> None:
+    """What two programs share stands beside their folders, so each folder is read alone."""
+    wrong = [
+        f"{where(module, node)} imports {'.'.join(rest)}"
+        for module in every_module()
+        for node, room, rest in inner_imports(module)
+        if room == "transcripts" and rest and rest[0] in PROGRAMS
+        if "." in module.name and module.name.split(".")[0] != rest[0]
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_libraries_stay_where_they_belong() -> None:

@@ -1,0 +1,88 @@
+"""Exports of ChatGPT: conversations that are trees of nodes (``mapping``), one of them present.
+
+Each node that says something is a message. A conversation is a session; answers that were made
+anew, and questions that were asked anew, are branches of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, items_of
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    SessionNames,
+    fields_of,
+    first_text,
+    sketch,
+    split_metadata,
+    telling,
+    text_of,
+    title_line,
+    without,
+)
+from ..source import Source, Value
+from ..trees import Parents, Tree, ancestors, tree_events
+from .nodes import is_node, message_of
+
+IDS = ("conversation_id", "id")
+
+KNOWN = ("title", "mapping", "current_node")
+"""Keys of a conversation that say what its session says."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
+    nodes = (node for each in items_of(value) for node in _nodes(each).values())
+    return any(map(is_node, nodes))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return a session for each conversation, its branches after it."""
+    names = SessionNames()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        for conversation in items_of(item.value):
+            yield from _session(Value(item.row, conversation), source.stem, names)
+
+
+def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    fields = fields_of(item.value)
+    nodes = _nodes(fields)
+    if not nodes:
+        text = f"{sketch(item.value)} is no conversation: it has no 'mapping' of nodes"
+        yield Noted(item.row, text, broken=True)
+        return
+    parents = {name: text_of(fields_of(node).get("parent")) for name, node in nodes.items()}
+    tree = Tree(parents, text_of(fields.get("current_node")), partial(_said, nodes, parents))
+    opened, notes = _opened(fields, names.name(first_text(map(fields.get, IDS)) or stem))
+    yield from tree_events(tree, opened)
+    yield from notes
+
+
+def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
+    known = telling(without(fields, *KNOWN))
+    kept, notes = split_metadata(known)
+    model = text_of(fields.get("default_model_slug"))
+    metadata = {"model": model, "chatgpt": kept} if model else {"chatgpt": kept}
+    title = title_line(text_of(fields.get("title")) or "")
+    return Opened(name, title or None, None, metadata), notes
+
+
+def _said(nodes: Fields, parents: Parents, name: str) -> list[Message]:
+    """Return a node's message, a result with the call above it that it answers."""
+    above = islice(ancestors(parents, name), 1, None)
+    message = message_of(name, nodes[name], ((each, nodes[each]) for each in above))
+    return [message] if message else []
+
+
+def _nodes(value: object) -> Fields:
+    return fields_of(fields_of(value).get("mapping"))

@@ -1,0 +1,110 @@
+"""Exports of claude.ai: conversations of ``chat_messages``, which may tell what each one follows.
+
+A conversation is a session; answers that were made anew, and edited questions, are branches of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, items_of
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    SessionNames,
+    fields_of,
+    list_of,
+    sketch,
+    split_metadata,
+    telling,
+    text_of,
+    title_line,
+    without,
+)
+from ..source import Source, Value
+from ..trees import Parents, Tree, tree_events
+from .messages import is_message, messages_of
+
+KNOWN = ("uuid", "name", "model", "chat_messages", "current_leaf_message_uuid")
+"""Keys of a conversation that say what its session says."""
+
+PARENT = "parent_message_uuid"
+
+Named = dict[str, Fields]
+"""The messages of a conversation, each under its id."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
+    return any(is_message(each) for item in items_of(value) for each in _listed(item))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return a session for each conversation, its branches after it."""
+    names = SessionNames()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        for conversation in items_of(item.value):
+            yield from _session(Value(item.row, conversation), source.stem, names)
+
+
+def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    fields = fields_of(item.value)
+    if not isinstance(fields.get("chat_messages"), list):
+        text = f"{sketch(item.value)} is no conversation: it has no list 'chat_messages'"
+        yield Noted(item.row, text, broken=True)
+        return
+    opened, notes = _opened(fields, names.name(text_of(fields.get("uuid")) or stem))
+    yield from _unread(fields, opened.session_id)
+    yield from tree_events(_tree(fields), opened)
+    yield from notes
+
+
+def _unread(fields: Fields, name: str) -> Iterator[Noted]:
+    """Yield a note for each message that cannot be read."""
+    for number, value in enumerate(_listed(fields), 1):
+        if not is_message(value):
+            text = f"message {number} of {name} cannot be read: this is {sketch(value)}"
+            yield Noted(None, text, broken=True)
+
+
+def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
+    known = telling(without(fields, *KNOWN))
+    kept, notes = split_metadata(known)
+    model = text_of(fields.get("model"))
+    metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
+    title = title_line(text_of(fields.get("name")) or "")
+    return Opened(name, title or None, None, metadata), notes
+
+
+def _tree(fields: Fields) -> Tree:
+    """Return a conversation's messages as a tree: a row where none tells what it follows."""
+    messages = _named(fields)
+
+    def said(name: str) -> list[Message]:
+        return messages_of(name, messages[name])
+
+    return Tree(_parents(messages), text_of(fields.get("current_leaf_message_uuid")), said)
+
+
+def _parents(messages: Named) -> Parents:
+    if any(PARENT in message for message in messages.values()):
+        return {name: text_of(message.get(PARENT)) for name, message in messages.items()}
+    first = dict.fromkeys(list(messages)[:1])
+    return first | {after: before for before, after in pairwise(messages)}
+
+
+def _named(fields: Fields) -> Named:
+    readable = filter(is_message, _listed(fields))
+    numbered = enumerate(readable, 1)
+    return {text_of(each.get("uuid")) or f"message-{number}": each for number, each in numbered}
+
+
+def _listed(value: object) -> list[Any]:
+    return list_of(fields_of(value).get("chat_messages"))

@@ -1,0 +1,70 @@
+"""Which rows of a Claude Code file are of which session, where a file was added to another.
+
+A session that was resumed goes on under another id, so an id tells nothing by itself: what hangs on
+a row of another session, or repeats it, is the same session. What begins anew stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...text import Fields
+from ..events import Noted, fields_of, text_of
+from ..source import Source, Value
+from .rows import CONVERSATION, Reading
+
+
+class Sessions:
+    """Read each session of a file by itself.
+
+    Rows of a new id wait for the first one of its conversation, which tells where they belong.
+    """
+
+    def __init__(self) -> None:
+        self.readings = [Reading()]
+        self._last = self.readings[0]
+        self._homes: dict[str, Reading] = {}
+        self._waiting: dict[str, list[Value]] = {}
+
+    def read(self, source: Source) -> Iterator[Noted]:
+        """Read a whole file; return a note for each row that is broken."""
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+            else:
+                yield from self._take(item)
+        for items in self._waiting.values():
+            yield from self._give(items)
+
+    def _take(self, item: Value) -> Iterator[Noted]:
+        fields = fields_of(item.value)
+        name = text_of(fields.get("sessionId"))
+        items = [item]
+        if name and name not in self._homes:
+            items = self._waiting.setdefault(name, [])
+            items.append(item)
+            if self._homes and fields.get("type") not in CONVERSATION:
+                return
+            self._homes[name] = self._home_of(self._waiting.pop(name))
+        self._last = self._homes[name] if name else self._last
+        yield from self._give(items)
+
+    def _give(self, items: list[Value]) -> Iterator[Noted]:
+        yield from filter(None, map(self._last.take, items))
+
+    def _home_of(self, items: list[Value]) -> Reading:
+        """Return the session that knows one of some rows, a new one where one of them is a root."""
+        rows = [fields_of(item.value) for item in items]
+        for reading in self.readings:
+            if any(map(reading.knows, rows)):
+                return reading
+        return self._begun() if self._homes and any(map(_is_root, rows)) else self._last
+
+    def _begun(self) -> Reading:
+        self.readings.append(Reading())
+        return self.readings[-1]
+
+
+def _is_root(row: Fields) -> bool:
+    """Tell whether a row hangs on nothing; one that hangs on what is not there is cut off."""
+    return bool(row.get("uuid")) and row.get("parentUuid") is None

@@ -1,0 +1,161 @@
+"""Which rows of a Claude Code file belong together, and in what order: pure functions.
+
+The order of the file is nearly always the order of the conversation; the tree of ``parentUuid``
+counts only where it is not. To walk that tree up from the last row would drop turns, because
+parallel calls branch it (4,012 of the 36,461 calls seen).
+
+Rows are named by their index in the list of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ...text import Fields
+from ..events import text_of
+from .rows import Row
+
+
+class Extent(NamedTuple):
+    """For each row the last row that follows from it, and whether one of them answers."""
+
+    last: list[int]
+    answered: list[bool]
+
+
+class Run(NamedTuple):
+    """What a row belongs to: the main line of the session ("main", ""), or a run of its own.
+
+    ``kind`` "branch": an abandoned prompt, ``name`` is its index; "agent" and "sidechain": a
+    subagent, by its id or by the index of its first row.
+    """
+
+    kind: str
+    name: str
+
+
+MAIN = Run("main", "")
+
+Needs = Callable[[int], Iterable[int]]
+"""What each index must come after."""
+
+Rows = Sequence[Row]
+Indices = Sequence[int | None]
+"""For each row the index of another, None where there is none."""
+
+
+def continued(first: Row, session_id: str, anchors: Mapping[str, int | None]) -> Fields:
+    """Return what a session continues by its first row: another session, a row of another file."""
+    links: Fields = {}
+    before = text_of(first.envelope.get("sessionId"))
+    if before not in (None, session_id):
+        links["parent_session"] = before
+    if first.parent and first.parent not in anchors:
+        links["continues"] = first.parent
+    return links
+
+
+def parents_of(rows: Rows, anchors: Mapping[str, int | None]) -> Indices:
+    """Return for each row the nearest row of the conversation above it, None where unknown."""
+    found = [anchors.get(row.parent) if row.parent else None for row in rows]
+    return [None if parent == index else parent for index, parent in enumerate(found)]
+
+
+def runs_of(rows: Rows, parents: Indices) -> list[Run]:
+    """Return for each row the run it belongs to."""
+    above = _above(rows, parents)
+    left = abandoned(rows, parents, above)
+    needed = [() if parent is None else (parent,) for parent in above]
+    runs: dict[int | None, Run] = {}
+    for index in in_order(len(rows), needed.__getitem__):
+        inherited = runs.get(above[index], MAIN)
+        if index in left and not rows[index].sidechain:
+            runs[index] = Run("branch", str(index))
+        else:
+            runs[index] = _run(index, rows[index], inherited)
+    return [runs[index] for index in range(len(rows))]
+
+
+def abandoned(rows: Rows, parents: Indices, above: Indices) -> set[int]:
+    """Return the prompts that were taken back.
+
+    Such a prompt was answered, then left, and another one was written in its place. Two prompts
+    below the same row are not enough: a queued prompt carries an old parent while the conversation
+    goes on. So a prompt counts as taken back only if all that followed from it was written before
+    the next one.
+    """
+    last, answered = _extent(rows, above)
+    siblings: dict[int, list[int]] = {}
+    for index, row in enumerate(rows):
+        parent = parents[index]
+        if parent is not None and parent < index and is_prompt(row):
+            siblings.setdefault(parent, []).append(index)
+    rivals = (pair for group in siblings.values() for pair in pairwise(group))
+    return {old for old, new in rivals if answered[old] and last[old] < new}
+
+
+def in_order(count: int, needs: Needs) -> list[int]:
+    """Return 0 to count - 1 in order, but each after what it needs.
+
+    Of a circle, the first comes first. (Depth-first search, with a stack of its own because a
+    conversation may be deeper than Python's.)
+    """
+    order: list[int] = []
+    state = [""] * count
+    for start in range(count):
+        path = [start]
+        while path:
+            index = path[-1]
+            waiting: list[int] = []
+            if not state[index]:
+                state[index] = "begun"
+                waiting = [need for need in needs(index) if not state[need]]
+            path.extend(waiting)
+            if not waiting:
+                path.pop()
+                if state[index] == "begun":
+                    state[index] = "done"
+                    order.append(index)
+    return order
+
+
+def is_prompt(row: Row) -> bool:
+    """Tell whether a user said a row on the main line: no tool's result and no summary."""
+    if row.role != "user" or row.sidechain or row.is_summary:
+        return False
+    return not row.holds("tool_result")
+
+
+def _above(rows: Rows, parents: Indices) -> Indices:
+    """Return for each row its parent, else the row of the main line before it."""
+    above: list[int | None] = []
+    previous: int | None = None
+    for index, (row, parent) in enumerate(zip(rows, parents, strict=True)):
+        if row.sidechain:
+            above.append(parent)
+        else:
+            above.append(previous if parent is None else parent)
+            previous = index
+    return above
+
+
+def _extent(rows: Rows, above: Indices) -> Extent:
+    last = list(range(len(rows)))
+    answered = [row.role == "assistant" for row in rows]
+    for index in reversed(range(len(rows))):
+        parent = above[index]
+        if parent is not None and parent < index:
+            last[parent] = max(last[parent], last[index])
+            answered[parent] = answered[parent] or answered[index]
+    return Extent(last, answered)
+
+
+def _run(index: int, row: Row, inherited: Run) -> Run:
+    """Return the run of a row that abandons nothing, given the run of what it follows."""
+    if not row.sidechain:
+        return inherited if inherited.kind == "branch" else MAIN
+    if row.agent:
+        return Run("agent", row.agent)
+    return inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))

@@ -1,0 +1,8 @@
+"""Rollouts of Codex, 2025 and 2026.
+
+`items` translates what the Responses API says; `reading` tells it from notes of the program.
+"""
+
+from .reading import looks, parse
+
+__all__ = ["looks", "parse"]

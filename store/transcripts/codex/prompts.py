@@ -1,0 +1,22 @@
+"""Which messages of a Codex rollout a user typed."""
+
+from __future__ import annotations
+
+from ...messages import Message, content_text
+
+INJECTED = ("<", "# AGENTS.md instructions")
+"""How the texts of user messages begin that no user typed."""
+
+
+def prompt_of(message: Message) -> str | None:
+    """Return what a user typed, None for a message that no user typed."""
+    if message["role"] != "user" or "author" in message.get("codex", {}):
+        return None
+    text = content_text(message["content"])
+    return text if not text.lstrip().startswith(INJECTED) else None
+
+
+def first_prompt(messages: list[Message]) -> str | None:
+    """Return the first text that a user typed, None where no user typed one."""
+    prompts = map(prompt_of, messages)
+    return next((prompt for prompt in prompts if prompt and prompt.strip()), None)

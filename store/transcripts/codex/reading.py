@@ -1,0 +1,395 @@
+"""Rollouts of Codex (2025 and 2026): items of the Responses API, and notes of the program.
+
+The rows that go to the model become messages; rows for the screen, which say the same again, are
+counted and left out. One response of the model is one assistant message: its texts, its calls, its
+reasoning. What an item says beyond the chat's shape is kept under one extra key, ``codex``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, counted
+from ..events import (
+    Compacted,
+    Event,
+    Noted,
+    Opened,
+    Said,
+    Stem,
+    fields_of,
+    first_text,
+    iso_milliseconds,
+    omissions,
+    sketch,
+    split_metadata,
+    text_of,
+    title_line,
+    without,
+)
+from ..source import Source, Value
+from .compactions import readable, said, told_of
+from .items import (
+    SPEECH,
+    ApiItem,
+    add_usage,
+    call_of,
+    extra_of,
+    finished,
+    is_answer,
+    is_output,
+    output_message,
+    own_result,
+    parent_session_of,
+    parts_of,
+    spoken_message,
+    timed,
+    unusual,
+)
+from .prompts import first_prompt, prompt_of
+
+ROWS = ("session_meta", "response_item", "event_msg", "compacted", "turn_context", "world_state")
+"""Types of rows by which a rollout is known; newer programs write more of them."""
+
+BARE = ("function_call", "function_call_output", "local_shell_call")
+"""Types of items that tell a rollout by rows of their own, as it was before September 2025."""
+
+COMPACTIONS = ("compaction", "context_compaction", "compaction_summary")
+"""Types of items that stand for a context that was compacted, readable by the API alone."""
+
+_META = ("id", "cwd", "git", "cli_version")
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is a row of a rollout, or a whole one of the first program."""
+    if not isinstance(value, dict):
+        return False
+    if "type" not in value:
+        return _is_untyped(value)
+    if "payload" not in value:
+        return value["type"] in BARE and "call_id" in value
+    return value["type"] in ROWS and isinstance(value["payload"], dict)
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the session of a file, then each stretch of it that was taken back, then the notes.
+
+    A file to which another session's was added has both.
+    """
+    rollout = _Rollout()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        if rollout.is_over(item.value):
+            yield from rollout.events(source.stem)
+            rollout = _Rollout()
+        yield from rollout.take(item)
+    yield from rollout.events(source.stem)
+
+
+class _Rollout:
+    """Collect a file's messages, row by row.
+
+    ``_answer`` is the assistant message that the next items belong to, ``_branches`` what was taken
+    back, each with the number of messages before it.
+    """
+
+    def __init__(self) -> None:
+        self._meta: ApiItem = {}
+        self._metas = 0
+        self._ids: set[str | None] = set()
+        self._context: ApiItem = {}
+        self._messages: list[Message] = []
+        self._answer: Message | None = None
+        self._branches: list[tuple[int, list[Message]]] = []
+        self._titles: list[str | None] = []
+        self._typed: str | None = None
+        self._compactions: list[Fields] = []
+        self._hidden: list[Compacted] = []
+        self._aborted: list[int] = []
+        self._left_out: Counter[tuple[str, str]] = Counter()
+        self._total: object = None
+
+    def take(self, value: Value) -> Iterator[Noted]:
+        """Take one row; return what is wrong with it."""
+        row = value.value
+        kind = row.get("type") if isinstance(row, dict) else None
+        if not isinstance(kind, str):
+            yield from self._take_untyped(value)
+        elif "payload" not in row and kind not in TAKERS:
+            self._take_item(without(row, "timestamp"), row.get("timestamp"))
+        elif not isinstance(row.get("payload"), dict):
+            text = f"a {kind:.40} line without a payload that can be read"
+            yield Noted(value.row, text, broken=True)
+        elif kind in TAKERS:
+            TAKERS[kind](self, row["payload"], row.get("timestamp"))
+        else:
+            self._leave(kind)
+
+    def is_over(self, row: object) -> bool:
+        """Tell whether a row is the head of a session of its own, behind what was said so far.
+
+        It began after all of that, or before this session did where the newest is told first. Heads
+        of copied sessions stand before what was said in them; resumed ones have a known id.
+        """
+        fields = fields_of(row)
+        meta = fields_of(fields.get("payload"))
+        if fields.get("type") != "session_meta" or meta.get("id") in self._ids:
+            return False
+        said = max((each.get("timestamp") or 0 for each in self._messages), default=0)
+        began = iso_milliseconds(meta.get("timestamp"))
+        if not (self._metas and said and began):
+            return False
+        return began > said or began < (iso_milliseconds(self._meta.get("timestamp")) or 0)
+
+    def events(self, stem: str) -> Iterator[Event]:
+        """Return all sessions, their messages, and the notes."""
+        if not (self._messages or self._branches):
+            yield Noted(None, "no message in this file")
+            yield from self._notes()
+            return
+        name = text_of(self._meta.get("id")) or stem
+        metadata, notes = self._metadata()
+        prompt = first_prompt(self._messages)
+        yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
+        yield from said(finished(self._messages), self._hidden)
+        yield from self._branch_events(name)
+        yield from self._notes()
+        yield from notes
+
+    def _branch_events(self, name: str) -> Iterator[Event]:
+        """Return the sessions of what was taken back, each behind the one that it continues."""
+        numbered = list(enumerate(self._branches, 1))
+        for number, (start, messages) in reversed(numbered):
+            branch = f"{name}/branch-{number}"
+            over = (later for later, (cut, _) in numbered[number:] if cut < start)
+            above = next(over, None)
+            stem = Stem(f"{name}/branch-{above}" if above else name, start)
+            link = {"parent_session": stem.session_id, "forked_at": start}
+            yield self._opened(branch, [first_prompt(messages)], link)._replace(stem=stem)
+            yield from map(Said, finished(messages))
+            count = counted(len(messages), "message")
+            yield Noted(None, f"{count} that were taken back are session {branch!r}")
+
+    def _opened(self, name: str, given: Sequence[str | None], metadata: Fields) -> Opened:
+        """Return a session with the first of the titles that it was given."""
+        root = first_text([self._meta.get("cwd"), self._context.get("cwd")])
+        titles = tuple(filter(None, (title_line(title or "") for title in given)))
+        return Opened(name, next(iter(titles), None), root, metadata, titles=titles)
+
+    def _take_untyped(self, value: Value) -> Iterator[Noted]:
+        """Take the head of an older rollout, its state, or a whole one of the first program."""
+        row = value.value
+        if not isinstance(row, dict):
+            yield _no_row(value)
+        elif _is_whole(row):
+            self._take_meta(row["session"], None)
+            items = (Value(value.row, item) for item in row["items"])
+            yield from chain.from_iterable(map(self.take, items))
+        elif _is_header(row):
+            self._take_meta(row, None)
+        elif "record_type" in row:
+            self._leave(str(row["record_type"]))
+        else:
+            yield _no_row(value)
+
+    def _take_meta(self, meta: ApiItem, _: object) -> None:
+        """Take the head of a session: the first is the file's own, others are of copies."""
+        self._metas += 1
+        self._ids.add(text_of(meta.get("id")))
+        if self._metas == 1:
+            self._meta = meta
+        elif meta.get("id") != self._meta.get("id"):
+            self._leave("session_meta", "of other sessions")
+
+    def _take_context(self, context: ApiItem, _: object) -> None:
+        self._answer, self._context = None, context
+        self._leave("turn_context")
+
+    def _take_item(self, item: ApiItem, at: object) -> None:
+        kind = str(item.get("type"))
+        if is_answer(item):
+            self._take_answer(item, at)
+        elif kind in SPEECH:
+            self._add(spoken_message(item), item, at)
+        elif is_output(kind):
+            self._add(output_message(item), item, at)
+        elif kind in COMPACTIONS:
+            self._note_compaction({"items": [item]}, at)
+        else:
+            self._leave("response_item", kind)
+
+    def _take_answer(self, item: ApiItem, at: object) -> None:
+        """Add an item to the message of its response."""
+        answer = self._answer or self._begin_answer(at)
+        extra = extra_of(item)
+        if isinstance(at, str):
+            extra["timestamp"] = at
+        answer["codex"]["items"].append(extra)
+        if item["type"] == "reasoning":
+            answer.setdefault("reasoning_items", []).append(item)
+        elif item["type"] == "message":
+            answer["content"] += parts_of(item.get("content"))
+        else:
+            answer.setdefault("tool_calls", []).append(call_of(item))
+            self._add_own_result(item, at)
+
+    def _add_own_result(self, call: ApiItem, at: object) -> None:
+        result = own_result(call)
+        if result:
+            self._messages.append(timed(result, at))
+
+    def _begin_answer(self, at: object) -> Message:
+        extra: Fields = {"items": []}
+        model = text_of(self._context.get("model"))
+        if model:
+            extra["model"] = model
+        self._answer = timed({"role": "assistant", "content": [], "codex": extra}, at)
+        self._messages.append(self._answer)
+        return self._answer
+
+    def _add(self, message: Message, item: ApiItem, at: object) -> None:
+        """Add a message of its own, which ends the response before it."""
+        self._answer = None
+        extra = unusual(item)
+        if extra:
+            message["codex"] = extra
+        self._messages.append(timed(message, at))
+
+    def _take_agent(self, said: ApiItem, at: object) -> None:
+        self._take_item(said | {"type": "agent_message"}, at)
+
+    def _take_event(self, event: ApiItem, _: object) -> None:
+        """Take a row for the screen: a few say what no item says."""
+        kind = str(event.get("type"))
+        if kind in EVENTS:
+            EVENTS[kind](self, event)
+        self._leave("event_msg", kind)
+
+    def _take_title(self, event: ApiItem) -> None:
+        self._titles.insert(0, text_of(event.get("thread_name")))
+
+    def _take_typed(self, event: ApiItem) -> None:
+        self._typed = self._typed or text_of(event.get("message"))
+
+    def _abort(self, _: ApiItem) -> None:
+        self._answer = None
+        self._aborted.append(len(self._messages))
+
+    def _last_answer(self) -> Message | None:
+        answers = (each for each in reversed(self._messages) if each["role"] == "assistant")
+        return next(answers, None)
+
+    def _take_usage(self, event: ApiItem) -> None:
+        """Keep a request's tokens with its answer, or the one before; told again, they are old."""
+        info = fields_of(event.get("info"))
+        answer = self._last_answer()
+        if answer is None or not isinstance(info.get("last_token_usage"), dict):
+            return
+        total = info.get("total_token_usage")
+        if total is None or total != self._total:
+            add_usage(answer["codex"], info)
+        self._total = total
+        if answer is self._answer and (answer["content"] or "tool_calls" in answer):
+            self._answer = None
+
+    def _take_compacted(self, compacted: ApiItem, at: object) -> None:
+        self._hidden.append(Compacted(len(self._messages), readable(compacted)))
+        self._note_compaction(told_of(compacted), at)
+
+    def _note_compaction(self, compaction: Fields, at: object) -> None:
+        self._answer = None
+        self._compactions.append({"after": len(self._messages), "timestamp": at} | compaction)
+
+    def _roll_back(self, event: ApiItem) -> None:
+        """Take the last turns out of the line: they become a session of their own."""
+        turns = event.get("num_turns")
+        prompts = self._places_of_prompts()
+        if type(turns) is int and turns > 0 and prompts:
+            start = prompts[-min(turns, len(prompts))]
+            self._branches.append((start, self._messages[start:]))
+            del self._messages[start:]
+            self._hidden = [each for each in self._hidden if each.through <= start]
+            self._answer = None
+
+    def _places_of_prompts(self) -> list[int]:
+        numbered = enumerate(map(prompt_of, self._messages))
+        return [place for place, prompt in numbered if prompt is not None]
+
+    def _leave(self, kind: str, subtype: str = "") -> None:
+        self._left_out[kind, subtype] += 1
+
+    def _metadata(self) -> tuple[Fields, list[Noted]]:
+        """Return what is known of the session as a whole, and a note for what is too big for it."""
+        known = {
+            "model": self._context.get("model"),
+            "cli_version": self._meta.get("cli_version"),
+            "git": self._meta.get("git"),
+            "parent_session": parent_session_of(self._meta),
+        }
+        extra = without(self._meta, *_META)
+        if self._context:
+            extra["turn_context"] = self._context
+        if self._compactions:
+            extra["compactions"] = self._compactions
+        kept, notes = split_metadata(extra)
+        metadata = {key: held for key, held in known.items() if held is not None}
+        return metadata | {"codex": kept}, notes
+
+    def _notes(self) -> Iterator[Noted]:
+        if self._compactions:
+            places = ", ".join(str(each["after"]) for each in self._compactions)
+            text = f"the context was compacted after message {places}"
+            yield Noted(None, f"{text}: all messages stay, what cannot be read is metadata")
+        if self._aborted:
+            places = ", ".join(map(str, self._aborted))
+            yield Noted(None, f"a turn was interrupted after message {places}")
+        if self._metas > 1:
+            begun = f"the session begins {self._metas} times in the file"
+            yield Noted(None, f"{begun}: it was resumed or copied")
+        yield from omissions(self._left_out, "line")
+
+
+TAKERS: dict[str, Callable[[_Rollout, ApiItem, object], None]] = {
+    "session_meta": _Rollout._take_meta,
+    "response_item": _Rollout._take_item,
+    "event_msg": _Rollout._take_event,
+    "compacted": _Rollout._take_compacted,
+    "turn_context": _Rollout._take_context,
+    "inter_agent_communication": _Rollout._take_agent,
+}
+"""Type of row → what takes its payload, with the time it was written at."""
+
+
+EVENTS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
+    "token_count": _Rollout._take_usage,
+    "thread_name_updated": _Rollout._take_title,
+    "user_message": _Rollout._take_typed,
+    "thread_rolled_back": _Rollout._roll_back,
+    "turn_aborted": _Rollout._abort,
+}
+"""Type of a row for the screen → what takes it, where it says what no item says."""
+
+
+def _no_row(value: Value) -> Noted:
+    return Noted(value.row, f"{sketch(value.value)} is no line of a rollout", broken=True)
+
+
+def _is_untyped(value: Fields) -> bool:
+    """Tell what has no type: a header, a state, or a whole rollout."""
+    return _is_header(value) or value.get("record_type") == "state" or _is_whole(value)
+
+
+def _is_header(value: Fields) -> bool:
+    """Tell whether a value is the first row of an older rollout."""
+    return {"id", "timestamp", "instructions"} <= value.keys() and "role" not in value
+
+
+def _is_whole(value: Fields) -> bool:
+    """Tell whether a value is a whole rollout, as the first program wrote them."""
+    return "id" in fields_of(value.get("session")) and isinstance(value.get("items"), list)

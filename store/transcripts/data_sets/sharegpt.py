@@ -1,0 +1,130 @@
+"""Conversations of ShareGPT and data sets like it: turns with ``from`` and ``value``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, items_of
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    Said,
+    SessionNames,
+    fields_of,
+    first_text,
+    list_of,
+    sketch,
+    split_metadata,
+    telling,
+    text_of,
+    title_of,
+    without,
+)
+from ..source import Source, Value
+
+CALL = "function_call"
+
+SPEAKERS = {
+    "system": "system",
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "assistant": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    CALL: "assistant",
+    "observation": "tool",
+    "tool": "tool",
+}
+"""Who speaks → role in the chat."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is such a conversation, or a list of them."""
+    return any(map(_is_conversation, items_of(value)))
+
+
+def _is_conversation(value: Any) -> bool:
+    return any(map(_is_turn, list_of(fields_of(value).get("conversations"))))
+
+
+def _is_turn(value: Any) -> bool:
+    fields = fields_of(value)
+    return fields.get("from") in SPEAKERS and isinstance(fields.get("value"), str)
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return a session for each conversation, and a note for each thing that is none."""
+    names = SessionNames()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        for conversation in items_of(item.value):
+            yield from _session(Value(item.row, conversation), source.stem, names)
+
+
+def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    if not _is_conversation(item.value):
+        text = f"{sketch(item.value)} is no conversation with turns of 'from' and 'value'"
+        yield Noted(item.row, text, broken=True)
+        return
+    turns = item.value["conversations"]
+    messages = _messages(item.value.get("system"), list(filter(_is_turn, turns)))
+    metadata, notes = split_metadata(without(item.value, "conversations", "system", "id"))
+    name = names.name(text_of(item.value.get("id")) or stem)
+    title = first_text((item.value.get("title"), title_of(messages)))
+    yield Opened(name, title, None, metadata)
+    yield from map(Said, messages)
+    yield from (_no_turn(item, turn) for turn in turns if not _is_turn(turn))
+    yield from notes
+
+
+def _no_turn(item: Value, turn: Any) -> Noted:
+    return Noted(item.row, f"{sketch(turn)} is no turn of a conversation", broken=True)
+
+
+def _messages(system: Any, turns: list[Fields]) -> list[Message]:
+    """Return the messages of turns; a result answers the last call."""
+    made: list[Message] = []
+    if text_of(system):
+        made.append({"role": "system", "content": system})
+    link: Fields = {}
+    for number, turn in enumerate(turns, 1):
+        message = _message(turn, f"call-{number}")
+        for call in message.get("tool_calls", ()):
+            link = {"tool_call_id": call["id"]}
+        if message["role"] == "tool":
+            message |= link
+            link = {}
+        made.append(message)
+    return made
+
+
+def _message(turn: Fields, name: str) -> Message:
+    call = _call(turn, name)
+    said = {"tool_calls": [call], "content": None} if call else {"content": turn["value"]}
+    extra = without(turn, "from", "value")
+    return {"role": SPEAKERS[turn["from"]]} | said | telling({"sharegpt": extra})
+
+
+def _call(turn: Fields, name: str) -> Fields | None:
+    """Return the call that a turn makes: JSON with a name and arguments; None for text."""
+    told = _object_in(turn["value"]) if turn["from"] == CALL else {}
+    if not text_of(told.get("name")):
+        return None
+    arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
+    function = {"name": told["name"], "arguments": arguments}
+    return {"id": name, "type": "function", "function": function}
+
+
+def _object_in(text: str) -> Fields:
+    try:
+        return fields_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,109 @@
+"""Trajectories of SWE-agent.
+
+``history`` holds the messages, with tool calls or, in 0.x, with actions as text. ``trajectory``
+tells the same steps again, often with the whole prompt at each step: it is left out, with a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...text import Fields
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    SessionNames,
+    as_messages,
+    fields_of,
+    sketch,
+    split_metadata,
+    title_of,
+    without,
+)
+from ..source import Source, Value
+
+PROMPTS = ("query", "messages")
+"""Keys under which a step may keep the whole prompt it was given."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is such a trajectory."""
+    if not isinstance(value, dict):
+        return False
+    history, steps = value.get("history"), value.get("trajectory")
+    if isinstance(history, list) and history:
+        return {"role", "content"} <= fields_of(history[0]).keys()
+    if not isinstance(steps, list) or not steps:
+        return False
+    return {"action", "observation"} <= fields_of(steps[0]).keys()
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the session of a file, its messages as they are, all but the steps as metadata."""
+    names = SessionNames()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+        else:
+            yield from _session(item, source.stem, names)
+
+
+def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    fields = fields_of(item.value)
+    steps = _list(fields, "trajectory") or []
+    messages = _messages_of(fields, steps)
+    if messages is None:
+        problem = "it has no list 'history', and no step keeps the messages it was given"
+        text = f"{sketch(item.value)} is no trajectory that can be read: {problem}"
+        yield Noted(item.row, text, broken=True)
+        return
+    session_id = names.name(stem)
+    metadata, notes = split_metadata(without(fields, "history", "trajectory"))
+    yield Opened(session_id, _title(messages), None, metadata)
+    yield from as_messages(messages, session_id=session_id)
+    if steps:
+        text = f"left out the trajectory of {len(steps)} steps: the messages tell the same"
+        yield Noted(item.row, text)
+    yield from notes
+
+
+def _messages_of(fields: Fields, steps: list[Any]) -> list[Any] | None:
+    history = _list(fields, "history")
+    return _last_prompt(steps) if history is None else history
+
+
+def _list(fields: Fields, key: str) -> list[Any] | None:
+    held = fields.get(key)
+    return held if isinstance(held, list) else None
+
+
+def _title(messages: list[Any]) -> str | None:
+    """Return the first text of a user that is no example given to the agent."""
+    objects = filter(fields_of, messages)
+    return title_of(message for message in objects if not message.get("is_demo"))
+
+
+def _last_prompt(steps: list[Any]) -> list[Any] | None:
+    """Return the messages of the last step that kept its prompt; None where no step did.
+
+    This is for files without a history.
+    """
+    for step in map(fields_of, reversed(steps)):
+        prompt = _prompt_of(step)
+        if prompt is not None:
+            return prompt + _answer_of(step)
+    return None
+
+
+def _prompt_of(step: Fields) -> list[Any] | None:
+    prompts = (_list(step, key) for key in PROMPTS)
+    return next((each for each in prompts if each is not None), None)
+
+
+def _answer_of(step: Fields) -> list[Any]:
+    answer = step.get("response")
+    if not isinstance(answer, str):
+        return []
+    return [{"role": "assistant", "content": answer}]

@@ -1,0 +1,175 @@
+"""Sessions of Gemini CLI: one document, or lines that are replayed (``$set``, ``$rewindTo``).
+
+A line tells a message whole, and again when it has grown: the last counts, in the place of the
+first. What ``$rewindTo`` took back is a branch of the session. A context that was replaced
+(``messages`` in ``$set``) changes what the model saw, not what was said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, takewhile
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, counted
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    Said,
+    Stem,
+    fields_of,
+    first_text,
+    list_of,
+    omissions,
+    sketch,
+    split_metadata,
+    text_of,
+    title_lines,
+    title_of,
+    without,
+)
+from ..source import Source, Value
+from .records import is_said, messages_of, model_of
+
+HEAD = {"sessionId", "projectHash"}
+
+Records = dict[str, Fields]
+"""The records of a session's messages, each under its id."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is a session's head, or a message that can be read."""
+    fields = fields_of(value)
+    if not fields.keys() >= HEAD:
+        return {"id", "timestamp"} <= fields.keys() and is_said(fields)
+    messages = list_of(fields.get("messages"))
+    return not messages or any(map(is_said, messages))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the session of a file, then each stretch of it that was taken back, then the notes."""
+    chat = _Chat()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+        else:
+            yield from chat.take(item)
+    yield from chat.events(source.stem)
+
+
+class _Chat:
+    """Replay a file.
+
+    ``_left`` is what was taken back, each with the number of messages before it.
+    """
+
+    def __init__(self) -> None:
+        self._head: Fields = {}
+        self._records: Records = {}
+        self._left: list[tuple[int, Records]] = []
+        self._contexts: list[Fields] = []
+
+    def take(self, item: Value) -> Iterator[Noted]:
+        """Take one value; return what is wrong with it."""
+        fields = fields_of(item.value)
+        if text_of(fields.get("$rewindTo")):
+            self._rewind(fields["$rewindTo"])
+        elif text_of(fields.get("id")):
+            self._records[fields["id"]] = fields
+        elif "$set" in fields or "sessionId" in fields:
+            self._set(fields_of(fields.get("$set", fields)))
+        else:
+            text = f"{sketch(item.value)} is no line of a session"
+            yield Noted(item.row, text, broken=True)
+
+    def events(self, stem: str) -> Iterator[Event]:
+        """Return all sessions, their messages, and the notes."""
+        name = text_of(self._head.get("sessionId")) or stem
+        messages = _said(self._records)
+        metadata, notes = self._metadata()
+        titles = (self._head.get("summary"), title_of(messages))
+        known = title_lines(titles)
+        yield Opened(name, first_text(known), None, metadata, titles=known)
+        yield from map(Said, messages)
+        yield from self._branches(name)
+        yield from self._notes()
+        yield from notes
+
+    def _branches(self, name: str) -> Iterator[Event]:
+        for after, records in self._left:
+            branch = f"{name}/branch-{next(iter(records))}"
+            messages = _said(records)
+            link: Fields = {"parent_session": name, "forked_at": after}
+            if messages:
+                yield Opened(branch, title_of(messages), None, link, stem=Stem(name, after))
+                yield from map(Said, messages)
+                count = counted(len(messages), "message")
+                yield Noted(None, f"{count} that were taken back are session {branch!r}")
+
+    def _rewind(self, to: str) -> None:
+        """Take out a message and all after it; all messages where it is none of them."""
+        names = list(self._records)
+        self._cut(names.index(to) if to in self._records else 0)
+
+    def _cut(self, place: int) -> None:
+        names = list(self._records)
+        taken = {name: self._records.pop(name) for name in names[place:]}
+        if taken:
+            self._left.append((len(_said(self._records)), taken))
+
+    def _set(self, fields: Fields) -> None:
+        self._head |= without(fields, "messages")
+        messages = map(fields_of, list_of(fields.get("messages")))
+        told = {each["id"]: each for each in messages if text_of(each.get("id"))}
+        if told:
+            self._replace(told)
+
+    def _replace(self, told: Records) -> None:
+        """Take a context: what it has more is said, what it ends before was taken back."""
+        pairs = zip(self._records, told, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if same == len(self._records):
+            for name, each in told.items():
+                self._records[name] = _longer(self._records.get(name), each)
+        elif same == len(told):
+            self._cut(same)
+        else:
+            self._note_context(told)
+
+    def _note_context(self, told: Records) -> None:
+        new = [each for name, each in told.items() if name not in self._records]
+        after = len(_said(self._records))
+        self._contexts.append({"after": after, "messages": len(told), "new": new})
+
+    def _metadata(self) -> tuple[Fields, list[Noted]]:
+        extra = without(self._head, "sessionId", "summary")
+        if self._contexts:
+            extra["contexts"] = self._contexts
+        kept, notes = split_metadata(extra)
+        model = first_text(map(model_of, reversed(self._records.values())))
+        return ({"model": model} if model else {}) | {"gemini_cli": kept}, notes
+
+    def _notes(self) -> Iterator[Noted]:
+        every = chain(self._records.values(), *(records.values() for _, records in self._left))
+        unsaid = (str(each.get("type")) for each in every if not is_said(each))
+        yield from omissions(Counter((kind, "") for kind in unsaid), "message")
+        if self._contexts:
+            places = ", ".join(str(each["after"]) for each in self._contexts)
+            text = f"the context was replaced after message {places}"
+            yield Noted(None, f"{text}: all messages stay, what is new in it is metadata")
+
+
+def _said(records: Records) -> list[Message]:
+    readable = ((name, each) for name, each in records.items() if is_said(each))
+    return [message for name, each in readable for message in messages_of(name, each)]
+
+
+def _longer(known: Fields | None, told: Fields) -> Fields:
+    """Return the record that says more: results are shortened in a context, never in a line."""
+    if known is None:
+        return told
+    return max(known, told, key=lambda each: len(json.dumps(each)))

@@ -1,0 +1,178 @@
+"""Sessions of Qwen Code: rows much like Claude Code's, with the parts of the Gemini API in them.
+
+Rows tell which one they follow. The path to the last message is the session; what was taken back
+leaves it, and is a branch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    fields_of,
+    first_text,
+    iso_milliseconds,
+    list_of,
+    omissions,
+    sketch,
+    telling,
+    text_of,
+    title_lines,
+    title_of,
+    without,
+)
+from ..source import Source, Value
+from ..trees import Parents, Tree, tree_events
+from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
+
+SPOKEN = ("user", "assistant", "tool_result")
+"""Types of rows that the model saw; others are the program's own."""
+
+_SAID = ("uuid", "parentUuid", "sessionId", "timestamp", "type", "message", "cwd")
+
+Rows = dict[str, Fields]
+"""The rows of a file, each under its id."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is a row that is this program's alone."""
+    fields = fields_of(value)
+    if not isinstance(fields.get("sessionId"), str):
+        return False
+    if fields.get("type") == "system":
+        return "systemPayload" in fields
+    return fields.get("type") in SPOKEN and _is_told(fields)
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the session of a file, its branches after it, then the notes."""
+    rows: Rows = {}
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+        elif isinstance(item.value, dict) and "type" in item.value:
+            rows[text_of(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
+        else:
+            yield _no_row(item)
+    if rows:
+        yield from _session(rows, source.stem)
+
+
+def _session(rows: Rows, stem: str) -> Iterator[Event]:
+    said = {name: _messages_of(name, row) for name, row in rows.items()}
+    _link(message for messages in said.values() for message in messages)
+    spoken = [name for name, messages in said.items() if messages]
+    tree = Tree(_parents(rows), next(reversed(spoken), None), said.__getitem__)
+    yield from tree_events(tree, _opened(rows, stem, [said[name][0] for name in spoken]))
+    left = [row for name, row in rows.items() if not said[name]]
+    yield from omissions(Counter(map(_type_of, left)), "line")
+
+
+def _type_of(row: Fields) -> tuple[str, str]:
+    return str(row["type"]), str(row.get("subtype") or "")
+
+
+def _opened(rows: Rows, stem: str, messages: list[Message]) -> Opened:
+    told = list(rows.values())
+    name = _first("sessionId", told) or stem
+    payloads = [fields_of(row.get("systemPayload")) for row in reversed(told)]
+    given = (*(payload.get("customTitle") for payload in payloads), title_of(messages))
+    titles = title_lines(given)
+    beside = {key: _first(key, told) for key in ("version", "gitBranch")}
+    known = {"model": _first("model", told[::-1]), "qwen_code": telling(beside)}
+    root = _first("cwd", told)
+    return Opened(name, first_text(titles), root, telling(known), titles=titles)
+
+
+def _first(key: str, rows: list[Fields]) -> str | None:
+    return first_text(row.get(key) for row in rows)
+
+
+def _parents(rows: Rows) -> Parents:
+    """Return what each row follows: the one before it where no row tells."""
+    if any("parentUuid" in row for row in rows.values()):
+        return {name: text_of(row.get("parentUuid")) for name, row in rows.items()}
+    first: dict[str, str | None] = dict.fromkeys(list(rows)[:1])
+    return first | {after: before for before, after in pairwise(rows)}
+
+
+def _messages_of(name: str, row: Fields) -> list[Message]:
+    """Return the messages of a row; the first has its id, and what else the row says."""
+    if row["type"] not in SPOKEN or not _is_told(row):
+        return []
+    parts = list_of(fields_of(row.get("message")).get("parts"))
+    answers = row["type"] == "assistant"
+    messages = [_answer(name, parts)] if answers else [*_results(row, parts), *_asked(parts)]
+    for number, message in enumerate(messages, 1):
+        message["id"] = name if number == 1 else f"{name}-{number}"
+        message.update(_moment_of(row))
+    for message in messages[:1]:
+        message["qwen_code"] = telling(without(row, *_SAID))
+    return messages
+
+
+def _is_told(row: Fields) -> bool:
+    return "parts" in fields_of(row.get("message")) or "toolCallResult" in row
+
+
+def _answer(name: str, parts: list[Any]) -> Message:
+    more = {"tool_calls": calls_in(parts, name), "reasoning_content": thoughts_in(parts)}
+    return {"role": "assistant", "content": content_of(parts)} | telling(more)
+
+
+def _asked(parts: list[Any]) -> list[Message]:
+    """Return what a user said, which may be nothing beside results."""
+    content = content_of(parts)
+    return [] if content is None else [{"role": "user", "content": content}]
+
+
+def _results(row: Fields, parts: list[Any]) -> list[Message]:
+    """Return the results that a row tells; where its parts do not, the program's own copy."""
+    results = list(map(result_of, responses_in(parts)))
+    told = fields_of(row.get("toolCallResult"))
+    if told and not parts:
+        results = [_copied(told)]
+    if told.get("status") in ("error", "cancelled"):
+        results = [result | {"messageStatus": "error"} for result in results]
+    return results
+
+
+def _copied(told: Fields) -> Message:
+    said = first_text(told.get(key) for key in ("result", "resultDisplay"))
+    link = telling({"tool_call_id": text_of(told.get("callId")), "name": text_of(told.get("name"))})
+    return {"role": "tool", "content": said} | link
+
+
+def _link(messages: Iterator[Message]) -> None:
+    """Let results without an id answer the first open call of their name."""
+    waiting: list[Fields] = []
+    for message in messages:
+        waiting += message.get("tool_calls", [])
+        if message["role"] == "tool":
+            call = next((call for call in waiting if _answers(message, call)), None)
+            if call:
+                waiting.remove(call)
+                message["tool_call_id"] = call["id"]
+
+
+def _answers(result: Message, call: Fields) -> bool:
+    if "tool_call_id" in result:
+        return bool(result["tool_call_id"] == call["id"])
+    return bool(result.get("name") == call["function"]["name"])
+
+
+def _moment_of(row: Fields) -> Fields:
+    moment = iso_milliseconds(row.get("timestamp"))
+    return {} if moment is None else {"timestamp": moment}
+
+
+def _no_row(item: Value) -> Noted:
+    return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)

@@ -1,0 +1,195 @@
+"""The kinds of transcripts there are: one table, and a folder or a module for what each needs.
+
+Kinds are told by content, in the order of the table: a kind stands before those that would take its
+files for their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from . import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    copilot_cli,
+    exported,
+    opencode,
+    openhands,
+    pi,
+    vscode_chat,
+)
+from .apis import anthropic, openai
+from .data_sets import oasst, sharegpt, swe_agent, tau_bench
+from .events import Event
+from .gemini import gemini_cli, qwen_code
+from .homes import VSCODE_CHATS, Home
+from .source import Source
+
+
+class TranscriptKind(NamedTuple):
+    """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file.
+
+    ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
+    only looks so, None where its messages can be read. ``seen`` where real files were read, else it
+    is written from their description. ``linked`` names what sessions are linked by, ``left_out``
+    what a note counts. ``homes`` are where its program keeps its files.
+    """
+
+    expected: str
+    looks: Callable[[Any], bool]
+    parse: Callable[[Source], Iterator[Event]]
+    foreign: Callable[[Any], str | None] = lambda _: None
+    seen: bool = True
+    linked: str = ""
+    left_out: str = ""
+    homes: tuple[Home, ...] = ()
+
+
+KINDS = {
+    "openai": TranscriptKind(
+        "messages with a role, in a list, under 'messages' or one a line",
+        openai.looks,
+        openai.parse,
+        openai.foreign,
+        left_out="what is no message",
+    ),
+    "anthropic": TranscriptKind(
+        "messages with blocks of Anthropic's API, in a list, under 'messages' or one a line",
+        anthropic.looks,
+        anthropic.parse,
+        anthropic.foreign,
+        left_out="what is no message",
+    ),
+    "tau_bench": TranscriptKind(
+        "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
+    ),
+    "swe_agent": TranscriptKind(
+        "an object with a 'history' of messages",
+        swe_agent.looks,
+        swe_agent.parse,
+        left_out="steps, which repeat it",
+    ),
+    "qwen_code": TranscriptKind(
+        "lines with a 'type', a 'sessionId' and a message of 'parts'",
+        qwen_code.looks,
+        qwen_code.parse,
+        seen=False,
+        linked="branches",
+        left_out="rows of the system",
+        homes=(Home(".qwen", ("projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl")),),
+    ),
+    "claude_code": TranscriptKind(
+        "lines with a 'type' and a 'sessionId'",
+        claude_code.looks,
+        claude_code.parse,
+        claude_code.foreign,
+        linked="branches, subagents, resumed sessions, compactions",
+        left_out="copies, progress, hooks, snapshots",
+        homes=(
+            Home(".claude", ("projects/*.jsonl",), "CLAUDE_CONFIG_DIR"),
+            Home(".config/claude", ("projects/*.jsonl",)),
+        ),
+    ),
+    "codex": TranscriptKind(
+        "lines with a 'type' and a 'payload'",
+        codex.looks,
+        codex.parse,
+        linked="branches, parents, compactions",
+        left_out="lines for the screen",
+        homes=(
+            Home(
+                ".codex",
+                ("sessions/*rollout-*.json*", "archived_sessions/*rollout-*.json*"),
+                "CODEX_HOME",
+            ),
+        ),
+    ),
+    "openhands": TranscriptKind(
+        "events with a 'source', in a list or one a line",
+        openhands.looks,
+        openhands.parse,
+        left_out="states, recalls, metrics",
+    ),
+    "convostore": TranscriptKind(
+        "a head under 'convostore', and messages on lines after it",
+        exported.looks,
+        exported.parse,
+        linked="forks",
+    ),
+    "chatgpt": TranscriptKind(
+        "conversations with a 'mapping' of nodes, also in the export's zip",
+        chatgpt.looks,
+        chatgpt.parse,
+        seen=False,
+        linked="branches",
+        left_out="files beside it",
+    ),
+    "claude_ai": TranscriptKind(
+        "conversations with 'chat_messages', also in the export's zip",
+        claude_ai.looks,
+        claude_ai.parse,
+        seen=False,
+        linked="branches",
+        left_out="files beside it",
+    ),
+    "gemini_cli": TranscriptKind(
+        "a head with a 'sessionId' and a 'projectHash', and messages in it or on lines after it",
+        gemini_cli.looks,
+        gemini_cli.parse,
+        linked="branches",
+        left_out="notices",
+        homes=(Home(".gemini", ("tmp/*/chats/*.json", "tmp/*/chats/*.jsonl")),),
+    ),
+    "copilot_cli": TranscriptKind(
+        "events with a 'type', 'data' and a 'parentId'",
+        copilot_cli.looks,
+        copilot_cli.parse,
+        linked="branches, subagents, compactions",
+        left_out="hooks, permissions, turns",
+        homes=(Home(".copilot", ("session-state/*.jsonl",)),),
+    ),
+    "vscode_chat": TranscriptKind(
+        "a chat with 'requests', or the log of its changes",
+        vscode_chat.looks,
+        vscode_chat.parse,
+        seen=False,
+        linked="branches",
+        left_out="parts for the screen",
+        homes=(
+            Home(".config/Code/User", VSCODE_CHATS),
+            Home("Library/Application Support/Code/User", VSCODE_CHATS),
+            Home("AppData/Roaming/Code/User", VSCODE_CHATS),
+        ),
+    ),
+    "pi": TranscriptKind(
+        "a head with a 'cwd', and entries on lines after it",
+        pi.looks,
+        pi.parse,
+        linked="branches, compactions",
+        left_out="changes of model and state",
+        homes=(Home(".pi", ("agent/sessions/*.jsonl",)),),
+    ),
+    "opencode": TranscriptKind(
+        "an 'info' with 'messages' of parts, as its export has it",
+        opencode.looks,
+        opencode.parse,
+        seen=False,
+        linked="branches, compactions, parents",
+        left_out="patches, snapshots",
+    ),
+    "sharegpt": TranscriptKind(
+        "records with 'conversations' of turns",
+        sharegpt.looks,
+        sharegpt.parse,
+        left_out="what is no turn",
+    ),
+    "oasst": TranscriptKind(
+        "trees of a 'prompt' and its replies",
+        oasst.looks,
+        oasst.parse,
+        linked="branches",
+    ),
+}

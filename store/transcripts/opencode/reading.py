@@ -1,0 +1,150 @@
+"""Sessions of opencode and its kin, as ``opencode export`` writes them: a document each.
+
+What was reverted, and not gone on from yet, is a branch of the session.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from typing import Any
+
+from ...messages import Message
+from ...text import Fields, items_of
+from ..events import (
+    Compacted,
+    Event,
+    Noted,
+    Opened,
+    SessionNames,
+    fields_of,
+    first_text,
+    omissions,
+    sketch,
+    split_metadata,
+    telling,
+    text_of,
+    title_lines,
+    title_of,
+    without,
+)
+from ..source import Source, Value
+from ..trees import Parents, Tree, tree_events, with_compactions
+from .messages import USED, is_message, messages_of, parts_of
+
+UNTITLED = ("New session - ", "Child session - ")
+"""How a title begins that nobody gave."""
+
+Told = dict[str, Fields]
+"""The messages of a session, each under its id."""
+
+Said = dict[str, list[Message]]
+"""What each of them amounts to."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is a session, or a list of them."""
+    return any(map(_is_session, items_of(value)))
+
+
+def _is_session(value: Any) -> bool:
+    messages = fields_of(value).get("messages")
+    if not isinstance(messages, list) or not fields_of(value.get("info")):
+        return False
+    return not messages or any(map(is_message, messages))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return each session of a file, what was reverted of it, and the notes."""
+    names = SessionNames()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        for session in items_of(item.value):
+            yield from _session(Value(item.row, session), source.stem, names)
+
+
+def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    if not _is_session(item.value):
+        text = f"{sketch(item.value)} is no session: it has no 'info' and no 'messages'"
+        yield Noted(item.row, text, broken=True)
+        return
+    info = item.value["info"]
+    told, broken = _told(item)
+    yield from broken
+    said = {name: messages_of(name, message) for name, message in told.items()}
+    name = names.name(text_of(info.get("id")) or stem)
+    opened, notes = _opened(name, info, said)
+    tree = Tree(_parents(told), _present(info, list(told)), said.__getitem__)
+    events = tree_events(tree, opened) if told else iter([opened])
+    yield from with_compactions(events, dict(_compactions(told, said)))
+    yield from omissions(_unused(told), "part")
+    yield from notes
+
+
+def _told(item: Value) -> tuple[Told, list[Noted]]:
+    """Return the messages, and a note for each that is none."""
+    names = SessionNames()
+    told: Told = {}
+    broken = []
+    for message in item.value["messages"]:
+        if is_message(message):
+            told[names.name(text_of(message["info"].get("id")) or "message")] = message
+        else:
+            broken.append(Noted(item.row, f"{sketch(message)} is no message", broken=True))
+    return told, broken
+
+
+def _parents(told: Told) -> Parents:
+    first: dict[str, str | None] = dict.fromkeys(list(told)[:1])
+    return first | {after: before for before, after in pairwise(told)}
+
+
+def _present(info: Fields, names: list[str]) -> str | None:
+    """Return the last message that was not reverted; with a part named, its message stays."""
+    revert = fields_of(info.get("revert"))
+    if revert.get("messageID") not in names:
+        return None
+    place = names.index(revert["messageID"])
+    if not revert.get("partID"):
+        place -= 1
+    return names[place] if place >= 0 else None
+
+
+def _opened(name: str, info: Fields, said: Said) -> tuple[Opened, list[Noted]]:
+    messages = list(chain.from_iterable(said.values()))
+    given = text_of(info.get("title")) or ""
+    titles = title_lines(("" if given.startswith(UNTITLED) else given, title_of(messages)))
+    kept, notes = split_metadata(telling(without(info, "id", "title", "directory")))
+    facts = (message.get("opencode", {}) for message in reversed(messages))
+    model = first_text(each.get("modelID") for each in facts)
+    told = {"model": model, "parent_session": text_of(info.get("parentID"))}
+    metadata = telling(told) | {"opencode": kept}
+    root = text_of(info.get("directory"))
+    return Opened(name, first_text(titles), root, metadata, titles=titles), notes
+
+
+def _compactions(told: Told, said: Said) -> Iterator[tuple[int, Compacted]]:
+    """Yield where an answer told all that came before its question, which asked for that."""
+    before: dict[str, int] = {}
+    count = 0
+    for name, message in told.items():
+        before[name] = count
+        count += len(said[name])
+        asked = text_of(message["info"].get("parentID"))
+        if message["info"].get("summary") is True and asked in told:
+            through = before.get(_kept_from(told[asked]) or asked, 0)
+            yield from [(count, Compacted(through))] if through else []
+
+
+def _kept_from(question: Fields) -> str | None:
+    """Return the first message that stayed in sight before a question, if one did."""
+    return first_text(part.get("tail_start_id") for part in parts_of(question))
+
+
+def _unused(told: Told) -> Counter[tuple[str, str]]:
+    parts = (part for message in told.values() for part in parts_of(message))
+    kinds = (str(part.get("type")) for part in parts)
+    return Counter((kind, "") for kind in kinds if kind not in USED)

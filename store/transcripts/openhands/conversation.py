@@ -1,0 +1,348 @@
+"""A conversation of OpenHands, collected event by event.
+
+The actions of one response of the model are one message. Events about the program itself are
+counted and left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from ...messages import Message
+from ...text import Fields, counted
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    Said,
+    fields_of,
+    first_text,
+    iso_milliseconds,
+    omissions,
+    split_metadata,
+    text_of,
+    title_of,
+)
+from . import program_events
+from .program_events import Known, ProgramEvent, rest_of
+
+CONDENSED = (
+    "Condensation",
+    "CondensationRequest",
+    "CondensationSummaryEvent",
+    "condensation",
+    "condensation_request",
+)
+"""Events, of V1 and of V0, that say what the model was no longer sent."""
+
+RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
+
+UNSAID = ("null", "recall", "agent_state_changed", "condense", "success")
+"""Observations of V0 that no model was sent as they are."""
+
+STEERING = (
+    "null",
+    "recall",
+    "change_agent_state",
+    "start",
+    "pause",
+    "resume",
+    "stop",
+    "push",
+    "send_pr",
+    "initialize",
+)
+"""Actions of V0 that are no one's words and no tool's work."""
+
+REPEATED = {
+    "action": "it repeats the call's arguments",
+    "args": "they repeat the call's arguments",
+    "llm_metrics": "they are sums over all events so far",
+}
+"""What is left out of events, and why."""
+
+_FAILURES = ("error", "user_rejected")  # observations of V0
+
+
+class Conversation:
+    """Collect the messages of one list of events.
+
+    ``name`` is the id that the events give it. ``_answer`` is the answer that further actions may
+    belong to.
+    """
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self._model: str | None = None
+        self._root: str | None = None
+        self._messages: list[Message] = []
+        self._answer: Message | None = None
+        self._ids: set[str] = set()
+        self._called: set[str] = set()
+        self._condensed: list[Fields] = []
+        self._recalled: list[Fields] = []
+        self._left_out: Counter[tuple[str, str]] = Counter()
+        self._repeated: Counter[str] = Counter()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing was taken yet."""
+        return not (self._messages or self._left_out or self._condensed)
+
+    def take(self, event: ProgramEvent) -> None:
+        """Take one event."""
+        self._learn(program_events.known_from(event))
+        if program_events.is_v1(event):
+            self._take_v1(event, event["kind"])
+        elif program_events.is_action(event):
+            self._take_action(event, event["action"])
+        else:
+            self._take_observation(event, event["observation"])
+
+    def _learn(self, known: Known) -> None:
+        self._model = self._model or known.model
+        self._root = self._root or known.root
+        self.name = self.name or known.name
+
+    def events(self, name: str, fields: Fields) -> Iterator[Event]:
+        """Return the session, its messages and the notes.
+
+        ``fields`` are what is known of it beside its events.
+        """
+        if self._messages:
+            metadata, notes = self._metadata(fields)
+            yield Opened(name, title_of(self._messages), self._root, metadata)
+            yield from map(Said, self._messages)
+            yield from notes
+        else:
+            yield Noted(None, f"no message in {name!r:.80}")
+        if self._condensed:
+            places = ", ".join(str(each["after"]) for each in self._condensed)
+            text = f"the context was condensed after message {places}"
+            yield Noted(None, f"{text}: all messages stay")
+        yield from omissions(self._left_out, "event")
+        yield from self._repetitions()
+
+    def _repetitions(self) -> Iterator[Noted]:
+        for key, count in sorted(self._repeated.items()):
+            events = counted(count, "event")
+            yield Noted(None, f"left out {key!r} of {events}: {REPEATED[key]}")
+
+    def _metadata(self, fields: Fields) -> tuple[Fields, list[Noted]]:
+        whole = fields | {"condensations": self._condensed, "recalled": self._recalled}
+        said = {key: held for key, held in whole.items() if held != []}
+        metadata, notes = split_metadata(said)
+        if self._model:
+            metadata = {"model": self._model} | metadata
+        return metadata, notes
+
+    # Events of V1.
+
+    def _take_v1(self, event: ProgramEvent, kind: str) -> None:
+        if kind in V1_TAKERS:
+            V1_TAKERS[kind](self, event)
+        else:
+            self._leave(kind, event.get("key"))
+
+    def _take_result(self, event: ProgramEvent) -> None:
+        self._add(program_events.result_message(event), _beside_result(event))
+
+    def _take_message(self, event: ProgramEvent) -> None:
+        extra = rest_of(event, "llm_message", "extended_content")
+        self._add(program_events.spoken_message(event), extra)
+
+    def _take_prompt(self, event: ProgramEvent) -> None:
+        extra = rest_of(event, "system_prompt", "dynamic_context")
+        self._add(program_events.system_message(event), extra)
+
+    def _act(self, event: ProgramEvent) -> None:
+        """Take an action of V1: another call of the answer before it, or a new answer."""
+        call = program_events.action_call(event)
+        response = event.get("llm_response_id")
+        self._count_repeated(event, "action")
+        extra = rest_of(event, *_ACTED)
+        answer = None if event.get("thought") else self._answer_of(response)
+        if answer is None or _has_call(answer, fields_of(call).get("id")):
+            message = program_events.acted_message(event, call)
+            self._add_answer(message, extra, {"llm_response_id": response})
+        else:
+            answer["tool_calls"].append(call)
+            answer["openhands"]["events"].append(extra)
+
+    # Events of V0.
+
+    def _take_action(self, event: ProgramEvent, action: str) -> None:
+        if action in CONDENSED:
+            self._condense(event)
+        elif action in STEERING:
+            self._leave(action, "action")
+        elif action == "system":
+            content = program_events.message_content(fields_of(event.get("args")))
+            self._add({"role": "system", "content": content}, _beside_args(event, "content"))
+        elif action == "message":
+            self._add(_message_of(event), _beside_args(event, "content", "image_urls"))
+        elif event.get("source") != "agent":
+            self._add(_command_of(event, action), _beside_args(event))
+        elif action == "finish" and not event.get("tool_call_metadata"):
+            self._add(_farewell_of(event), _beside_args(event))
+        else:
+            self._call(event)
+
+    def _call(self, event: ProgramEvent) -> None:
+        """Take an action of V0 that is a tool call.
+
+        The first action of a response holds the whole answer. Where one of its calls has no id, it
+        cannot be told which action is which, and each is an answer of its own.
+        """
+        metadata = fields_of(event.get("tool_call_metadata"))
+        response = fields_of(metadata.get("model_response"))
+        call_id = metadata.get("tool_call_id")
+        for key in ("args", "llm_metrics"):
+            self._count_repeated(event, key)
+        extra = rest_of(event, "args", "llm_metrics", "message", "tool_call_metadata")
+        extra["tool_call_id"] = call_id
+        given = program_events.given_answer(metadata)
+        answer = self._answer_of(response.get("id")) if given else None
+        if answer and _has_call(answer, call_id) and not _has_call(answer, None):
+            answer["openhands"]["events"].append(extra)
+            return
+        rest = rest_of(response, "id", "choices")
+        said = {"llm_response_id": response.get("id"), "response": rest}
+        self._add_answer(given or program_events.made_answer(event, metadata), extra, said)
+
+    def _take_observation(self, event: ProgramEvent, observation: str) -> None:
+        """Take the result of a call of V0, what a user's own command gave, or an error."""
+        message = self._result_of(event)
+        if message is None and observation in UNSAID:
+            self._leave_unsaid(event, observation)
+            return
+        message = message or {"role": "user", "content": program_events.observed_content(event)}
+        if observation in _FAILURES:
+            message["messageStatus"] = "error"
+        extra = rest_of(event, "content", "message", "tool_call_metadata", "llm_metrics")
+        self._add(message, extra)
+
+    def _leave_unsaid(self, event: ProgramEvent, observation: str) -> None:
+        self._leave(observation, "observation")
+        if observation == "recall" and event.get("extras"):
+            self._recalled.append(event["extras"])
+
+    def _result_of(self, event: ProgramEvent) -> Message | None:
+        """Return an observation of V0 as the result of a call, None where it is none."""
+        metadata = fields_of(event.get("tool_call_metadata"))
+        cause = event.get("cause")
+        call_id = text_of(metadata.get("tool_call_id")) or program_events.event_call_id(cause)
+        if not metadata and (cause is None or call_id not in self._called):
+            return None
+        content = program_events.observed_content(event)
+        message: Message = {"role": "tool", "content": content, "tool_call_id": call_id}
+        name = text_of(metadata.get("function_name"))
+        if name:
+            message["name"] = name
+        return message
+
+    # What both come to.
+
+    def _answer_of(self, response: object) -> Message | None:
+        """Return the open answer where it is of a response, None where it is of another."""
+        if self._answer is None or not text_of(response):
+            return None
+        is_same = self._answer["openhands"].get("llm_response_id") == response
+        return self._answer if is_same else None
+
+    def _add_answer(self, message: Message, extra: Fields, response: Fields) -> None:
+        """Add an answer that further actions may belong to."""
+        said = {key: held for key, held in response.items() if held}
+        self._add(message, extra, said | {"events": [extra]})
+        self._answer = message
+        call_ids = (text_of(fields_of(call).get("id")) for call in message["tool_calls"])
+        self._called.update(filter(None, call_ids))
+
+    def _add(self, message: Message, extra: Fields, kept: Fields | None = None) -> None:
+        """Add a message, with the extra of its event, or what is to be kept in its place.
+
+        Results leave the answer open, as its calls may be carried out one by one.
+        """
+        if message["role"] != "tool":
+            self._answer = None
+        at = iso_milliseconds(extra.get("timestamp"))
+        if at is not None:
+            message["timestamp"] = at
+        name = text_of(extra.get("id"))
+        if name and name not in self._ids:
+            self._ids.add(name)
+            message["id"] = name
+        message["openhands"] = extra if kept is None else kept
+        self._messages.append(message)
+
+    def _leave(self, kind: str, subtype: object) -> None:
+        self._left_out[kind, text_of(subtype) or ""] += 1
+
+    def _condense(self, event: ProgramEvent) -> None:
+        self._condensed.append({"after": len(self._messages)} | event)
+
+    def _count_repeated(self, event: ProgramEvent, key: str) -> None:
+        if event.get(key) is not None:
+            self._repeated[key] += 1
+
+
+V1_TAKERS: dict[str, Callable[[Conversation, ProgramEvent], None]] = {
+    "ActionEvent": Conversation._act,
+    "MessageEvent": Conversation._take_message,
+    "SystemPromptEvent": Conversation._take_prompt,
+    **dict.fromkeys(RESULTS, Conversation._take_result),
+    **dict.fromkeys(CONDENSED, Conversation._condense),
+}
+"""Kind of an event of V1 → what takes it; events of other kinds are left out."""
+
+_ACTED = (
+    "thought",
+    "action",
+    "tool_call",
+    "tool_call_id",
+    "tool_name",
+    "llm_response_id",
+    *program_events.REASONING,
+)
+"""Keys of a V1 action that its message says."""
+
+_RESULT = ("content", "tool_name", "tool_call_id", "error", "extended_content")
+"""Keys of a V1 result that its message says."""
+
+
+def _has_call(answer: Message, call_id: object) -> bool:
+    return any(fields_of(call).get("id") == call_id for call in answer["tool_calls"])
+
+
+def _beside_result(event: ProgramEvent) -> Fields:
+    """Return what a result of V1 says beyond its message."""
+    observation = rest_of(fields_of(event.get("observation")), "content")
+    return rest_of(event | {"observation": observation}, *_RESULT)
+
+
+def _beside_args(event: ProgramEvent, *used: str) -> Fields:
+    """Return what an action of V0 says beyond its message, which used some of its arguments."""
+    extra = rest_of(event, "message", "llm_metrics", "tool_call_metadata")
+    if isinstance(event.get("args"), dict):
+        extra["args"] = rest_of(event["args"], *used)
+    return extra
+
+
+def _message_of(event: ProgramEvent) -> Message:
+    """Return a message of V0."""
+    role = "assistant" if event.get("source") == "agent" else "user"
+    return {"role": role, "content": program_events.message_content(fields_of(event.get("args")))}
+
+
+def _command_of(event: ProgramEvent, action: str) -> Message:
+    """Return what a user had done in V0, as what the user said."""
+    command = fields_of(event.get("args")).get("command") or action
+    return {"role": "user", "content": f"User executed the command:\n{command}"}
+
+
+def _farewell_of(event: ProgramEvent) -> Message:
+    """Return the last words of an agent of V0."""
+    args = fields_of(event.get("args"))
+    texts = (args.get("final_thought"), program_events.thought_of(args), event.get("message"))
+    return {"role": "assistant", "content": first_text(texts) or ""}

@@ -1,0 +1,88 @@
+"""Conversations of OpenHands: lists of events, of V1 (the SDK) or V0, or results of evaluations.
+
+Events that the model was sent become messages (`conversation`). What an event says beyond
+its message is kept under one extra key, ``openhands``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ...text import Fields, items_of
+from ..events import Event, Noted, SessionNames, fields_of, first_text, sketch, without
+from ..source import Source, Value
+from .conversation import Conversation
+from .program_events import is_v0, is_v1
+
+HISTORIES = ("history", "trajectory", "events", "items")
+"""Keys under which an object may hold its events."""
+
+NAMES = ("instance_id", "conversation_id", "id")
+"""Keys of an object that name it."""
+
+_LOOKED_AT = 20  # events of a list that are looked at to know it
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is an event, a list of them, or an object that holds one."""
+    events = [value] if _is_event(value) else _events_in(value) or []
+    return any(map(_is_event, events[:_LOOKED_AT]))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the sessions of a file, and notes.
+
+    Each list of events is a session; so are all events that are rows of their own, together.
+    """
+    names = SessionNames()
+    loose = Conversation()
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+        elif _is_event(item.value):
+            loose.take(item.value)
+        else:
+            yield from _listed(item, source.stem, names)
+    if not loose.is_empty:
+        yield from loose.events(names.name(loose.name or source.stem), {})
+
+
+def _listed(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+    """Return the session of one list of events, or of an object that holds one."""
+    events = _events_in(item.value)
+    if events is None:
+        text = f"{sketch(item.value)} is neither an event nor a record with a list of them"
+        yield Noted(item.row, text, broken=True)
+        return
+    fields = fields_of(item.value)
+    wanted = first_text(fields.get(key) for key in NAMES)
+    name = names.name(f"{stem}-{wanted:.80}" if wanted else stem)
+    conversation = Conversation()
+    for number, event in enumerate(events, 1):
+        if _is_event(event):
+            conversation.take(event)
+        else:
+            text = f"event {number} of {name!r:.80} is none: {sketch(event)}"
+            yield Noted(item.row, text, broken=True)
+    history = _history_of(fields) or ""
+    yield from conversation.events(name, without(fields, history))
+
+
+def _is_event(value: Any) -> bool:
+    return is_v1(value) or is_v0(value)
+
+
+def _events_in(value: Any) -> list[Any] | None:
+    """Return the events of a list, or of an object that holds one; V0 once kept them in pairs."""
+    if isinstance(value, dict):
+        value = value.get(_history_of(value) or "")
+    if not isinstance(value, list):
+        return None
+    return list(chain.from_iterable(map(items_of, value)))
+
+
+def _history_of(fields: Fields) -> str | None:
+    lists = (key for key in HISTORIES if isinstance(fields.get(key), list))
+    return next(lists, None)

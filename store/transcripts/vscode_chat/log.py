@@ -1,0 +1,47 @@
+"""The log of changes as which VS Code keeps a chat: a whole state, then what was set in it.
+
+An entry has its ``kind``, the path ``k`` of what it changes, and a value ``v``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...text import Fields
+from ..events import fields_of
+
+WHOLE, SET, PUSH, DELETE = range(4)
+
+
+def is_entry(value: object) -> bool:
+    """Tell whether a JSON value is an entry of such a log."""
+    fields = fields_of(value)
+    return type(fields.get("kind")) is int and not fields.keys().isdisjoint("kv")
+
+
+def state_after(state: Any, entry: Fields) -> Any:
+    """Return the state behind an entry: the same object, changed, unless the entry is a whole one.
+
+    Raises LookupError, TypeError or ValueError where the entry does not fit the state.
+    """
+    if entry["kind"] == WHOLE:
+        return entry["v"]
+    *way, last = entry["k"]
+    holder = state
+    for key in way:
+        holder = holder[key]
+    _change(holder, last, entry)
+    return state
+
+
+def _change(holder: Any, key: Any, entry: Fields) -> None:
+    if entry["kind"] == SET:
+        holder[key] = entry["v"]
+    elif entry["kind"] == DELETE:
+        holder.pop(key, None)
+    elif entry["kind"] == PUSH:
+        held = holder.get(key) or []
+        del held[entry.get("i", len(held)) :]
+        holder[key] = [*held, *entry.get("v", ())]
+    else:
+        raise ValueError("no kind of an entry")
