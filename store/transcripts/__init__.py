@@ -19,6 +19,7 @@ from ..errors import StoreError, UnknownTranscript
 from .apis import anthropic
 from .apis.openai import OWNER, PROJECT_ROOT, stands_before
 from .archive import Archive, is_export
+from .database import Database, Layout, is_database
 from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
 from .exported import HEAD
 from .foreign import program_of
@@ -52,11 +53,6 @@ __all__ = [
     "spent_on",
     "stands_before",
 ]
-
-
-SNIFFED_VALUES = 200
-"""Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
-"""
 
 
 def is_home(name: str) -> bool:
@@ -125,10 +121,16 @@ def _open(path: FilePath) -> Source:
             raise OSError("it is a pipe, which may never end and cannot be read twice")
         if is_export(path):
             return Archive(path)
+        if is_database(path):
+            return Database(path, _layouts())
         _refuse_packed(path)
         return Source(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
+
+
+def _layouts() -> list[Layout]:
+    return [kind.layout for kind in KINDS.values() if kind.layout]
 
 
 def _refuse_packed(path: FilePath) -> None:
@@ -151,7 +153,7 @@ def _sniff(source: Source) -> str:
     """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
     first: Value | Noted | None = None
     kind: str | None = None
-    for item in islice(source.values(), SNIFFED_VALUES):
+    for item in islice(source.values(), source.sniffed):
         first = first or item
         if isinstance(item, Value):
             kind = _kind_with(kind, item.value)

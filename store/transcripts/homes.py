@@ -16,6 +16,9 @@ VSCODE_CHATS = (
 )
 """How VS Code names the files of its chats, below the folder of its user's data."""
 
+CURSOR_CHATS = ("globalStorage/state.vscdb",)
+"""How Cursor names the database of its chats."""
+
 
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.

@@ -15,6 +15,7 @@ from . import (
     claude_code,
     codex,
     copilot_cli,
+    cursor,
     exported,
     opencode,
     openhands,
@@ -23,9 +24,10 @@ from . import (
 )
 from .apis import anthropic, openai
 from .data_sets import oasst, sharegpt, swe_agent, tau_bench
+from .database import Layout
 from .events import Event
 from .gemini import gemini_cli, qwen_code
-from .homes import VSCODE_CHATS, Home
+from .homes import CURSOR_CHATS, VSCODE_CHATS, Home
 from .source import Source
 
 
@@ -35,7 +37,8 @@ class TranscriptKind(NamedTuple):
     ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
     only looks so, None where its messages can be read. ``seen`` where real files were read, else it
     is written from their description. ``linked`` names what sessions are linked by, ``left_out``
-    what a note counts. ``homes`` are where its program keeps its files.
+    what a note counts. ``homes`` are where its program keeps its files, ``layout`` is how its
+    database is laid out.
     """
 
     expected: str
@@ -46,6 +49,7 @@ class TranscriptKind(NamedTuple):
     linked: str = ""
     left_out: str = ""
     homes: tuple[Home, ...] = ()
+    layout: Layout | None = None
 
 
 KINDS = {
@@ -163,6 +167,21 @@ KINDS = {
             Home("Library/Application Support/Code/User", VSCODE_CHATS),
             Home("AppData/Roaming/Code/User", VSCODE_CHATS),
         ),
+    ),
+    "cursor": TranscriptKind(
+        "Cursor's database of chats, or lines with a 'role' and a 'message'",
+        cursor.looks,
+        cursor.parse,
+        seen=False,
+        linked="subagents, compactions",
+        left_out="bubbles no longer shown, states of files",
+        homes=(
+            Home(".cursor", ("projects/*/agent-transcripts/*.jsonl",)),
+            Home(".config/Cursor/User", CURSOR_CHATS),
+            Home("Library/Application Support/Cursor/User", CURSOR_CHATS),
+            Home("AppData/Roaming/Cursor/User", CURSOR_CHATS),
+        ),
+        layout=cursor.LAYOUT,
     ),
     "pi": TranscriptKind(
         "a head with a 'cwd', and entries on lines after it",

@@ -20,6 +20,10 @@ from .events import Noted
 FilePath = str | PathLike[str]
 Progress = Callable[[int], None]
 
+SNIFFED_VALUES = 200
+"""Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
+"""
+
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""
 
@@ -29,7 +33,6 @@ PACKED = {
     b"BZh": "compressed by bzip2: unpack it with bunzip2",
     b"\xfd7zXZ": "compressed by xz: unpack it with unxz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it with unzstd",
-    b"SQLite format 3\0": "an SQLite database",
     codecs.BOM_UTF16_LE: "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8",
     codecs.BOM_UTF16_BE: "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8",
     b"{\0": "text in UTF-16: convert it with iconv -f UTF-16LE -t UTF-8",
@@ -64,10 +67,12 @@ class Source:
 
     Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
     ``problem`` says what is wrong with a document that cannot be read, ``rows`` how many were read
-    when the values were returned last: those that say something, a document being one.
+    when the values were returned last: those that say something, a document being one. ``sniffed``
+    is how many tell its kind.
     """
 
     rows = 0
+    sniffed = SNIFFED_VALUES
 
     def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
         self.path = Path(path)

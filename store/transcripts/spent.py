@@ -106,6 +106,14 @@ def _of_opencode(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, model, provider, told)
 
 
+def _of_cursor(extra: Fields) -> Iterator[Spent]:
+    """Yield what Cursor told of a bubble; where it tells nothing, its tokens are 0."""
+    told = fields_of(extra.get("tokenCount"))
+    tokens = Tokens(_count(told, "inputTokens"), _count(told, "outputTokens"))
+    model = text_of(fields_of(extra.get("modelInfo")).get("modelName"))
+    yield Spent(tokens, model, None, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": _of_claude_code,
     "codex": _of_codex,
@@ -114,6 +122,7 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "vscode_chat": _of_vscode_chat,
     "pi": _of_pi,
     "opencode": _of_opencode,
+    "cursor": _of_cursor,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

@@ -79,8 +79,8 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events homes foreign spent blocks source archive trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai pi opencode gemini apis data_sets exported kinds"
+        "events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
+        "chatgpt claude_ai cursor pi opencode gemini apis data_sets exported kinds"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
@@ -93,6 +93,7 @@ PROGRAMS = {
     "claude_code": "titles queue compactions agents rows sessions tree reading",
     "codex": "compactions items prompts reading",
     "copilot_cli": "program_events compactions reading",
+    "cursor": "rows bubbles transcripts reading",
     "data_sets": "swe_agent tau_bench sharegpt oasst",
     "gemini": "parts records gemini_cli qwen_code",
     "opencode": "messages reading",

@@ -1,0 +1,10 @@
+"""Chats of Cursor: those in its database, and the transcripts of its agents.
+
+`rows` gathers a chat from the rows of a database; `bubbles` translates what is in one,
+`transcripts` what an agent's file has; `reading` makes sessions of both.
+"""
+
+from .reading import looks, parse
+from .rows import LAYOUT
+
+__all__ = ["LAYOUT", "looks", "parse"]

@@ -1,0 +1,158 @@
+"""Chats of Cursor as sessions: those of a database, and the file of an agent's transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+from urllib.parse import unquote
+
+from ...messages import Message
+from ...text import Fields
+from ..events import (
+    Compacted,
+    Event,
+    Noted,
+    Opened,
+    Said,
+    SessionNames,
+    fields_of,
+    first_text,
+    left_out,
+    list_of,
+    sketch,
+    telling,
+    text_of,
+    title_lines,
+    title_of,
+)
+from ..source import Source
+from ..trees import with_compactions
+from .bubbles import is_bubble, messages_of, moment_of, name_of, thought_in
+from .transcripts import is_line, message_of, typed
+
+KNOWN = (
+    *("status", "subtitle", "unifiedMode", "forceMode", "isAgentic", "createdAt", "lastUpdatedAt"),
+    *("usageData", "contextTokensUsed", "contextTokenLimit", "subagentInfo"),
+)
+"""What is kept of a chat; the rest is the state of files and of the screen."""
+
+Bubbles = dict[str, Fields]
+"""The bubbles of a chat, each under its id, in order."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a value is a chat of a database, or a line of a transcript."""
+    fields = fields_of(value)
+    return {"composerData", "bubbles"} <= fields.keys() or is_line(value)
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the sessions of a database, or the one of a transcript."""
+    names = SessionNames()
+    lines: list[Message] = []
+    for number, item in enumerate(source.values(), 1):
+        if isinstance(item, Noted):
+            yield item
+        elif is_line(item.value):
+            lines.append(message_of(item.value, number))
+        elif looks(item.value):
+            yield from _chat(item.value, names)
+        else:
+            yield Noted(item.row, f"{sketch(item.value)} is no line of a chat", broken=True)
+    if lines:
+        yield _transcript(source, lines)
+        yield from map(Said, lines)
+
+
+def _transcript(source: Source, lines: list[Message]) -> Opened:
+    """Return the session of an agent's file, which a database may hold as well, and better."""
+    folder = source.path.parent
+    parent = folder.parent.name if folder.name == "subagents" else None
+    link = {"parent_session": f"{parent}/transcript"} if parent else {}
+    title = typed(_first_words(lines))
+    return Opened(f"{source.stem}/transcript", first_text(title_lines([title])), None, link)
+
+
+def _first_words(lines: list[Message]) -> str:
+    words = (text_of(each["content"]) for each in lines if each["role"] == "user")
+    return next(filter(None, words), title_of(lines) or "")
+
+
+def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
+    known = fields_of(chat["composerData"])
+    bubbles, missing, others = _in_order(known, chat["bubbles"])
+    said = _said(bubbles)
+    messages = list(chain.from_iterable(said.values()))
+    if not messages:
+        return
+    opened = _opened(known, names.name(text_of(known.get("composerId")) or "chat"), bubbles)
+    titles = title_lines((known.get("name"), title_of(messages)))
+    opened = opened._replace(title=first_text(titles), titles=titles)
+    events: Iterator[Event] = chain([opened], map(Said, messages))
+    yield from with_compactions(events, dict(_compactions(known, said)))
+    if missing:
+        why = f" of {opened.session_id!r}, which the database does not have"
+        yield left_out(missing, "bubble", why)
+    if others:
+        yield left_out(others, "bubble", f" that {opened.session_id!r} no longer shows")
+
+
+def _in_order(known: Fields, held: list[Any]) -> tuple[Bubbles, int, int]:
+    """Return the bubbles as the chat has them, how many are missing, and how many it left."""
+    found = {name_of(bubble) or f"bubble-{place}": bubble for place, bubble in _numbered(held)}
+    order = [name_of(fields_of(each)) for each in list_of(known.get("fullConversationHeadersOnly"))]
+    if not order:
+        return found, 0, 0
+    kept = {name: found[name] for name in order if name in found}
+    return kept, len(order) - len(kept), len(found) - len(kept)
+
+
+def _numbered(held: list[Any]) -> Iterator[tuple[int, Fields]]:
+    return ((place, each) for place, each in enumerate(held, 1) if is_bubble(each))
+
+
+def _said(bubbles: Bubbles) -> dict[str, list[Message]]:
+    """Return the messages of each bubble; what was thought goes to the answer behind it."""
+    said: dict[str, list[Message]] = {}
+    thoughts: list[str] = []
+    for name, bubble in bubbles.items():
+        thoughts += filter(None, [thought_in(bubble)])
+        said[name] = messages_of(bubble)
+        if thoughts and said[name] and said[name][0]["role"] == "assistant":
+            said[name][0]["reasoning_content"] = "\n\n".join(thoughts)
+            thoughts = []
+    return said
+
+
+def _opened(known: Fields, name: str, bubbles: Bubbles) -> Opened:
+    told = telling({key: known.get(key) for key in KNOWN})
+    parent = fields_of(known.get("subagentInfo")).get("parentComposerId")
+    links = {"model": _model(known, bubbles), "parent_session": text_of(parent)}
+    metadata = telling({**links, "cursor": told})
+    return Opened(name, None, _root(known, bubbles), metadata, created_at=moment_of(known))
+
+
+def _model(known: Fields, bubbles: Bubbles) -> str | None:
+    told = (fields_of(each.get("modelInfo")).get("modelName") for each in bubbles.values())
+    chosen = fields_of(known.get("modelConfig")).get("modelName")
+    return first_text((*reversed([*told]), chosen))
+
+
+def _root(known: Fields, bubbles: Bubbles) -> str | None:
+    """Return the folder that was open: as the chat tells, else as a bubble does."""
+    place = fields_of(fields_of(known.get("workspaceIdentifier")).get("uri"))
+    told = (list_of(each.get("workspaceUris"))[:1] for each in bubbles.values())
+    uri = first_text((place.get("fsPath"), *chain.from_iterable(told)))
+    return unquote(uri.removeprefix("file://")) if uri else None
+
+
+def _compactions(known: Fields, said: dict[str, list[Message]]) -> Iterator[tuple[int, Compacted]]:
+    """Yield the summary that stands for the first bubbles, behind the last of these."""
+    told = fields_of(fields_of(known.get("latestConversationSummary")).get("summary"))
+    summary, last = text_of(told.get("summary")), told.get("truncationLastBubbleIdInclusive")
+    count = 0
+    for name, messages in said.items():
+        count += len(messages)
+        if summary and name == last and count:
+            yield count, Compacted(count, summary)

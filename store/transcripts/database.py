@@ -1,0 +1,136 @@
+"""A program's SQLite database, read as the conversations in it.
+
+It is opened to read only, and neither locked nor changed: without a log of writes beside it
+(``-wal``) it is read as if nobody wrote, else beside the program's own readers; where these left a
+log and no index of it, a copy is read, because SQLite would write a new index.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import StoreError, UnknownTranscript
+from .events import Noted
+from .source import FilePath, Source, Value
+
+MAGIC = b"SQLite format 3\0"
+"""What a database of SQLite begins with."""
+
+OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
+"""Tables by which a store of our own is told."""
+
+Rows = sqlite3.Connection
+
+
+class Layout(NamedTuple):
+    """How a program lays out its database: tables that tell it, and how conversations are read.
+
+    ``values`` returns each conversation as one JSON value, with notes in place of broken ones.
+    """
+
+    tables: frozenset[str]
+    values: Callable[[Rows], Iterator[Any]]
+
+
+class Database(Source):
+    """A database: its conversations, one after the other."""
+
+    sniffed = 1
+
+    def __init__(self, path: FilePath, layouts: Iterable[Layout]) -> None:
+        self.path = Path(path)
+        self.problem = None
+        self.report_to(None)
+        with self._opened() as rows:
+            self._layout = _layout_of(rows, layouts, self.path)
+
+    def values(self) -> Iterator[Value | Noted]:
+        """Return the conversations. Raises StoreError where the database cannot be read."""
+        self.rows = 0
+        with self._opened() as rows:
+            for value in self._layout.values(rows):
+                self.rows += 1
+                yield value if isinstance(value, Noted) else Value(None, value)
+        self._progress(self.path.stat().st_size)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Rows]:
+        try:
+            with _undisturbed(self.path) as address, closing(_connected(address)) as rows:
+                yield rows
+        except sqlite3.Error as problem:
+            what = f"{str(self.path)!r} is an SQLite database that cannot be read"
+            raise StoreError(f"{what}: {problem}") from problem
+
+
+def is_database(path: FilePath) -> bool:
+    """Tell whether a file is a database of SQLite, by its first bytes."""
+    with Path(path).open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+@contextmanager
+def _undisturbed(path: Path) -> Iterator[str]:
+    """Yield the address at which SQLite reads a database without writing beside it."""
+    log, index = _beside(path, "-wal"), _beside(path, "-shm")
+    if not log.exists() or not log.stat().st_size:
+        yield _address(path, "mode=ro&immutable=1")
+    elif index.exists():
+        yield _address(path, "mode=ro")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "copy")
+            shutil.copyfile(path, copy)
+            shutil.copyfile(log, _beside(copy, "-wal"))
+            yield _address(copy, "mode=ro")
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _address(path: Path, how: str) -> str:
+    return f"{path.absolute().as_uri()}?{how}"
+
+
+def _connected(address: str) -> Rows:
+    rows = sqlite3.connect(address, uri=True, isolation_level=None)
+    rows.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    rows.row_factory = sqlite3.Row
+    return rows
+
+
+def _layout_of(rows: Rows, layouts: Iterable[Layout], path: Path) -> Layout:
+    tables = tables_in(rows)
+    if tables >= OWN_TABLES:
+        what = f"{path} is a store of convostore's own"
+        raise UnknownTranscript(f"{what}: export its sessions, then import what was exported")
+    for layout in layouts:
+        if layout.tables <= tables:
+            return layout
+    told = ", ".join(sorted(tables)[:6]) or "none"
+    what = "is an SQLite database of a program that is not read"
+    raise UnknownTranscript(f"{path} {what}; its tables: {told}")
+
+
+def tables_in(rows: Rows) -> set[str]:
+    """Return the names of a database's tables."""
+    found = rows.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return {name for (name,) in found}
+
+
+def json_in(cell: object) -> Any:
+    """Return the JSON value that a cell holds as text or bytes, None where it holds none."""
+    if not isinstance(cell, str | bytes):
+        return None
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,169 @@
+"""Chats of Cursor, made up after descriptions of its database and its agents' files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from store import Store
+from store.importing import import_file
+from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+
+TABLES = """
+    CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+    CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+"""
+
+CALL = {"name": "read_file", "toolCallId": "c1", "rawArgs": '{"target_file": "a"}'}
+BUBBLES = {
+    "u1": {"type": 1, "text": "Read a.", "createdAt": "2026-01-01T00:00:01Z", "images": []},
+    "h1": {"type": 2, "text": "", "capabilityType": 30, "thinking": {"text": "Hm"}},
+    "t1": {"type": 2, "text": "", "toolFormerData": {**CALL, "status": "error", "error": "no"}},
+    "a1": {"type": 2, "text": "It is not there.", "tokenCount": {"inputTokens": 9}},
+}
+
+
+def chat(path: Path, bubbles: dict[str, Any], of: str = "s", **known: Any) -> Path:
+    """Write a chat with bubbles in this order; the database is made where there is none."""
+    heads = [{"bubbleId": each, "type": 1} for each in bubbles]
+    head = {"composerId": of, "fullConversationHeadersOnly": heads, **known}
+    rows = {f"bubbleId:{of}:{each}": bubble for each, bubble in bubbles.items()}
+    return write(path, {f"composerData:{of}": head, **rows})
+
+
+def write(path: Path, rows: dict[str, Any], table: str = "cursorDiskKV") -> Path:
+    """Write rows of a table."""
+    is_new = not path.exists()
+    with closing(sqlite3.connect(path)) as database, database:
+        if is_new:
+            database.executescript(TABLES)
+        cells = [(key, json.dumps(value).encode()) for key, value in rows.items()]
+        database.executemany(f"INSERT INTO {table} VALUES (?, ?)", cells)
+    return path
+
+
+def events(path: Path, kind: type) -> list[Any]:
+    """Return the events of a kind."""
+    return [event for event in read(path) if isinstance(event, kind)]
+
+
+def messages(path: Path) -> list[dict[str, Any]]:
+    """Return the messages of a file."""
+    return [event.message for event in events(path, Said)]
+
+
+def notes(path: Path) -> list[str]:
+    """Return the notes on a file."""
+    return [event.text for event in events(path, Noted)]
+
+
+def test_a_chat_is_a_session(tmp_path: Path) -> None:
+    """What was said, called, thought and spent, in the order of the head."""
+    root = {"uri": {"fsPath": "/w/a b"}}
+    known = {"name": "Mine", "modelConfig": {"modelName": "m"}, "createdAt": 1767225600000}
+    path = chat(tmp_path / "state.vscdb", BUBBLES, workspaceIdentifier=root, **known)
+    assert sniff(path) == "cursor"
+    (session,) = events(path, Opened)
+    assert (session.session_id, session.title, session.project_root) == ("s", "Mine", "/w/a b")
+    assert session.metadata == {"model": "m", "cursor": {"createdAt": 1767225600000}}
+    asked, call, result, last = messages(path)
+    assert (asked["content"], asked["id"], asked["timestamp"]) == ("Read a.", "u1", 1767225601000)
+    assert call["reasoning_content"] == "Hm"
+    function = {"name": "read_file", "arguments": '{"target_file": "a"}'}
+    assert call["tool_calls"] == [{"id": "c1", "type": "function", "function": function}]
+    assert (result["tool_call_id"], result["content"]) == ("c1", "no")
+    assert result["messageStatus"] == "error"
+    assert last["content"] == "It is not there."
+    assert [each.tokens for each in spent_on(last)] == [Tokens(9)]
+    assert notes(path) == []
+
+
+def test_arguments_and_results_in_other_shapes(tmp_path: Path) -> None:
+    """Arguments are an object, whatever the model wrote; a call without an end has no result."""
+    told = {"name": "f", "toolCallId": "c"}
+    calls = [
+        {**told, "rawArgs": "{", "params": {"a": 1}, "result": {"b": 2}},
+        {**told, "rawArgs": "[1]", "status": "loading"},
+        {"tool": 7, "rawArgs": "{}", "status": "cancelled"},
+    ]
+    rows = {f"b{place}": {"type": 2, "toolFormerData": each} for place, each in enumerate(calls)}
+    path = chat(tmp_path / "f", rows, of="c")
+    made = [call["function"] for each in messages(path) for call in each.get("tool_calls", ())]
+    assert [each["arguments"] for each in made] == ['{"a": 1}', '{"input": "[1]"}', "{}"]
+    assert made[2]["name"] == "tool_7"
+    results = [each for each in messages(path) if each["role"] == "tool"]
+    assert [each["content"] for each in results] == ['{"b": 2}', ""]
+    assert results[1]["cursor"] == {"status": "cancelled"}
+
+
+def test_a_chat_grows_and_bubbles_leave_it(tmp_path: Path, url: str) -> None:
+    """What is new is added; what the chat no longer shows is counted."""
+    path = chat(tmp_path / "f", BUBBLES)
+    with Store(url) as store:
+        import_file(store, path)
+        more = {**BUBBLES, "u2": {"type": 1, "text": "And b?"}}
+        report = import_file(store, chat(path, more))
+        assert [each.appended for each in report.sessions] == [1]
+    chat(path, {"u1": BUBBLES["u1"], "gone": BUBBLES["u1"]})
+    write(path, {"bubbleId:s:gone": None})
+    told = notes(path)
+    assert told[0].startswith("left out 1 bubble of 's'")
+    assert told[1] == "left out 4 bubbles that 's' no longer shows"
+
+
+def test_a_summary_hides_what_it_stands_for(tmp_path: Path) -> None:
+    """It stands behind the last bubble that it tells of."""
+    summary = {"summary": "They read a.", "truncationLastBubbleIdInclusive": "t1"}
+    path = chat(tmp_path / "f", BUBBLES, latestConversationSummary={"summary": summary})
+    told = [event for event in read(path) if isinstance(event, Said | Compacted)]
+    assert told[3] == Compacted(3, "They read a.")
+
+
+def test_older_chats(tmp_path: Path) -> None:
+    """Chats that hold their bubbles, and the tabs of the first versions; broken ones are noted."""
+    held = [{"type": 1, "bubbleId": "x", "text": "One"}, {"type": 9}]
+    path = write(tmp_path / "f", {"composerData:o": {"composerId": "o", "conversation": held}})
+    tab = {"tabId": "t", "chatTitle": "Old", "bubbles": [{"type": "user", "text": "Two"}]}
+    key = "workbench.panel.aichat.view.aichat.chatdata"
+    write(path, {key: {"tabs": [tab]}}, "ItemTable")
+    write(path, {"composerData:p": 3})
+    assert [each.session_id for each in events(path, Opened)] == ["o", "t"]
+    assert [each["content"] for each in messages(path)] == ["One", "Two"]
+    assert notes(path) == ["the chat 'p' is left out, it is no JSON"]
+
+
+def test_heads_and_subagents(tmp_path: Path) -> None:
+    """Newer versions keep heads in a table of their own; a subagent tells whose it is."""
+    path = chat(tmp_path / "f", {"u1": BUBBLES["u1"]})
+    head = {"name": "Task", "subagentInfo": {"parentComposerId": "top", "toolCallId": "c"}}
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE composerHeaders (composerId, value)")
+        database.execute("INSERT INTO composerHeaders VALUES ('s', ?)", (json.dumps(head),))
+    (session,) = events(path, Opened)
+    assert (session.title, session.metadata["parent_session"]) == ("Task", "top")
+
+
+def test_an_agents_transcript(tmp_path: Path) -> None:
+    """Its calls have no ids and no results; a subagent's file lies beside those of its parent."""
+    folder = tmp_path / "p" / "subagents"
+    folder.mkdir(parents=True)
+    asked = "<user_query>\nGo.\n</user_query>"
+    use = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
+    rows = [
+        {"role": "user", "message": {"content": [{"type": "text", "text": asked}]}},
+        {"role": "assistant", "message": {"content": [{"type": "text", "text": "So."}, use]}},
+        {"odd": 1},
+    ]
+    path = folder / "s.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    assert sniff(path) == "cursor"
+    (session,) = events(path, Opened)
+    assert (session.session_id, session.title) == ("s/transcript", "Go.")
+    assert session.metadata == {"parent_session": "p/transcript"}
+    first, second = messages(path)
+    assert (first["content"], second["content"]) == (asked, "So.")
+    assert second["tool_calls"][0]["id"] == "call-2-2"
+    assert notes(path) == ["an object with 'odd' is no line of a chat"]
