@@ -28,6 +28,7 @@ EXTRA_KEYS = (
     *("claude_code", "codex", "openhands"),
     *("chatgpt", "claude_ai", "gemini_cli", "qwen_code", "anthropic", "copilot_cli"),
     *("vscode_chat", "pi", "opencode", "sharegpt", "oasst", "cursor"),
+    *("droid",),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 

@@ -16,6 +16,7 @@ from . import (
     codex,
     copilot_cli,
     cursor,
+    droid,
     exported,
     opencode,
     openhands,
@@ -182,6 +183,14 @@ KINDS = {
             Home("AppData/Roaming/Cursor/User", CURSOR_CHATS),
         ),
         layout=cursor.LAYOUT,
+    ),
+    "droid": TranscriptKind(
+        "a 'session_start' and entries after it, or what droid exec prints as stream-json",
+        droid.looks,
+        droid.parse,
+        linked="branches, parents",
+        left_out="todos, settings, outcomes of turns",
+        homes=(Home(".factory", ("sessions/*.jsonl",)),),
     ),
     "pi": TranscriptKind(
         "a head with a 'cwd', and entries on lines after it",

@@ -80,7 +80,7 @@ INSIDE = {
     ),
     "transcripts": (
         "events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai cursor pi opencode gemini apis data_sets exported kinds"
+        "chatgpt claude_ai cursor droid pi opencode gemini apis data_sets exported kinds"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
@@ -95,6 +95,7 @@ PROGRAMS = {
     "copilot_cli": "program_events compactions reading",
     "cursor": "rows bubbles transcripts reading",
     "data_sets": "swe_agent tau_bench sharegpt oasst",
+    "droid": "stream entries reading",
     "gemini": "parts records gemini_cli qwen_code",
     "opencode": "messages reading",
     "openhands": "program_events conversation reading",

@@ -29,6 +29,7 @@ FOLDERS = {
     "chatgpt_export": "chatgpt",
     "gemini_cli_chat": "gemini_cli",
     "copilot_cli_events": "copilot_cli",
+    "droid_stream_json": "droid",
     "pi_session": "pi",
     "opencode_export": "opencode",
     "sharegpt": "sharegpt",
@@ -39,7 +40,6 @@ FOLDERS = {
 STRANGE = [
     "anthropic_messages_http",
     "claude_stream_json",
-    "droid_stream_json",
     "inspect_eval_log",
     "moatless_tree",
     "openai_chat_http",

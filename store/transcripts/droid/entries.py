@@ -1,0 +1,62 @@
+"""An entry of Droid's sessions as messages of the chat.
+
+What an entry says beyond its messages is kept under one extra key, ``droid``.
+"""
+
+from __future__ import annotations
+
+from ...messages import Message
+from ...text import Fields
+from ..blocks import assistant_message, blocks_of, user_messages
+from ..events import fields_of, iso_milliseconds, telling, text_of, without
+
+ROLES = ("user", "assistant")
+
+HIDDEN = "user_only"
+"""The visibility of what no model was sent."""
+
+_SAID = ("type", "id", "parentId", "timestamp", "message")
+
+
+def is_told(entry: Fields) -> bool:
+    """Tell whether an entry is a message that can be read, and that went to a model."""
+    said = fields_of(entry.get("message"))
+    is_read = said.get("role") in ROLES and blocks_of(said.get("content")) is not None
+    return is_read and said.get("visibility") != HIDDEN
+
+
+def messages_of(name: str, entry: Fields) -> list[Message]:
+    """Return the messages of an entry; the first has its id."""
+    said = entry["message"]
+    blocks = blocks_of(said.get("content")) or []
+    made = [_answer(blocks)] if said["role"] == "assistant" else _asked(said, blocks)
+    for number, message in enumerate(made, 1):
+        message["id"] = name if number == 1 else f"{name}-{number}"
+    extra = {**without(entry, *_SAID), **without(said, "role", "content")}
+    made[0] |= telling({"droid": made[0].get("droid", {}) | telling(extra)})
+    return [message | _moment(entry) for message in made]
+
+
+def _asked(said: Fields, blocks: list[Fields]) -> list[Message]:
+    """Return results, and what was said; what else a result says is ours to name."""
+    made = user_messages(said.get("content"), blocks)
+    for message in made:
+        if "claude_code" in message:
+            message["droid"] = message.pop("claude_code")
+    return made
+
+
+def _answer(blocks: list[Fields]) -> Message:
+    """Return an answer; thoughts that are not signed are text, as no API takes them back."""
+    thoughts = [block for block in blocks if _is_unsigned(block)]
+    message, _ = assistant_message([block for block in blocks if block not in thoughts])
+    texts = (text_of(block.get("thinking")) for block in thoughts)
+    return message | telling({"reasoning_content": "\n\n".join(filter(None, texts))})
+
+
+def _is_unsigned(block: Fields) -> bool:
+    return block.get("type") == "thinking" and not block.get("signature")
+
+
+def _moment(entry: Fields) -> Fields:
+    return telling({"timestamp": iso_milliseconds(entry.get("timestamp"))})
