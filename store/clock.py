@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from .errors import InvalidValue
+from .errors import InvalidValue, quoted
 
 Now = int | float | datetime | None
 """A moment as a caller may give it: ms since the epoch, an aware datetime, None for the present."""
@@ -37,7 +37,9 @@ def milliseconds(now: Now) -> int:
     if isinstance(now, datetime):
         return -((EPOCH - _zoned(now)) // timedelta(milliseconds=1))
     if not _is_finite(now) or abs(now) >= 2**63:
-        raise InvalidValue(f"a moment is ms since the epoch or an aware datetime, not {now!r}")
+        raise InvalidValue(
+            f"a moment is ms since the epoch or an aware datetime, not {quoted(now)}"
+        )
     if now < SECONDS_BELOW:
         raise InvalidValue(
             f"a moment is ms since the epoch, {now!r} looks like seconds: give time.time() * 1000, "

@@ -6,8 +6,22 @@ with ``from``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def quoted(value: object) -> str:
+    """Return what an error quotes of a value: its repr, cut off; its type where it has none.
+
+    Whole numbers of thousands of digits have none, nor have lists nested too deeply.
+    """
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001 - whatever a class of the host's raises
+        return f"a value of the type {type(value).__name__}"
 
 
 class StoreError(Exception):
@@ -53,7 +67,7 @@ class SessionNotFound(StoreError, LookupError):
     """Report that no session has the given id."""
 
     def __init__(self, session_id: object) -> None:
-        super().__init__(f"there is no session {session_id!r} in this store")
+        super().__init__(f"there is no session {quoted(session_id)} in this store")
         self.session_id = session_id
 
 
@@ -72,7 +86,7 @@ class DraftNotFound(StoreError, LookupError):
     """Report that there is no such draft: it was finished, discarded or erased with its session."""
 
     def __init__(self, draft: object) -> None:
-        super().__init__(f"there is no draft {draft!r:.80} in this store; `drafts` lists them")
+        super().__init__(f"there is no draft {quoted(draft)} in this store; `drafts` lists them")
         self.draft = draft
 
 
@@ -101,7 +115,7 @@ class Conflict(StoreError):
         what: str = "revision",
     ) -> None:
         super().__init__(
-            f"session {session_id!r}: the {what} was expected at {expected!r:.80}, it is at "
+            f"session {session_id!r}: the {what} was expected at {quoted(expected)}, it is at "
             f"{found!r}; read on and try again"
         )
         self.session_id, self.expected, self.found = session_id, expected, found
@@ -120,7 +134,8 @@ class PositionOutOfRange(StoreError, ValueError):
 
     def __init__(self, session_id: str, position: object, head: int) -> None:
         super().__init__(
-            f"session {session_id!r} has positions 0 to {head}; {position!r} is not one of them"
+            f"session {session_id!r} has positions 0 to {head}; "
+            f"{quoted(position)} is not one of them"
         )
         self.session_id, self.position, self.head = session_id, position, head
 
@@ -139,6 +154,14 @@ class InvalidMessage(StoreError, ValueError):
 
 class InvalidValue(StoreError, ValueError):
     """Report an argument that an operation cannot use."""
+
+
+def one_of(choices: Iterable[Choice], name: str, given: object) -> Choice:
+    """Return which of some texts is given. Raises InvalidValue for any other value."""
+    known = {str(each): each for each in choices}
+    if not isinstance(given, str) or given not in known:
+        raise InvalidValue(f"{name} is one of {', '.join(known)}, not {quoted(given)}")
+    return known[given]
 
 
 class InvalidPolicy(StoreError, ValueError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .clock import zone_name
-from .errors import InvalidPolicy
+from .errors import InvalidPolicy, quoted
 from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
 
@@ -342,7 +342,7 @@ def _problem(found: Any) -> str:
         return f"there is no field {name!r}{_meant(name)}"
     if found["type"] in PROBLEMS:
         right = PROBLEMS[found["type"]].format(**found.get("ctx", {}))
-        return f"{name} {right}, not {found['input']!r:.80}"
+        return f"{name} {right}, not {quoted(found['input'])}"
     return f"{name}: {found['msg'].removeprefix('Value error, ')}"
 
 
@@ -357,9 +357,7 @@ def _meant(name: str) -> str:
 def checked(policy: object) -> Policy:
     """Return a policy as it is. Raises InvalidPolicy for anything else, such as a name."""
     if not isinstance(policy, Policy):
-        raise InvalidPolicy(
-            f"a policy is a Policy, such as Policy.named('default'), not {policy!r:.80}"
-        )
+        raise InvalidPolicy(f"a policy is a Policy (Policy.named('agent')), not {quoted(policy)}")
     return policy
 
 
@@ -368,25 +366,27 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
     Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
     """
-    fields = _fields_in(os.fspath(path))
+    fields = _fields_in(path)
     base = fields.pop("base", "default")
     fields.setdefault("name", Path(path).stem)
     return Policy.named(str(base), **fields)
 
 
-def _fields_in(path: str) -> Fields:
+def _fields_in(path: str | os.PathLike[str]) -> Fields:
     try:
         if Path(path).is_fifo():
             raise ValueError("it is a pipe, which may never end")
         return tomllib.loads(Path(path).read_text("utf-8"))
+    except TypeError as error:
+        raise InvalidPolicy(f"a policy is read from a file, not from {quoted(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPolicy(f"no policy can be read from {path}: {error}") from error
 
 
 def _ready_fields(name: str, language: object) -> Fields:
     """Return the fields of a ready policy, its texts in a language."""
-    if name not in POLICIES:
-        raise InvalidPolicy(f"no policy is named {name!r}; there are {', '.join(POLICIES)}")
+    if not isinstance(name, str) or name not in POLICIES:
+        raise InvalidPolicy(f"no policy is named {quoted(name)}; there are {', '.join(POLICIES)}")
     return {"name": name, **POLICIES[name], **_spoken(name, language)}
 
 

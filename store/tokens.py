@@ -31,7 +31,7 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidValue, TokenCountingError
+from .errors import InvalidValue, TokenCountingError, quoted
 from .messages import MEDIA_TYPES, opaque_fields, set_apart, utf8_size
 
 Tokenize = Callable[[str], int]
@@ -184,6 +184,8 @@ def counter(encoding: str | None = None) -> Counter:
     plugin, the estimate. Raises InvalidValue for a name that is neither an encoding nor a formula.
     """
     wanted = encoding or DEFAULT_ENCODING
+    if not isinstance(wanted, str):
+        raise InvalidValue(f"an encoding is named by a text, not {quoted(wanted)}")
     if wanted not in _counters:
         _counters[wanted] = (
             Counter(wanted, FORMULAS[wanted]) if wanted in FORMULAS else _at_hand(_known(wanted))
@@ -247,7 +249,7 @@ def _known(encoding: str) -> str:
         return encoding
     if encoding in FORMULAS:
         raise InvalidValue(f"no encoding {encoding!r} is to be fetched: it is a formula")
-    raise InvalidValue(f"no encoding {encoding!r}; there are {', '.join(ENCODINGS)}")
+    raise InvalidValue(f"no encoding {quoted(encoding)}; there are {', '.join(ENCODINGS)}")
 
 
 def _at_hand(encoding: str) -> Counter:

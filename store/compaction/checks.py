@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..errors import CompactionError, InvalidValue
+from ..errors import CompactionError, InvalidValue, quoted
 from ..history import NEVER, LastRequest, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
@@ -206,5 +206,5 @@ def _last_change(look: Look) -> tuple[int, int]:
 def _tokens(name: str, tokens: int | None) -> int | None:
     """Return a number of tokens that a caller gave. Raises InvalidValue for any other value."""
     if tokens is not None and (type(tokens) is not int or tokens < 0):
-        raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+        raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
     return tokens

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..errors import CompactionError, InvalidValue, PositionOutOfRange
+from ..errors import CompactionError, InvalidValue, quoted
 from ..history import Pointer, lines
 from ..policy import Policy
 from ..records import Compaction
@@ -75,15 +75,14 @@ def _checked(summary: str | None) -> str | None:
         return None
     if not is_text(summary) or not summary.strip() or len(summary) > LONGEST:
         problem = f"a summary is a text of 1 to {LONGEST:,} characters, or None for nothing"
-        raise InvalidValue(f"{problem}, not {summary!r:.80}")
+        raise InvalidValue(f"{problem}, not {quoted(summary)}")
     return plain(summary)
 
 
 def _positions(pointer: Pointer, first: int, last: int) -> Span:
     """Return a range of a line. Raises PositionOutOfRange, InvalidValue."""
     for each in (first, last):
-        if each == 0 or not pointer.holds(each):
-            raise PositionOutOfRange(pointer.session_id, each, pointer.head)
+        pointer.check_message(each)
     if first > last:
         raise InvalidValue(f"a range ends where it begins or later, not {first} to {last}")
     return first, last

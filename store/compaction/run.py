@@ -37,7 +37,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..database import Transactions
-from ..errors import InvalidValue
+from ..errors import InvalidValue, one_of, quoted
 from ..history import lines, read_rows
 from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
@@ -155,10 +155,7 @@ def _cleared(transactions: Transactions, asked: Asked, moment: int) -> Compactio
 
 def known_reason(reason: str) -> Reason:
     """Return a reason that a record may give. Raises InvalidValue for any other text."""
-    for known in REASONS:
-        if reason == known:
-            return known
-    raise InvalidValue(f"a reason is one of {', '.join(REASONS)}, not {reason!r}")
+    return one_of(REASONS, "reason", reason)
 
 
 def _check_asked(asked: Asked) -> None:
@@ -167,7 +164,9 @@ def _check_asked(asked: Asked) -> None:
     summarizer: object = asked.summarizer
     if summarizer is not None and not callable(summarizer):
         example = "store.summaries.extractive"
-        raise InvalidValue(f"a summarizer is a callable, such as {example}, not {summarizer!r:.80}")
+        raise InvalidValue(
+            f"a summarizer is a callable, such as {example}, not {quoted(summarizer)}"
+        )
     known_reason(asked.reason)
 
 

@@ -7,7 +7,7 @@ from itertools import dropwhile
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..errors import CompactionError
+from ..errors import CompactionError, quoted
 from ..history import lines
 from ..records import Compaction
 from ..view import Span, active, records
@@ -65,7 +65,7 @@ def _holds(hidden: Span | None, other: Span | None) -> bool:
 def _check_can_be_undone(session_id: str, compaction_id: int, upon: list[int | None]) -> None:
     """Raise CompactionError for one that is not in force, or that another one was made upon."""
     if not upon:
-        problem = f"compaction {compaction_id!r} is not in force on session {session_id!r}"
+        problem = f"compaction {quoted(compaction_id)} is not in force on session {session_id!r}"
         raise CompactionError(problem, session_id=session_id, reason="manual")
     newest = upon[-1]
     if compaction_id != newest:

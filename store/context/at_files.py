@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 
 MOST = 5
 """Files that a reminder names; the others are counted."""
@@ -40,7 +40,7 @@ def checked_root(root: Root | None) -> Root | None:
         return root
     if isinstance(root, os.PathLike) and isinstance(os.fspath(root), str):
         return root
-    raise InvalidValue(f"root is the path of a folder, as text or as a Path, not {root!r:.80}")
+    raise InvalidValue(f"root is the path of a folder, as text or as a Path, not {quoted(root)}")
 
 
 def mentions(
@@ -52,6 +52,7 @@ def mentions(
 
     A path is plain, in any script, or in quotes. Full stops at the end belong to the sentence;
     absolute paths and ``..`` are no mentions. With a ``root``, only what exists below it counts.
+    Raises InvalidValue for what is no text, and what is no folder.
     """
     found, root = _all(text), checked_root(root)
     if root is not None:
@@ -104,13 +105,16 @@ def remind(text: str, root: Root | None = None) -> str:
     """Return a text with the reminder of the files that it mentions.
 
     As it is where there are none, or it has it. With a ``root``, a name that looks like no path
-    and is nothing below it is no mention.
+    and is nothing below it is no mention. Raises InvalidValue for what is no text, and what is no
+    folder.
     """
     added = reminder(text, root)
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 
 def _all(text: str) -> list[str]:
+    if not isinstance(text, str):
+        raise InvalidValue(f"files are mentioned in a text, not in {quoted(text)}")
     return list(dict.fromkeys(filter(_in_project, _mentioned(text))))
 
 

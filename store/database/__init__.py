@@ -26,7 +26,7 @@ from .copying import (
 )
 from .damage import guarded, translated
 from .engine import Database
-from .files import resolved, url_of
+from .files import is_private, resolved, url_of
 from .json_sql import Pairs, positions
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
@@ -97,6 +97,7 @@ __all__ = [
     "finish_copy",
     "guarded",
     "head_moves",
+    "is_private",
     "json_sql",
     "list_copy",
     "locks",

@@ -26,10 +26,18 @@ from typing import TypeVar
 from sqlalchemy import URL, Connection, Engine, event
 
 from ..callers import waking
-from ..errors import ConnectionLost, InvalidValue, StoreClosed, StoreError, StoreForked
+from ..errors import (
+    ConnectionLost,
+    InvalidValue,
+    StoreClosed,
+    StoreError,
+    StoreForked,
+    one_of,
+    quoted,
+)
 from . import forking
 from .damage import damage
-from .files import KnownFile, remove_private, resolved, url_of
+from .files import KnownFile, is_private, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
 from .lease import Lease, lease_of
 from .queue import WriterQueue
@@ -85,7 +93,7 @@ class Database:
 
     def _private(self, target: str | os.PathLike[str] | URL) -> URL:
         """Return the target's URL; ``:memory:`` is a file in a folder that goes with the store."""
-        folder = tempfile.mkdtemp(prefix="convostore-") if str(target) == ":memory:" else None
+        folder = tempfile.mkdtemp(prefix="convostore-") if is_private(target) else None
         self._discard = weakref.finalize(self, remove_private, folder, os.getpid())
         return url_of(os.path.join(folder, "chat.db") if folder else target)
 
@@ -325,10 +333,9 @@ class Database:
 
 
 def _check_settings(durability: str, timeout: float) -> None:
-    if durability not in SYNCHRONOUS:
-        raise InvalidValue(f"durability is one of {', '.join(SYNCHRONOUS)}, not {durability!r}")
+    one_of(SYNCHRONOUS, "durability", durability)
     if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
-        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {timeout!r}")
+        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}")
 
 
 def _begin(connection: Connection) -> None:

@@ -6,12 +6,12 @@ import errno
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved
+from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved, quoted
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
@@ -23,6 +23,10 @@ TOO_MANY_FILES = (
     "the process has as many files open as it may; close stores that are no longer used, "
     "or raise the limit (ulimit -n)"
 )
+
+
+LONGEST_NAME = 255
+"""Bytes of a file's name that file systems take."""
 
 
 class Identity(NamedTuple):
@@ -45,8 +49,13 @@ def url_of(target: str | os.PathLike[str] | URL) -> URL:
             )
         return url
     if not isinstance(target, str | os.PathLike):
-        raise InvalidValue(f"a store is named by a path or a URL, not by {target!r:.80}")
+        raise InvalidValue(f"a store is named by a path or a URL, not by {quoted(target)}")
     return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
+
+
+def is_private(target: object) -> bool:
+    """Tell whether a store is asked for that nobody else can name."""
+    return isinstance(target, str | os.PathLike) and os.fspath(target) == ":memory:"
 
 
 def remove_private(folder: str | None, process: int) -> None:
@@ -55,9 +64,17 @@ def remove_private(folder: str | None, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _is_name(path: str | None) -> TypeGuard[str]:
+    """Tell what a system takes for the name of a file."""
+    try:
+        return bool(path) and b"\0" not in os.fsencode(path or "")
+    except UnicodeEncodeError:
+        return False
+
+
 def resolved(url: URL) -> str:
     """Return the real path of the database file; its folder must exist."""
-    if not url.database or url.database == ":memory:" or "\0" in url.database:
+    if not _is_name(url.database) or url.database == ":memory:":
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
     if url.query or url.host:  # some would make another file of it
         raise InvalidValue(
@@ -69,6 +86,8 @@ def resolved(url: URL) -> str:
             f"{path} is named like a file that lies beside a store, and would be written over;"
             f" choose a name that does not end in {', '.join(OF_OTHERS)}"
         )
+    if len(os.fsencode(os.path.basename(path))) > LONGEST_NAME:
+        raise InvalidValue(f"{quoted(path)} is a longer name than a file may have; shorten it")
     if os.path.isdir(path):
         raise NotAStore(f"{path} is a folder; name a file in it")
     if not os.path.isdir(os.path.dirname(path)):

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, bindparam, literal_column, or_, select
 
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
-from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError
+from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..history import append as appending
 from ..history import beside, drafts, lines, listing, lookup, redaction, roots, slices, spending
 from ..history import sessions as known_sessions
@@ -186,7 +186,7 @@ def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
         return
     if given.get("owner") not in (None, owner):
         raise InvalidValue(
-            f"these are the sessions of {owner!r:.80}; ask the whole store for those of another"
+            f"these are the sessions of {quoted(owner)}; ask the whole store for those of another"
         )
     given["owner"] = owner
 

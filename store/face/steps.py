@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..database import Database, asks_again, guarded, locks
-from ..errors import InvalidValue, StoreBusy
+from ..errors import InvalidValue, StoreBusy, quoted
 from ..history import lock_in_order
 from .binding import Work
 from .operations import Whole
@@ -70,6 +70,6 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
 def check_work(work: Any) -> None:
     """Raise InvalidValue for what is no plain function."""
     if not callable(work):
-        raise InvalidValue(f"work is a function of the steps, not {work!r:.80}")
+        raise InvalidValue(f"work is a function of the steps, not {quoted(work)}")
     if inspect.iscoroutinefunction(work):
         raise InvalidValue("work is a plain function: no other writer goes on while it waits")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection
@@ -18,11 +19,12 @@ from ..database import (
     Database,
     Transactions,
     Upgrade,
+    is_private,
     resolved,
     upgrade,
     url_of,
 )
-from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps
+from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
 from ..history import erasure, redaction, slices
 from ..records import Copy, Erasure, Index, Purge, Removal
 from ..search import index as search_index
@@ -39,6 +41,8 @@ Target = str | os.PathLike[str] | URL
 
 SOON = 0.05
 """Seconds that others are waited for by what can be done later."""
+MOST_SECONDS = 10**9
+"""What a purge may take, unless it may take for ever."""
 
 
 def _upgraded(database: Database) -> Upgrade:
@@ -232,7 +236,7 @@ _SHARES: Shares[Store] = Shares()
 
 def _named(target: Target) -> str:
     """Return what a store is known by, however it is named."""
-    if str(target) == ":memory:":
+    if is_private(target):
         return ":memory:"
     url = url_of(target)
     if url.get_backend_name() == "sqlite":
@@ -247,5 +251,5 @@ def _note_purged(connection: Connection, *, now: int) -> None:
 
 
 def _check_longest(longest: float) -> None:
-    if not isinstance(longest, int | float):
-        raise InvalidValue(f"longest is in seconds, not {longest!r}")
+    if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
+        raise InvalidValue(f"longest is in seconds, not {quoted(longest)}")

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel
 
-from ..errors import InvalidValue, StoreError
+from ..errors import InvalidValue, StoreError, quoted
 from ..history import drafts
 from ..messages import Message, utf8_size
 from ..records import StoredMessage
@@ -81,9 +81,9 @@ class Answer:
     def add(self, text: str, key: str) -> None:
         """Add a text to what a key says. Raises InvalidValue where one of them is no text."""
         if not isinstance(text, str) or not isinstance(key, str):
-            raise InvalidValue(f"a message grows by texts, not by {text!r:.80} for {key!r:.80}")
+            raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
         if not isinstance(self._given.get(key), str | None):
-            raise InvalidValue(f"{key!r:.80} is no text in this message; `update` replaces it")
+            raise InvalidValue(f"{quoted(key)} is no text in this message; `update` replaces it")
         self._texts.append(drafts.Text(key, text))
         self._written.add(key)
         self._unkept_bytes += utf8_size(text)
@@ -130,7 +130,7 @@ class Answer:
 def _check_pace(every_bytes: int, every_ms: int) -> None:
     for name, given in (("every_bytes", every_bytes), ("every_ms", every_ms)):
         if type(given) is not int or not 0 <= given <= LARGEST:
-            raise InvalidValue(f"{name} is a whole number from 0, not {given!r:.80}")
+            raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
 
 
 def _runs(texts: list[drafts.Text]) -> list[drafts.Text]:

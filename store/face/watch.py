@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from ..database import Database
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 from ..records import Session
 
 PAUSE_AT_FILE = 0.02
@@ -56,6 +56,6 @@ class Watch:
 
 def _check(revision: str | None, timeout: float) -> None:
     if revision is not None and not isinstance(revision, str):
-        raise InvalidValue(f"revision is a session's, not {revision!r:.80}")
+        raise InvalidValue(f"revision is a session's, not {quoted(revision)}")
     if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
-        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {timeout!r:.80}")
+        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..errors import InvalidMessage, InvalidValue
+from ..errors import InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses
 from .kept import kept
@@ -121,7 +121,7 @@ CODECS = (RESPONSES, ANTHROPIC, GEMINI)
 def format_named(name: object) -> Format:
     """Return a format. Raises InvalidValue for a name that no format has."""
     if not isinstance(name, str) or name not in FORMATS:
-        raise InvalidValue(f"no format is named {name!r}; there are {', '.join(FORMATS)}")
+        raise InvalidValue(f"no format is named {quoted(name)}; there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

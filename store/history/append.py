@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, given
 from ..database import Insertion, Row, Statement, messages, tool_calls
-from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound
+from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound, one_of, quoted
 from ..formats import taken
 from ..messages import (
     Columns,
@@ -175,9 +175,8 @@ def _prepared(message: object, name: str | None, index: int) -> Iterable[Prepare
 
 def _check_asked(head: int | None, dedupe: str) -> None:
     if head is not None and type(head) is not int:
-        raise InvalidValue(f"expected_head is a position, not {head!r}")
-    if dedupe not in DEDUPES:
-        raise InvalidValue(f"dedupe is one of {', '.join(DEDUPES)}, not {dedupe!r:.80}")
+        raise InvalidValue(f"expected_head is a position, not {quoted(head)}")
+    one_of(DEDUPES, "dedupe", dedupe)
 
 
 def _locked(connection: Connection, session_id: str, created_at: int | None) -> Pointer:

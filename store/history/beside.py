@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from ..clock import Now, given
 from ..database import BIG, IDENTIFIER, Insertion, Statement, notes, sessions
-from ..errors import InvalidValue, PositionOutOfRange
+from ..errors import InvalidValue, quoted
 from ..messages import decode
 from ..records import Note
 from . import lines
@@ -113,8 +113,7 @@ def annotate(
     """
     name, text = _checked_key(key), None if value is None else checked_json("value", value)
     pointer = lines.lock_tree(connection, session_id)
-    if type(seq) is not int or not 0 < seq <= pointer.head:
-        raise PositionOutOfRange(session_id, seq, pointer.head)
+    pointer.check_message(seq)
     place = Line(connection, pointer).place(seq)
     whose = {"key": name, "owner": session(connection, session_id).owner}
     DELETE_NOTE.run(connection, **place, **whose)
@@ -171,7 +170,7 @@ def _behind(after: Note | None) -> dict[str, Any]:
     if after is None:
         return {}
     if not isinstance(after, Note):
-        raise InvalidValue(f"after is the last note already seen, not {after!r:.80}")
+        raise InvalidValue(f"after is the last note already seen, not {quoted(after)}")
     return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
 
 
@@ -182,7 +181,7 @@ def _names(values: dict[str, Any]) -> tuple[str, ...]:
 def _checked_key(key: str) -> str:
     text = checked_text("key", key)
     if not text:
-        raise InvalidValue(f"key is a text, such as 'rating', not {key!r}")
+        raise InvalidValue(f"key is a text, such as 'rating', not {quoted(key)}")
     return text
 
 

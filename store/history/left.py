@@ -21,7 +21,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, func, select
 
 from ..database import Queries, Statement, branches, messages
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 from ..records import Branch
 from . import lines
 from .places import NEVER, Pointer
@@ -64,7 +64,7 @@ def end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
         return pointer
     end = _end(connection, pointer, branch) if type(branch) is int else None
     if end is None:
-        told = f"session {pointer.session_id!r} has no branch {branch!r:.80} to go back to"
+        told = f"session {quoted(pointer.session_id)} has no branch {quoted(branch)} to go back to"
         raise InvalidValue(f"{told}; `branches` lists those that it has")
     return pointer.at_end_of(branch, *end)
 

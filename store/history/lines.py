@@ -49,7 +49,7 @@ from ..database import (
     session_ids,
     sessions,
 )
-from ..errors import Conflict, InvalidValue, PositionOutOfRange, SessionNotFound
+from ..errors import Conflict, InvalidValue, PositionOutOfRange, SessionNotFound, quoted
 from ..text import is_text
 from .places import NEVER, Pointer, Segment
 
@@ -253,7 +253,7 @@ def check_revision(pointer: Pointer, expected: str | None) -> None:
     if expected is None or expected == pointer.revision:
         return
     if not isinstance(expected, str):
-        raise InvalidValue(f"expected is a session's revision, not {expected!r:.80}")
+        raise InvalidValue(f"expected is a session's revision, not {quoted(expected)}")
     raise Conflict(pointer.session_id, expected, pointer.revision)
 
 
@@ -314,7 +314,7 @@ def span(
 
 def _check_range(start: int, stop: int | None) -> None:
     if type(start) is not int or (stop is not None and type(stop) is not int):
-        raise InvalidValue(f"a range is two positions, not {start!r} to {stop!r}")
+        raise InvalidValue(f"a range is two positions, not {quoted(start)} to {quoted(stop)}")
     if stop is not None and stop < 0:
         told = f"a range ends with a position, not {stop}"
         raise InvalidValue(f"{told}; only its start counts from the end if negative")

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from ..database import BIG, Statement, session_ids, session_keys, sessions
-from ..errors import InvalidValue
+from ..errors import InvalidValue, one_of, quoted
 from ..records import Session
 from ..text import is_text
 from . import lines
@@ -204,13 +204,16 @@ def count_sessions(
 
 def _check_list(limit: int, order: str) -> None:
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
-    if order not in ORDERS:
-        raise InvalidValue(f"order is one of {', '.join(ORDERS)}, not {order!r:.80}")
+        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
+    one_of(ORDERS, "order", order)
 
 
 def _last_seen(connection: Connection, after: Session | str | None) -> Session | None:
-    return session(connection, after) if isinstance(after, str) else after
+    if isinstance(after, str):
+        return session(connection, after)
+    if after is not None and not isinstance(after, Session):
+        raise InvalidValue(f"after is the last session already seen, not {quoted(after)}")
+    return after
 
 
 def _values(
@@ -221,7 +224,7 @@ def _values(
     archived: bool,
 ) -> dict[str, Any]:
     """Return the values of the conditions that are given."""
-    values: dict[str, Any] = {"archived": int(archived)}
+    values: dict[str, Any] = {"archived": int(bool(archived))}
     if owner is not None:
         values["owner"] = checked_text("owner", owner)
     if tree is not None:
@@ -245,5 +248,5 @@ def _keys(where: dict[str, Any] | None) -> dict[str, str]:
 def _range_of(prefix: str) -> dict[str, str]:
     """Return between which ids those stand that begin with a text."""
     if not is_text(prefix):
-        raise InvalidValue(f"prefix is the beginning of a session's id, not {prefix!r:.80}")
+        raise InvalidValue(f"prefix is the beginning of a session's id, not {quoted(prefix)}")
     return {"prefix": prefix, "end": prefix + _LAST}

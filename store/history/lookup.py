@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from ..database import Row, Statement, branches, message_facts, messages, sessions
-from ..errors import MessageNotFound, PositionOutOfRange
+from ..errors import MessageNotFound
 from ..messages import Columns, assemble, content_text
 from ..records import Found, StoredMessage, Turn
 from ..text import is_text
@@ -173,8 +173,7 @@ def _position(line: Line, wanted: int | str) -> int:
     """Return the position of a message that is on a line."""
     pointer = line.pointer
     if not isinstance(wanted, str):
-        if wanted == 0 or not pointer.holds(wanted):
-            raise PositionOutOfRange(pointer.session_id, wanted, pointer.head)
+        pointer.check_message(wanted)
         return wanted
     known = find_on(line, wanted) if is_text(wanted) else None
     if known is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from ..errors import PositionOutOfRange
+
 NEVER = 2**62
 """A number beyond all positions, moves and records."""
 
@@ -83,6 +85,11 @@ class Pointer(NamedTuple):
     def holds(self, position: int) -> bool:
         """Tell whether the line has a position (0: the one before its first message)."""
         return type(position) is int and 0 <= position <= self.head
+
+    def check_message(self, position: int) -> None:
+        """Raise PositionOutOfRange where there is no message of the line."""
+        if not self.holds(position) or position == 0:
+            raise PositionOutOfRange(self.session_id, position, self.head)
 
 
 PLACE = ("tree_id", "branch", "seq")

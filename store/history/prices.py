@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
 
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 
 TABLE = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
@@ -127,7 +127,9 @@ def _table(path: FilePath) -> _Table:
         return _Table.model_validate(_toml(Path(path)))
     except ValidationError as error:
         raise InvalidValue(f"no prices can be read from {path}: {_first_of(error)}") from error
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except TypeError as error:
+        raise InvalidValue(f"prices are the path of a file, not {quoted(path)}") from error
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidValue(f"no prices can be read from {path}: {error}") from error
 
 

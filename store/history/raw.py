@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from ..database import Statement, Transactions, messages, paused, tool_calls
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 from ..messages import Columns, StoredCall, assemble, join_call
 from ..records import StoredMessage
 from . import left, lines
@@ -189,7 +189,7 @@ def pages(
 
 def _check_size(size: int) -> None:
     if type(size) is not int or size < 1:
-        raise InvalidValue(f"a page has at least 1 message, not {size!r}")
+        raise InvalidValue(f"a page has at least 1 message, not {quoted(size)}")
 
 
 def stretch(

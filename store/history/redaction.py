@@ -26,7 +26,7 @@ from ..database import (
     redactions,
     summaries,
 )
-from ..errors import InvalidValue, PositionOutOfRange
+from ..errors import InvalidValue, quoted
 from ..records import Redaction
 from ..text import is_text
 from . import lines
@@ -167,14 +167,13 @@ def is_stored(connection: Connection, place: PlaceOf) -> bool:
 
 def _check(reason: str, by: str | None) -> None:
     if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_REASON:
-        raise InvalidValue(f"say why it is redacted, in a text, not {reason!r:.80}")
+        raise InvalidValue(f"say why it is redacted, in a text, not {quoted(reason)}")
     if by is not None and not is_text(by):
-        raise InvalidValue(f"by is who redacts it, a text, not {by!r:.80}")
+        raise InvalidValue(f"by is who redacts it, a text, not {quoted(by)}")
 
 
 def _place(line: Line, seq: int) -> Place:
-    if seq == 0 or not line.pointer.holds(seq):
-        raise PositionOutOfRange(line.pointer.session_id, seq, line.pointer.head)
+    line.pointer.check_message(seq)
     return line.place(seq)
 
 

@@ -22,7 +22,7 @@ from ..database import (
     session_ids,
     sessions,
 )
-from ..errors import InvalidValue, SessionExists, SessionNotFound
+from ..errors import InvalidValue, SessionExists, SessionNotFound, quoted
 from ..messages import decode, encode, problem_of
 from ..records import Session
 from ..text import is_text, plain
@@ -136,7 +136,7 @@ def create_session(
         "tree_id": tree_id,
         "created_at": moment,
         "updated_at": moment,
-        "fold_case": int(fold_case),
+        "fold_case": int(bool(fold_case)),
         "title": checked_text("title", title),
         "project_root": folder_text(project_root),
         "metadata": checked_metadata(metadata),
@@ -265,7 +265,7 @@ def id_for(session_id: str | None, moment: int) -> str:
 def _check_id(session_id: str) -> None:
     if not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
         raise InvalidValue(
-            f"a session id is a text of 1 to {ID_LIMIT} characters, not {session_id!r:.80}"
+            f"a session id is a text of 1 to {ID_LIMIT} characters, not {quoted(session_id)}"
         )
 
 
@@ -307,7 +307,7 @@ def newest_record(connection: Connection, tree_id: int) -> int:
 def checked_text(name: str, value: str | None) -> str | None:
     """Return a text that can be stored. Raises InvalidValue naming it."""
     if value is not None and not is_text(value):
-        raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {value!r:.80}")
+        raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {quoted(value)}")
     if value is not None and len(value) > TEXT_LIMIT:
         length = f"{len(value):,} characters, the limit is {TEXT_LIMIT:,}"
         raise InvalidValue(f"{name} has {length}")

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from ..clock import EPOCH, Now, given
 from ..database import BIG, Statement, branches, sessions, usages
-from ..errors import InvalidValue
+from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
 from . import lines
 from .places import NEVER
@@ -173,8 +173,7 @@ def usage_totals(
     cost has that of the price list; for how many requests there is none, each total says. Raises
     SessionNotFound, InvalidValue.
     """
-    if by not in KEYS:
-        raise InvalidValue(f"usages are added up by {', '.join(KEYS)}, not by {by!r:.80}")
+    one_of(KEYS, "by", by)
     costs = price_list(prices)
     values = _values(connection, session_id, owner, since, until)
     rows = summed(by, _names(values)).rows(connection, **values)
@@ -202,7 +201,7 @@ def _behind(after: Usage | None) -> dict[str, Any]:
     if after is None:
         return {}
     if not isinstance(after, Usage):
-        raise InvalidValue(f"after is the last usage already seen, not {after!r:.80}")
+        raise InvalidValue(f"after is the last usage already seen, not {quoted(after)}")
     return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
 
 
@@ -215,7 +214,7 @@ def checked_limit(limit: int | None) -> int:
     if limit is None:
         return NEVER
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
     return limit
 
 

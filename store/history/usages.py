@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from sqlalchemy import Connection, func, literal_column, select
 
 from ..clock import Now, given
 from ..database import Insertion, Statement, usages
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 from ..messages import decode
 from ..records import Usage
 from . import lines
@@ -117,7 +116,7 @@ def told(row: Usage, cost: float | None) -> Usage:
 def _check_tokens(counts: Mapping[str, int]) -> None:
     for name, tokens in counts.items():
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
-            raise InvalidValue(f"{name} is a number of tokens from 0, not {tokens!r}")
+            raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
     parts = counts["cached"] + counts["written"]
     if parts > counts["input"]:
         raise InvalidValue(
@@ -131,8 +130,8 @@ def _checked_cost(cost: float | None) -> float | None:
     if cost is None:
         return None
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    if not is_number or not math.isfinite(cost) or not 0 <= cost <= HIGHEST_COST:
-        raise InvalidValue(f"cost is a number of US dollars from 0, not {cost!r:.80}")
+    if not is_number or not 0 <= cost <= HIGHEST_COST:
+        raise InvalidValue(f"cost is a number of US dollars from 0, not {quoted(cost)}")
     return float(cost)
 
 

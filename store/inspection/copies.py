@@ -34,9 +34,10 @@ from ..database import (
     version,
     write_copy,
 )
-from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull
+from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull, quoted
 from ..history import HOLDING, erasure, redaction, sessions
 from ..records import Copy, Removal, Restored
+from ..text import is_text
 from .checking import check, reading
 from .line_check import OLDER
 
@@ -60,7 +61,7 @@ def backup(
     replace is in use; then nothing is left of it.
     """
     own = _own_file(database)
-    place = _file(path)
+    place = _listable(path)
     _allow(place, replace=replace, apart_from=own)
     moment = milliseconds(now)
     number = _announced(database, place, moment)
@@ -123,6 +124,14 @@ def _own_file(database: Database) -> Path:
     if database.path is None:
         raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
     return Path(database.path)
+
+
+def _listable(name: str | os.PathLike[str]) -> Path:
+    """Return the file of a copy. Raises InvalidValue for a name that no list can hold."""
+    place = _file(name)
+    if not is_text(str(place)):
+        raise InvalidValue(f"{quoted(str(place))} is no UTF-8, so no list can hold it: rename it")
+    return place
 
 
 def _file(name: str | os.PathLike[str]) -> Path:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import URL, Connection, func, select
 
 from ..database import Database, resolved, translated, url_of
-from ..errors import InvalidValue, QueryRefused, StoreError
+from ..errors import InvalidValue, QueryRefused, StoreError, quoted
 from ..messages import is_integer
 from ..text import is_text
 from .console import Refused, Request, header, rows
@@ -126,14 +126,14 @@ def _check(sql: str, limit: int, timeout: float) -> None:
     if not is_text(sql):
         raise InvalidValue("a query is a text without NUL and lone surrogates")
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {limit!r}")
+        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
     _check_timeout(timeout)
 
 
 def _check_timeout(timeout: float) -> None:
     if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
         raise InvalidValue(
-            f"timeout is in seconds, more than 0 and at most {LONGEST:g}, not {timeout!r}"
+            f"timeout is in seconds, more than 0 and at most {LONGEST:g}, not {quoted(timeout)}"
         )
 
 
@@ -151,7 +151,7 @@ def _parameter(value: Value) -> Value:
     if _is_value(value):
         return value
     told = "a parameter is null, a number of 64 bits or a text"
-    raise InvalidValue(f"{told}, not {value!r:.80}")
+    raise InvalidValue(f"{told}, not {quoted(value)}")
 
 
 def _is_value(value: object) -> bool:

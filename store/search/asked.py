@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now, given
 from ..database import Statement, message_facts
-from ..errors import InvalidValue
+from ..errors import InvalidValue, one_of, quoted
 from ..records import Hit
 from ..text import is_text
 from .holders import Of
@@ -82,23 +82,22 @@ def asked(
 
 def _check(text: str, order: str, limit: int, after: Hit | None) -> None:
     if not isinstance(text, str):
-        raise InvalidValue(f"what is searched for is a text, not {text!r:.80}")
+        raise InvalidValue(f"what is searched for is a text, not {quoted(text)}")
     if not text.strip():
         raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
-    if order not in ORDERS:
-        raise InvalidValue(f"order is one of {', '.join(ORDERS)}, not {order!r:.80}")
+    one_of(ORDERS, "order", order)
     if type(limit) is not int or not 0 <= limit <= MOST_HITS:
-        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {limit!r:.80}")
+        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {quoted(limit)}")
     if after is not None and not isinstance(after, Hit):
-        raise InvalidValue(f"after is the last hit that was seen, not {after!r:.80}")
+        raise InvalidValue(f"after is the last hit that was seen, not {quoted(after)}")
 
 
 def _names(what: str, given: Iterable[str] | None) -> frozenset[str] | None:
     if given is None:
         return None
-    names = [given] if isinstance(given, str) else list(given)
+    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if not all(map(is_text, names)):
-        raise InvalidValue(f"{what} are names, not {given!r:.80}")
+        raise InvalidValue(f"{what} are names, not {quoted(given)}")
     return frozenset(names)
 
 
@@ -113,7 +112,7 @@ def check_roles(connection: Connection, wanted: Asked) -> None:
     """Raise InvalidValue for a role that no hit can have, since no message has it."""
     for role in sorted(wanted.roles or ()):
         if role not in ROLES and HAS_ROLE.value(connection, role=role) is None:
-            raise InvalidValue(f"no message has the role {role!r:.80}{_meant(role)}")
+            raise InvalidValue(f"no message has the role {quoted(role)}{_meant(role)}")
 
 
 def _meant(role: str) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quoted
 from ..history import Line, lines, raw
 from ..messages import Message
 from ..policy import Policy
@@ -81,7 +81,7 @@ def recall(
 
 def _check(budget: int) -> None:
     if type(budget) is not int or budget < 1:
-        raise InvalidValue(f"budget is a number of tokens from 1, not {budget!r:.80}")
+        raise InvalidValue(f"budget is a number of tokens from 1, not {quoted(budget)}")
 
 
 def _sight(
@@ -110,9 +110,9 @@ def _terms(wanted: str | Iterable[str]) -> Iterator[Term]:
         return
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
-            raise InvalidValue(f"what is wanted is a text or names, not {name!r:.80}")
-        quoted = name.replace('"', " ")
-        yield from terms(f'"{quoted}"')
+            raise InvalidValue(f"what is wanted is a text or names, not {quoted(name)}")
+        phrase = name.replace('"', " ")
+        yield from terms(f'"{phrase}"')
 
 
 def _having(sight: Sight, session_id: str) -> Asked:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..database import resources
-from ..errors import InvalidValue, StoreError
+from ..errors import InvalidValue, StoreError, quoted
 from .values import moment
 
 NO_PREVIOUS_SUMMARY = "（无 / none）"
@@ -119,7 +119,9 @@ def load(name: str) -> Prompt:
     Raises InvalidValue where no prompt has it, StoreError for a file that is no prompt.
     """
     if name not in names():
-        raise InvalidValue(f"no prompt is named {name!r}; there are {', '.join(names()) or 'none'}")
+        raise InvalidValue(
+            f"no prompt is named {quoted(name)}; there are {', '.join(names()) or 'none'}"
+        )
     return _read(name)
 
 

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..callers import Cancelled, finished, waking
-from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut
+from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut, quoted
 from ..messages import content_text
 from .causes import chain_of, origin_of
 from .extracts import completed, extractive
@@ -153,7 +153,7 @@ def named(
     model = model.strip()
     if found is None or bool(colon) != bool(model):
         known = " and ".join(each.spelled for each in NAMED.values())
-        raise InvalidValue(f"no summarizer is named {name!r}; there are {known}")
+        raise InvalidValue(f"no summarizer is named {quoted(name)}; there are {known}")
     if base_url is not None and not model:
         raise InvalidValue(f"a base URL is for a model, such as openai:MODEL, not for {name}")
     return found.make(model, base_url=base_url, timeout=timeout)

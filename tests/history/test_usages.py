@@ -265,7 +265,7 @@ def test_totals_of_a_part(store: Store) -> None:
     totals = store.usage_totals(owner="bob", since=NOW + DAY)
     assert sum(each.requests for each in totals) == len(listed)
     assert store.usage_totals("s0", until=NOW) == []
-    with pytest.raises(InvalidValue, match="model, session, owner, day, not by 'week'"):
+    with pytest.raises(InvalidValue, match="model, session, owner, day, not 'week'"):
         store.usage_totals(by="week")
 
 
