@@ -80,6 +80,8 @@ def layers() -> str:
 
 UNSEEN = "its description, not seen"
 """What a kind of transcript is written from where no real file was read."""
+WRITTEN_BY = {"openai": "by `export`", "convostore": "by `export --all`"}
+"""What writes a kind of transcript."""
 
 
 def transcript_kinds() -> str:
@@ -94,8 +96,8 @@ def transcript_kinds() -> str:
 
 
 def _told(name: str, kind: transcripts.TranscriptKind) -> tuple[str, str, str]:
-    """Return whether `export` writes a kind, what its sessions are linked by, what is left out."""
-    return "by `export`" if name == "openai" else "", kind.linked, kind.left_out
+    """Return what writes a kind, what its sessions are linked by, what is left out."""
+    return WRITTEN_BY.get(name, ""), kind.linked, kind.left_out
 
 
 def homes() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,14 +14,15 @@ from .. import transcripts
 from ..errors import InvalidValue, StoreError
 from ..face import Store
 from ..importing import is_file_of
+from ..inspection import whole
 from ..messages import Message
 from ..records import Session, View
 from ..text import counted
 from . import render
-from .everything import export_all
 from .options import (
     At,
     Fields,
+    Json,
     MaybeSession,
     Now,
     PolicyName,
@@ -40,7 +42,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to, readable by you alone; a folder with --all.",
+        help="Where to, readable by you alone.",
         show_default="stdout",
     ),
 ]
@@ -52,13 +54,11 @@ AsView = Annotated[
 
 Every = Annotated[
     bool,
-    typer.Option(
-        "--all", help="Write every session, also archived ones, to a folder: --output FOLDER."
-    ),
+    typer.Option("--all", help="Write the whole store, so that `import` makes it again."),
 ]
 
 
-ALONE = ("session", "force", "view", "at")
+ALONE = ("session", "view", "at")
 """What is said of one session only."""
 
 
@@ -74,14 +74,15 @@ def export(
     policy: PolicyName = "default",
     fields: Fields = None,
     format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
+    json: Json = False,
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
 
-    `import` reads them back equal. With --all every session gets a file. --format is that of a
-    view.
+    `import` reads them back equal. With --all it is all that there is of every session. --format is
+    that of a view.
     """
     if every:
-        _export_all(ctx, output)
+        _export_all(ctx, output, force=force, json=json)
         return
     if session is None:
         raise InvalidValue("name a session, or --all of them")
@@ -95,24 +96,43 @@ def export(
         if output is None:
             render.write(lines(chain(before, messages)))
             return
-        if is_file_of(place(ctx).file, output):
-            raise StoreError(f"{str(output)!r} is the store itself; export to another file")
+        _refuse_own_file(ctx, output)
         rows = lines(chain(before, messages), ascii_only=False)
         count = write_private(output, rows, replace=force) - len(before)
-    render.say(f"{counted(count, 'message')} written to {output}")
+    _say_written(output, json=json, messages=count)
 
 
-def _export_all(ctx: typer.Context, folder: Path | None) -> None:
-    told = [name for name in ALONE if ctx.params[name]]
-    if folder is None or told:
-        raise InvalidValue(f"--all goes with --output FOLDER, and not with {' or '.join(ALONE)}")
+def _say_written(output: Path, *, json: bool, **counts: int) -> None:
+    """Say how much of what was written where."""
+    told = [counted(count, things[:-1]) for things, count in counts.items()]
+    text = f"{' with '.join(told)} written to {output}"
+    render.answer({"file": str(output), **counts}, text, json=json)
+
+
+def _refuse_own_file(ctx: typer.Context, output: Path) -> None:
+    if is_file_of(place(ctx).file, output):
+        raise StoreError(f"{str(output)!r} is the store itself; export to another file")
+
+
+def _export_all(ctx: typer.Context, output: Path | None, *, force: bool, json: bool) -> None:
+    if any(ctx.params[name] for name in ALONE):
+        raise InvalidValue(f"--all goes without {' or '.join(ALONE)}")
+    counts: Counter[str] = Counter()
     with existing(ctx) as store:
-        done = export_all(store, folder)
-    written = counted(done.written, "session")
-    render.say(f"{written} written to {folder}, {done.unchanged:,} there already")
-    if done.others:
-        others = counted(done.others, "file")
-        render.say(f"{others} of sessions that are not in the store: left as they are")
+        rows = _everything(store, counts)
+        if output is None:
+            render.write(lines(rows))
+            return
+        _refuse_own_file(ctx, output)
+        write_private(output, lines(rows, ascii_only=False), replace=force)
+    _say_written(output, json=json, sessions=counts["sessions"], messages=counts["messages"])
+
+
+def _everything(store: Store, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a store, each an object of one key; count those of each table."""
+    for table, fields in whole.dump(store.database):
+        counts[table] += 1
+        yield {table: fields}
 
 
 def _sent(view: View) -> list[Any]:

@@ -49,47 +49,20 @@ def stored_session(
 
 
 def _created(steps: Steps, opened: Opened, metadata: Fields) -> Session:
-    session = steps.create_session(
+    return steps.create_session(
         opened.session_id,
         title=_storable(opened.title),
         project_root=_storable(opened.project_root),
         owner=_storable(opened.owner),
         metadata=metadata,
     )
-    return steps.archive(session.id) if opened.archived else session
 
 
 def _forked(steps: Steps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
     """Return a session that continues another one's branch."""
     fork = partial(steps.fork, kept.session_id, kept.end, opened.session_id)
     session = fork(branch=kept.branch, title=_storable(opened.title), owner=_storable(opened.owner))
-    if opened.shares:
-        session = _as_exported(steps, session, opened)
     return steps.set_metadata(session.id, metadata)
-
-
-def _as_exported(steps: Steps, session: Session, opened: Opened) -> Session:
-    """Give a fork what it has not in common with the session that it continues."""
-    root = _storable(opened.project_root)
-    if session.title != opened.title:
-        session = steps.rename_session(session.id, _storable(opened.title))
-    if session.project_root != root:
-        session = steps.set_project_root(session.id, root)
-    return steps.archive(session.id) if opened.archived else session
-
-
-def line_shared(store: Store, opened: Opened) -> Kept | None:
-    """Return what a session shares with one of the store, as its export tells, if that is there.
-
-    A fork has an owner where its source has one.
-    """
-    if opened.shares is None:
-        return None
-    with suppress(SessionNotFound):
-        source = store.session(opened.shares.session_id)
-        if opened.owner or not source.owner:
-            return Kept(source.id, None, min(opened.shares.after, source.head))
-    return None
 
 
 def brought_up_to_date(store: Store, opened: Opened, notes: list[Noted]) -> None:

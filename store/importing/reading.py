@@ -8,14 +8,15 @@ from itertools import chain
 from pathlib import Path
 
 from .. import transcripts
-from ..errors import SessionNotFound, StoreError, UnknownTranscript, in_steps
+from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
 from ..face import Store
 from ..messages import Message
-from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said
-from .known import brought_up_to_date, line_shared, said_at, stored_session
+from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said, StoreRow
+from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
 from .session import SessionOfFile
+from .whole import import_whole
 
 EARLY = 20
 """Messages, at most, that are looked at for the moment when a session began."""
@@ -50,6 +51,11 @@ def import_file(
     report = ImportReport(Path(path), found, [], [])
     lines: list[int] = []
     events = transcripts.read(path, kind=found, progress=progress, lines=lines.append)
+    if found == transcripts.HEAD:
+        _refuse_changes(session_id, project_root)
+        with in_steps():
+            import_whole(store, events, report)
+        return report._replace(lines=lines[-1])
     events = _rooted(events, project_root)
     names = _Names(session_id)
     ahead = Ahead(map(names.rename, _with_message(events, path, found)))
@@ -59,6 +65,11 @@ def import_file(
             reading.take(event)
         reading.finish()
     return report._replace(lines=lines[-1])
+
+
+def _refuse_changes(session_id: str | None, project_root: str | None) -> None:
+    if session_id is not None or project_root is not None:
+        raise InvalidValue("a whole store is taken as it is: with its own ids and project roots")
 
 
 def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
@@ -84,15 +95,10 @@ def _with_message(
     seen: list[Event] = []
     for event in events:
         seen.append(event)
-        if isinstance(event, Said) or _is_whole(event):
+        if isinstance(event, Said | StoreRow):
             return chain(seen, events)
     of_kind = f" of the kind {kind}" if kind else ""
     raise UnknownTranscript(f"{os.fspath(path)} holds no message{of_kind}")
-
-
-def _is_whole(event: Event) -> bool:
-    """Tell a session that is one without any message, as it says when it was created."""
-    return isinstance(event, Opened) and event.created_at is not None
 
 
 def is_file_of(database: FilePath | None, path: FilePath) -> bool:
@@ -144,10 +150,14 @@ class _Import:
             self._opened = event
         elif isinstance(event, Compacted):
             self._compact(event)
-        elif self._current:
-            self._current.take(event.message)
+        elif isinstance(event, Said):
+            self._say(event.message)
+
+    def _say(self, message: Message) -> None:
+        if self._current:
+            self._current.take(message)
         elif self._opened:
-            self._wait(self._opened, event.message)
+            self._wait(self._opened, message)
 
     def finish(self) -> None:
         """Append what is left of the session that was opened last."""
@@ -172,13 +182,12 @@ class _Import:
     def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
         store, notes = self._store, self._report.notes
         places = self._places_before(opened)
-        known = _is_stored(store, opened.session_id)
         stored = stored_session(store, opened, moment, notes, self._where_it_begins(opened))
         if stored.forked_from is None:
             places = []
-        replace = self._replace or (opened.shares is not None and not known)
-        session = SessionOfFile(store, stored, self._ahead, notes, places=places, replace=replace)
-        session.active_at(opened.active_at)
+        session = SessionOfFile(
+            store, stored, self._ahead, notes, places=places, replace=self._replace
+        )
         for message in self._early:
             session.take(message)
         self._early.clear()
@@ -197,7 +206,7 @@ class _Import:
             return self._kept[opened.session_id]
         if opened.stem and places:
             return Kept(opened.stem.session_id, None, places[-1])
-        return line_shared(self._store, opened)
+        return None
 
     def _end(self, opened: Opened, session: SessionOfFile) -> None:
         self._report.sessions.append(session.finish())
@@ -205,14 +214,6 @@ class _Import:
         if session.is_as_long:
             self._places[opened.session_id] = session.places
             brought_up_to_date(self._store, opened, self._report.notes)
-
-
-def _is_stored(store: Store, session_id: str) -> bool:
-    try:
-        store.session(session_id)
-    except SessionNotFound:
-        return False
-    return True
 
 
 class _Names:

@@ -74,10 +74,6 @@ class SessionOfFile:
         self._differs_at: int | None = None
         self._spending = Spending(session.id)
 
-    def active_at(self, moment: int | None) -> None:
-        """Know when something was last said, where an export tells; messages may not."""
-        self._moment = max(self._moment, moment or 0)
-
     def take(self, message: Message) -> None:
         """Take the file's next message: it is on the line already, or new."""
         self._take(message)

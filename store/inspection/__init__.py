@@ -7,7 +7,7 @@ found is told, not mended. The faces and the command call it.
 
 from __future__ import annotations
 
-from . import integrity
+from . import integrity, whole
 from .advice import Condition, doctor
 from .checking import check
 from .copies import backup, listed, remove_copies, restore
@@ -33,5 +33,6 @@ __all__ = [
     "restore",
     "statistics",
     "views",
+    "whole",
     "writing_role",
 ]

@@ -133,7 +133,15 @@ def _stream(
 
 def check_lines(connection: Connection) -> Iterator[Finding]:
     """Read every branch; after damage, go on with the branch behind it."""
-    place = _Place()
+    yield from _check_from(connection, _Place())
+
+
+def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
+    """Read every branch of a tree, as `check_lines` does."""
+    yield from _check_from(connection, _Place(tree_id))
+
+
+def _check_from(connection: Connection, place: _Place) -> Iterator[Finding]:
     while not place.is_at_end:
         try:
             yield from _check_branches(connection, place)
@@ -146,10 +154,11 @@ def check_lines(connection: Connection) -> Iterator[Finding]:
 
 
 class _Place:
-    """How far the reading of branches has come."""
+    """How far the reading of branches has come: of all, or of a tree."""
 
-    def __init__(self) -> None:
-        self.after: Key = (-1, 0)
+    def __init__(self, tree_id: int | None = None) -> None:
+        self.tree_id = tree_id
+        self.after: Key = (-1 if tree_id is None else tree_id, -1)
         self.name = "the branches"
         self.moved = self.is_at_end = False
         self.older = 0
@@ -164,6 +173,8 @@ def _check_branches(connection: Connection, place: _Place) -> Iterator[Finding]:
         rows = connection.execute(text(BRANCHES), values, execution_options=STREAMING)
         for row in opened.enter_context(closing(rows)):
             branch = Branch(*row)
+            if place.tree_id not in (None, branch.tree_id):
+                break
             place.after, place.name = (branch.tree_id, branch.branch), branch.place()
             place.moved = True
             streams = streams or _streams(connection, start, opened)

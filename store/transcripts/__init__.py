@@ -20,7 +20,7 @@ from .apis import anthropic
 from .apis.openai import OWNER, PROJECT_ROOT, stands_before
 from .archive import Archive, is_export
 from .database import Database, Layout, is_database
-from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, sketch
+from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, StoreRow, sketch
 from .exported import HEAD
 from .foreign import program_of
 from .homes import Home
@@ -44,6 +44,7 @@ __all__ = [
     "Said",
     "Spent",
     "Stem",
+    "StoreRow",
     "Tokens",
     "is_home",
     "is_kept",

@@ -46,9 +46,8 @@ class Opened(NamedTuple):
     """A session begins: the messages that follow are its own, until the next session begins.
 
     ``titles`` are those that the same file may have given it when it was shorter; ``stem`` is what
-    it continues, None where it begins anew. What an export of a store tells beside that: what other
-    session it ``shares`` its first messages with, which follow all the same; when it was created
-    and last active (ms); whether it was archived.
+    it continues, None where it begins anew; ``created_at`` is when it was created (ms), if the file
+    tells.
     """
 
     session_id: str
@@ -58,10 +57,7 @@ class Opened(NamedTuple):
     owner: str | None = None
     titles: tuple[str, ...] = ()
     stem: Stem | None = None
-    shares: Stem | None = None
     created_at: int | None = None
-    active_at: int | None = None
-    archived: bool = False
 
 
 class Said(NamedTuple):
@@ -95,7 +91,15 @@ class Noted(NamedTuple):
     thing: str = ""
 
 
-Event = Opened | Said | Compacted | Noted
+class StoreRow(NamedTuple):
+    """A row of a whole store, as its table holds it, with the row of the file that it stands in."""
+
+    table: str
+    fields: Fields
+    row: int | None
+
+
+Event = Opened | Said | Compacted | Noted | StoreRow
 
 
 class SessionNames:

@@ -1,7 +1,7 @@
-"""A session of a store as `export --all` writes it: a head that tells all of it, then its messages.
+"""A whole store as `export --all` writes it: the rows of its tables, each an object of one key.
 
-A row ``{"convostore": {...}}`` says which session it is, and what is known of it beside the
-messages of its whole line. These follow, one a row, as they are.
+The key is the name of the table. The first row, ``{"convostore": {...}}``, says of which schema
+they are, and how many trees there are.
 """
 
 from __future__ import annotations
@@ -9,59 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..text import Fields
-from .events import (
-    Event,
-    Noted,
-    Opened,
-    SessionNames,
-    Stem,
-    as_message,
-    fields_of,
-    text_of,
-)
-from .source import Source
+from .events import Event, Noted, StoreRow, fields_of, sketch
+from .source import Source, Value
 
 HEAD = "convostore"
 
 
 def looks(value: Any) -> bool:
-    """Tell whether a JSON value is the head of a session."""
+    """Tell whether a JSON value is the head of a store."""
     fields = fields_of(value)
-    return fields.keys() == {HEAD} and isinstance(fields[HEAD], dict)
+    return fields.keys() == {HEAD} and "schema" in fields_of(fields[HEAD])
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return the sessions of a file, each with its messages as they are."""
-    names = SessionNames()
+    """Return the rows of a file as they are."""
     for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            yield _opened(item.value[HEAD], source.stem, names)
-        else:
-            yield as_message(item.value, row=item.row, place=f"line {item.row}")
+        yield item if isinstance(item, Noted) else _row(item)
 
 
-def _opened(told: Fields, stem: str, names: SessionNames) -> Opened:
-    return Opened(
-        names.name(text_of(told.get("session_id")) or stem),
-        text_of(told.get("title")),
-        text_of(told.get("project_root")),
-        fields_of(told.get("metadata")),
-        text_of(told.get("owner")),
-        shares=_shares(fields_of(told.get("fork"))),
-        created_at=_moment(told.get("created_at")),
-        active_at=_moment(told.get("updated_at")),
-        archived=told.get("archived") is True,
-    )
-
-
-def _shares(fork: Fields) -> Stem | None:
-    source, at = text_of(fork.get("of")), _moment(fork.get("at"))
-    return None if source is None or at is None else Stem(source, at)
-
-
-def _moment(value: object) -> int | None:
-    """Return a whole number that is not negative and fits any column, None for anything else."""
-    return value if type(value) is int and 0 <= value < 2**53 else None
+def _row(item: Value) -> StoreRow | Noted:
+    fields = fields_of(item.value)
+    if len(fields) == 1:
+        for table, held in fields.items():
+            if isinstance(held, dict):
+                return StoreRow(table, held, item.row)
+    return Noted(item.row, f"this is no row of a store: {sketch(item.value)}", broken=True)

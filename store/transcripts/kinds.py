@@ -119,10 +119,10 @@ KINDS = {
         left_out="states, recalls, metrics",
     ),
     "convostore": TranscriptKind(
-        "a head under 'convostore', and messages on lines after it",
+        "a head under 'convostore', and rows of tables on lines after it",
         exported.looks,
         exported.parse,
-        linked="forks",
+        linked="all there is",
     ),
     "chatgpt": TranscriptKind(
         "conversations with a 'mapping' of nodes, also in the export's zip",

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,6 @@ from conftest import Run
 from test_cli import failed
 
 from store import Store
-from store.records import Session
 
 STARTED = 1_741_946_520_000
 
@@ -54,112 +51,119 @@ def _fill(store: Store) -> None:
     store.fork("zeta", 3, "for bob", owner="bob")
 
 
-def everything(path: str) -> dict[str, tuple[Session, list[Any]]]:
-    """Return each session of a store and what its line says."""
-    with Store(path) as store:
-        found = [*store.sessions(), *store.sessions(archived=True)]
-        return {
-            each.id: (each, [stored.message for stored in store.messages(each.id)])
-            for each in found
-        }
+def exported(path: str) -> list[dict[str, Any]]:
+    """Return the rows of a file."""
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
 
 
 def test_a_whole_store_comes_back(store: Store, run: Run) -> None:
-    """Ids, lines, titles, metadata, owners, roots, times, archived ones; what is shared is again."""
-    assert run("export", "--all", "-o", "out").out == "7 sessions written to out, 0 there already\n"
-    assert run("--db", "copy.db", "import", "out").status == 0
-    before, after = everything("convostore.db"), everything("copy.db")
-    assert after.keys() == before.keys()
-    for name, (session, messages) in before.items():
-        copy, copied = after[name]
-        assert copied == messages, name
-        kept = copy._replace(
-            revision=session.revision,
-            branch=session.branch,
-            forked_at=session.forked_at,
-            updated_at=session.updated_at,
-        )
-        assert kept == session
-    assert after["beta"][0].forked_at == 2  # what both lines still have
-    assert after["for bob"][0].forked_at == 3
-    with sqlite3.connect("copy.db") as stored:
-        (rows,) = stored.execute("SELECT count(*) FROM messages").fetchone()
-    stored.close()
-    assert rows == 6 + 4 + 3 + 1
-    with Store("copy.db") as copy_store:
-        assert copy_store.verify() == []
-
-
-def test_a_second_export_writes_what_changed(store: Store, run: Run) -> None:
-    """Files of other sessions are not touched, and the second import has only what is new."""
-    run("export", "--all", "-o", "out")
-    written = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*.jsonl")}
-    assert len(written) == 7
-    for path in written:
-        os.utime(path, ns=(1, 1))
-    store.append("beta", said("new"))
-    store.create_session("later")
-    again = run("export", "--all", "-o", "out")
-    assert again.out == "2 sessions written to out, 6 there already\n"
-    changed = {path.name for path in Path("out").rglob("*.jsonl") if path.stat().st_mtime_ns > 1}
-    assert changed == {"beta.jsonl", "later.jsonl"}
-    store.delete_session("later")
-    assert "1 file of sessions that are not" in run("export", "--all", "-o", "out").out
-
-
-def test_an_export_that_is_imported_again_brings_what_is_new(store: Store, run: Run) -> None:
-    """Twice the same brings nothing; what was appended meanwhile comes along."""
-    assert brought(run) == 6 + 4 + 3 + 1
-    assert brought(run) == 0
-    store.append("empty", said("hello"))
-    store.append("beta", said("new"))
-    assert brought(run) == 2
-    assert everything("copy.db")["empty"][1] == [said("hello")]
-
-
-def brought(run: Run) -> int:
-    """Export all, import that into a copy, and return how many messages were new there."""
-    assert run("export", "--all", "-o", "out").status == 0
-    ran = run("--db", "copy.db", "import", "out", "--json")
+    """What is exported of the copy is the same file, to the byte; the copy is sound."""
+    out = run("export", "--all", "-o", "all.jsonl").out
+    assert out == "7 sessions with 13 messages written to all.jsonl\n"
+    ran = run("--db", "copy.db", "import", "all.jsonl")
     assert ran.status == 0, ran
+    run("--db", "copy.db", "export", "--all", "-o", "again.jsonl")
+    assert Path("again.jsonl").read_bytes() == Path("all.jsonl").read_bytes()
+    with Store("copy.db") as copy:
+        assert copy.verify() == []
+        before = [*store.sessions(), *store.sessions(archived=True)]
+        assert [*copy.sessions(), *copy.sessions(archived=True)] == before
+        assert copy.session("beta").forked_at == 4
+
+
+def test_a_store_that_has_it_all_takes_nothing(store: Store, run: Run) -> None:
+    """The same again changes nothing; what says something else is left as it is, and told."""
+    run("export", "--all", "-o", "all.jsonl")
+    assert brought(run) == (0, 13)
+    assert brought(run) == (0, 0)
+    store.append("empty", said("hello"))
+    store.create_session("later")
+    run("export", "--all", "-o", "all.jsonl", "--force")
+    ran = run("--db", "copy.db", "import", "all.jsonl")
+    assert ran.status == 1
+    assert "there already, and differ" in ran.out
+    with Store("copy.db") as copy:
+        assert copy.session("empty").head == 0
+        assert copy.session("later").head == 0
+
+
+def brought(run: Run) -> tuple[int, int]:
+    """Import what was exported into a copy; return the status, and how many messages were new."""
+    ran = run("--db", "copy.db", "import", "all.jsonl", "--json")
     sessions = [each for file in json.loads(ran.out) for each in file["sessions"]]
-    return sum(each["appended"] for each in sessions)
+    return ran.status, sum(each["appended"] for each in sessions)
 
 
-def test_files_of_sessions_are_private_and_have_safe_names(store: Store, run: Run) -> None:
-    """No id leads out of the folder or hides a file, whatever is in it; none is another's."""
-    for name in ("../up", ".hidden", "a" * 200, "a" * 201, "CON", "x/y", "x?y"):
-        store.create_session(name)
-    run("export", "--all", "-o", "out")
-    files = [path for path in Path("out").rglob("*") if path.is_file()]
-    assert len(files) == 14
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    assert stat.S_IMODE(Path("out").stat().st_mode) == 0o700
-    assert not any(path.name.startswith(".") for path in files)
-    assert len({path.name.lower() for path in files}) == 14
-    run("--db", "copy.db", "import", "out")
-    assert everything("copy.db").keys() == everything("convostore.db").keys()
+def test_an_export_is_private_and_counted(store: Store, run: Run) -> None:
+    """It is readable by its owner alone, is not written over, and goes to standard output, too."""
+    ran = run("export", "--all", "-o", "all.jsonl", "--json")
+    assert json.loads(ran.out) == {"file": "all.jsonl", "sessions": 7, "messages": 13}
+    assert stat.S_IMODE(Path("all.jsonl").stat().st_mode) == 0o600
+    failed(run("export", "--all", "-o", "all.jsonl"), "all.jsonl")
+    told = [json.loads(line) for line in run("export", "--all").out.splitlines()]
+    assert told == exported("all.jsonl")
 
 
-def test_a_session_that_is_there_already_is_no_fork_of_another(store: Store, run: Run) -> None:
-    """Where a store has another session of the source's id, a fork still says what it said."""
-    run("export", "--all", "-o", "out")
+def damaged(rows: list[dict[str, Any]], how: str) -> list[dict[str, Any]]:
+    """Return the rows of a store with something wrong in the tree of zeta."""
+    at = next(i for i, row in enumerate(rows) if row.get("messages", {}).get("content") == "b")
+    row = dict(rows[at]["messages"])
+    changes: dict[str, list[dict[str, Any]]] = {
+        "missing": [],
+        "twice": [rows[at], rows[at]],
+        "changed": [{"messages": {**row, "content": "B"}}],
+        "other columns": [{"messages": {**row, "colour": "red"}}],
+        "no digits": [{"messages": {**row, "digest": "xyz"}}],
+        "a list": [{"messages": {**row, "content": ["b"]}}],
+        "other table": [{"alembic_version": {"version_num": "0003"}}],
+        "cut": [],
+    }
+    end = next(i for i in range(at, len(rows)) if "end" in rows[i])
+    if how == "missing":
+        rows[end] = {"end": {"rows": rows[end]["end"]["rows"] - 1}}
+    if how == "cut":
+        return rows[:at]
+    return [*rows[:at], *changes[how], *rows[at + 1 :]]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    "how",
+    ["missing", "twice", "changed", "other columns", "no digits", "a list", "other table", "cut"],
+)
+def test_a_damaged_tree_is_left_out_and_told(store: Store, run: Run, how: str) -> None:
+    """Nothing of it is stored; the trees beside it are, but for what a cut took away."""
+    run("export", "--all", "-o", "all.jsonl")
+    rows = damaged(exported("all.jsonl"), how)
+    Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    ran = run("--db", "copy.db", "import", "all.jsonl")
+    assert ran.status == 1, ran
+    assert "is left out" in ran.out
+    with Store("copy.db") as copy:
+        assert copy.verify() == []
+        names = {each.id for each in [*copy.sessions(), *copy.sessions(archived=True)]}
+    assert names.isdisjoint({"zeta", "beta", "moved on", "alpha/1 ü", "for bob"})
+    assert how == "cut" or names == {"Beta", "empty"}
+
+
+def test_a_session_of_the_same_id_keeps_a_tree_out(store: Store, run: Run) -> None:
+    """What the store has under an id stays what it is."""
+    run("export", "--all", "-o", "all.jsonl")
     with Store("copy.db") as other:
-        other.create_session("zeta", owner="ann")
-        other.append("zeta", talk("something", "else"))
-    assert run("--db", "copy.db", "import", "out").status == 1
-    after = everything("copy.db")
-    assert after["zeta"][1] == talk("something", "else")
-    assert after["beta"][1] == everything("convostore.db")["beta"][1]
+        other.create_session("beta")
+    ran = run("--db", "copy.db", "import", "all.jsonl")
+    assert ran.status == 1
+    assert "another session 'beta'" in ran.out
+    with Store("copy.db") as other:
+        assert {each.id for each in other.sessions()} == {"beta", "empty"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--all"], "--output"),
-        (["zeta", "--all", "-o", "out"], "--all goes with"),
-        (["--all", "-o", "out", "--view"], "--all goes with"),
-        (["--all", "-o", "convostore.db"], "is no folder"),
+        (["zeta", "--all"], "--all goes without"),
+        (["--all", "--view"], "--all goes without"),
+        (["--all", "-o", "convostore.db", "--force"], "is the store itself"),
         (["--all", "-o", "no/out"], "there is no folder 'no'"),
         ([], "--all"),
     ],
@@ -169,4 +173,22 @@ def test_what_cannot_be_exported_is_said(
 ) -> None:
     """One line says what is wrong, and nothing is written."""
     failed(run("export", *arguments), text)
-    assert not Path("out").exists()
+    assert not Path("no").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "text"),
+    [
+        ({"schema": "0099", "trees": 0}, [], "'0099'"),
+        ({"schema": "0003", "trees": 0}, ["--id", "x"], "as it is"),
+        ({"schema": "0003", "trees": 0}, ["--project-root", "/x"], "as it is"),
+    ],
+)
+def test_what_is_no_store_of_this_release_is_refused(
+    run: Run, head: dict[str, Any], options: list[str], text: str
+) -> None:
+    """Exit status 2, and a line that says why."""
+    Path("all.jsonl").write_text(json.dumps({"convostore": head}) + "\n")
+    ran = run("import", "all.jsonl", *options)
+    assert ran.status == 2
+    assert text in ran.err

@@ -43,7 +43,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep written everything exporting accounts transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep written exporting accounts transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
@@ -60,9 +60,9 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking redaction slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report spending left known sight session reading folders growing",
+    "importing": "report whole spending left known sight session reading folders growing",
     "inspection": (
-        "console invariants usage_statistics replacing sql schema_check branches line_check seal_check key_check integrity "
+        "console invariants usage_statistics replacing sql schema_check branches line_check whole seal_check key_check integrity "
         "checking copies advice"
     ),
     "messages": "json_text columns media opaque preparing redacted",

@@ -1,0 +1,195 @@
+"""All conversations of a store as rows that any program can read, and such rows made a store again.
+
+Rows come tree by tree, those that others need before them, and tell every column but what can be
+worked out: a NULL, the tree that they are of. A tree is taken whole or not at all, and as it was:
+its branches, moves and records keep their numbers, its messages their moments, so that each view of
+it has the same bytes. What says otherwise than its seals and digests do is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import groupby, islice, zip_longest
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, LargeBinary, Table, bindparam, select, union
+
+from ..clock import Now, milliseconds
+from ..database import (
+    BIG,
+    HEAD,
+    SEALED,
+    TREE_TABLES,
+    Database,
+    Insertion,
+    Statement,
+    branches,
+    erasures,
+    seal,
+    sealed_names,
+    search_rows,
+    session_ids,
+    token_counts,
+)
+from ..errors import InvalidValue
+from ..history import slices
+from ..records import Finding
+from .line_check import OLDER, STREAMING, check_tree
+
+Fields = dict[str, Any]
+StoredRow = tuple[str, Fields]
+"""The name of a table, and what a row of it holds."""
+
+STORE, TREE, END = "convostore", "tree", "end"
+"""What rows begin with, what those of a tree begin with, and end with."""
+MADE_ANEW = (search_rows, token_counts)
+"""The tables that are filled again when somebody asks."""
+TABLES = {table.name: table for table in TREE_TABLES if table not in MADE_ANEW}
+RUN = 100
+"""Rows written at once."""
+NUMBER = re.compile("[0-9]{1,18}|[0-8][0-9]{18}")
+"""Numbers that a tree may have."""
+
+_owned = {name: Insertion(table) for name, table in TABLES.items()}
+INSERT_ID = Insertion(session_ids)
+TREES = Statement(union(select(branches.c.tree_id), select(erasures.c.tree_id)).order_by("tree_id"))
+ID_TAKEN = Statement(select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("id")))
+IS_THERE = Statement(
+    union(
+        select(branches.c.tree_id).where(branches.c.tree_id == bindparam("tree_id", type_=BIG)),
+        select(erasures.c.tree_id).where(erasures.c.tree_id == bindparam("tree_id", type_=BIG)),
+    )
+)
+
+
+def dump(database: Database, now: Now = None) -> Iterator[StoredRow]:
+    """Yield all conversations of a store; each tree as it is when its turn comes.
+
+    What is erased, and not done yet, is erased before. Raises StoreError.
+    """
+    slices.go_on(database, milliseconds(now))
+    trees = database.read(TREES.values)
+    yield STORE, {"schema": HEAD, "trees": len(trees)}
+    for tree_id in trees:
+        yield TREE, {"tree_id": str(tree_id)}
+        with database.reading() as connection:
+            yield from _counted(_rows_of(connection, tree_id))
+
+
+def _counted(rows: Iterator[StoredRow]) -> Iterator[StoredRow]:
+    """Yield rows, then how many there were."""
+    count = 0
+    for row in rows:
+        yield row
+        count += 1
+    yield END, {"rows": count}
+
+
+def _rows_of(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
+    for table in TABLES.values():
+        columns = [column for column in table.c if column.name != "tree_id"]
+        of_tree = select(*columns).where(table.c.tree_id == tree_id).order_by(*table.primary_key)
+        with closing(connection.execute(of_tree, execution_options=STREAMING)) as rows:
+            for row in rows.mappings():
+                yield table.name, _told(row)
+
+
+def _told(row: Any) -> Fields:
+    given = ((name, value) for name, value in row.items() if value is not None)
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in given}
+
+
+def check_schema_of(head: Fields) -> None:
+    """Refuse the rows of another schema, by what they begin with. Raises InvalidValue."""
+    schema = head.get("schema")
+    if schema != HEAD:
+        other = "open that store with this release and export it again, or bring this one up to it"
+        raise InvalidValue(f"these are rows of the schema {schema!r:.20}, not {HEAD}; {other}")
+
+
+def tree_of(begin: Fields) -> int:
+    """Return the tree that rows are of, by what they begin with. Raises InvalidValue."""
+    text = begin.get("tree_id")
+    if isinstance(text, str) and NUMBER.fullmatch(text):
+        return int(text)
+    raise InvalidValue(f"{text!r:.40} is the number of no tree")
+
+
+def take(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> bool:
+    """Take a tree as it was; tell whether it is new.
+
+    Raises InvalidValue where its rows are none of a sound tree, where the store has the tree and it
+    says anything else, or where a session of its ids is there; nothing may be committed then.
+    """
+    if IS_THERE.row(connection, tree_id=tree_id):
+        _refuse_other(zip_longest(_rows_of(connection, tree_id), rows))
+        return False
+    for name, of_table in groupby(rows, itemgetter(0)):
+        _write(connection, tree_id, name, map(itemgetter(1), of_table))
+    _refuse_unsound(check_tree(connection, tree_id))
+    return True
+
+
+def _refuse_other(pairs: Iterable[tuple[StoredRow, StoredRow]]) -> None:
+    for stored, given in pairs:
+        if stored != given:
+            raise InvalidValue("this conversation and its forks are there already, and differ")
+
+
+def _refuse_unsound(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        if finding.check != OLDER:
+            raise InvalidValue(f"{finding.where}: {finding.problem}")
+
+
+def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Fields]) -> None:
+    """Write the rows of a table that follow on each other."""
+    if name not in TABLES:
+        raise InvalidValue(f"there is no table {name!r:.40} of conversations")
+    insertion = _owned[name]
+    as_row = _reader(insertion, tree_id)
+    while run := list(islice(rows, RUN)):
+        if name == "sessions":
+            _claim_ids(connection, tree_id, [fields.get("id") for fields in run])
+        insertion.insert_many(connection, [as_row(fields) for fields in run])
+
+
+def _claim_ids(connection: Connection, tree_id: int, ids: list[Any]) -> None:
+    for session_id in ids:
+        if ID_TAKEN.row(connection, id=session_id):
+            raise InvalidValue(f"there is another session {session_id!r:.80} already")
+    INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
+
+
+def _reader(insertion: Insertion, tree_id: int) -> Callable[[Fields], tuple[Any, ...]]:
+    """Return what turns the fields of a row into its values. Raises InvalidValue."""
+    table = insertion.table
+    known = {column.name for column in table.c} - {"tree_id"}
+    binary = {column.name for column in table.c if isinstance(column.type, LargeBinary)}
+
+    def as_row(told: Fields) -> tuple[Any, ...]:
+        if not told.keys() <= known:
+            raise InvalidValue(f"a row of {table.name} has other columns: {sorted(told)!r:.80}")
+        fields = {**told, "tree_id": tree_id}
+        for name in binary & told.keys():
+            fields[name] = _bytes(told[name])
+        _check_seal(table, fields)
+        return tuple(map(fields.get, insertion.columns))
+
+    return as_row
+
+
+def _bytes(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue(f"these are no hexadecimal digits: {text!r:.40}") from error
+
+
+def _check_seal(table: Table, fields: Fields) -> None:
+    names = sealed_names(table)
+    if SEALED in table.c and fields.get(SEALED) != seal(names, map(fields.get, names)):
+        raise InvalidValue(f"a row of {table.name} is not what was written")
