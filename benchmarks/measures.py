@@ -139,6 +139,7 @@ MEASURES: dict[str, Measure] = {
         apart.cold,
         {
             "import store": Target("cpu", 1.3),
+            "import Store": Target("cpu", 1.3),
             "open + newest 20, cold": Target("ours", 15),
             "cold: slow libraries": Target("ours", 0, "imported"),
         },

@@ -15,5 +15,4 @@ if TYPE_CHECKING:
     from store import *  # noqa: F403
     from store import __all__
 else:
-    from .__init__ import *  # noqa: F403
-    from .__init__ import __all__  # noqa: F401
+    from .__init__ import __all__, __dir__, __getattr__  # noqa: F401

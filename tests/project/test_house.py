@@ -6,6 +6,7 @@ Floors, libraries, lengths, docstrings, names, stray words.
 from __future__ import annotations
 
 import ast
+import importlib
 import io
 import re
 import statistics
@@ -20,6 +21,8 @@ from typing import NamedTuple
 
 import pytest
 from conftest import ROOT
+
+import store
 
 PACKAGE = ROOT / "store"
 
@@ -129,6 +132,7 @@ ONLY_IN = {
     "anyio": {"face"},
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
+SLOW = {*ON_FIRST_USE, "typer", "rich", "sqlalchemy", "pydantic"}
 
 LONGEST_FILE = 400
 LARGEST_FUNCTION = 300
@@ -354,11 +358,34 @@ def test_slow_libraries_are_imported_on_first_use() -> None:
         if name.split(".")[0] in ON_FIRST_USE and node.col_offset == 0
     ]
     assert not wrong, "\n".join(wrong)
-    code = "import sys, store; print(*{'alembic', 'tiktoken', 'typer', 'rich'} & {*sys.modules})"
+    assert imported("from store import Store") == {"sqlalchemy", "pydantic"}
+
+
+def test_the_package_imports_a_room_where_a_name_of_it_is_asked_for() -> None:
+    """Who needs an error or a policy alone imports no more than that takes."""
+    assert imported("import store") == set()
+    assert imported("from store import StoreError, InvalidMessage") == set()
+    assert imported("from store import Policy") == {"pydantic"}
+
+
+def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
+    """Each is found in the room that the package names for those who read types."""
+    source = ast.parse((ROOT / "store" / "__init__.py").read_text())
+    said = [each for each in ast.walk(source) if isinstance(each, ast.ImportFrom) and each.level]
+    names = {alias.name: f"store.{each.module}" for each in said for alias in each.names}
+    assert {*names} == {*store.__all__}
+    for name, room in names.items():
+        assert getattr(store, name) is getattr(importlib.import_module(room), name)
+    assert not hasattr(store, "shop")
+
+
+def imported(code: str) -> set[str]:
+    """Return which slow libraries a new process imports."""
+    told = f"{code}; import sys; print(*{SLOW} & {{*sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == []
+    return {*done.stdout.split()}
 
 
 def test_files_are_short() -> None:
