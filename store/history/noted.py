@@ -34,7 +34,7 @@ def note(session_id: str, batch: Iterable[Prepared]) -> None:
 def _problems(prepared: Prepared) -> Iterator[str]:
     if prepared.columns.created_at is None:
         yield from _no_moments(prepared)
-    if prepared.columns.content_form == "json":
+    if prepared.wire_format is None and prepared.columns.content_form == "json":
         yield from _foreign_parts(prepared.message["content"])
     for call in prepared.calls:
         yield from _no_files(call)

@@ -13,19 +13,24 @@ from ..clock import SECONDS_BELOW, milliseconds
 from ..errors import InvalidValue, SessionNotFound
 from ..face import Steps, Store
 from ..history import TEXT_LIMIT
-from ..messages import Message, moment_of
+from ..messages import moment_of
 from ..records import Session
 from ..text import Fields, shortened
-from ..transcripts import EXTRA_KEYS, Noted, Opened
+from ..transcripts import EXTRA_KEYS, Noted, Opened, Said
 from .left import Kept
 
 
-def said_at(message: Message) -> int | None:
-    """Return when a message was said (ms), at most the present; None where it does not tell."""
-    moment = moment_of(message)
+def said_at(said: Said) -> int | None:
+    """Return when a message was said (ms), at most the present; None where nothing tells."""
+    moment = said.moment or moment_of(said.message)
     if moment is None or moment < SECONDS_BELOW:
         return None
-    return min(moment, milliseconds(None))
+    return at_latest_now(moment)
+
+
+def at_latest_now(moment: int | None) -> int | None:
+    """Return a moment (ms), or the present if that is before; None where there is none."""
+    return None if moment is None else min(moment, milliseconds(None))
 
 
 def stored_session(

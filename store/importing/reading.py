@@ -10,7 +10,6 @@ from pathlib import Path
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
 from ..face import Store
-from ..messages import Message
 from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said, StoreRow
 from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
@@ -136,7 +135,7 @@ class _Import:
         self._ahead = ahead
         self._replace = replace
         self._opened: Opened | None = None
-        self._early: list[Message] = []
+        self._early: list[Said] = []
         self._places: dict[str, list[int]] = {}
         self._kept: dict[str, Kept] = {}
         self._current: SessionOfFile | None = None
@@ -151,13 +150,13 @@ class _Import:
         elif isinstance(event, Compacted):
             self._compact(event)
         elif isinstance(event, Said):
-            self._say(event.message)
+            self._say(event)
 
-    def _say(self, message: Message) -> None:
+    def _say(self, said: Said) -> None:
         if self._current:
-            self._current.take(message)
+            self._current.take(said)
         elif self._opened:
-            self._wait(self._opened, message)
+            self._wait(self._opened, said)
 
     def finish(self) -> None:
         """Append what is left of the session that was opened last."""
@@ -172,10 +171,10 @@ class _Import:
         if self._current:
             self._current.compact(event)
 
-    def _wait(self, opened: Opened, message: Message) -> None:
+    def _wait(self, opened: Opened, said: Said) -> None:
         """Keep a message until one tells when the session began."""
-        self._early.append(message)
-        moment = said_at(message)
+        self._early.append(said)
+        moment = said_at(said)
         if moment or len(self._early) == EARLY:
             self._current = self._begun(opened, moment)
 
@@ -188,8 +187,8 @@ class _Import:
         session = SessionOfFile(
             store, stored, self._ahead, notes, places=places, replace=self._replace
         )
-        for message in self._early:
-            session.take(message)
+        for said in self._early:
+            session.take(said)
         self._early.clear()
         return session
 

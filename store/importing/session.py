@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any
 
 from ..errors import InvalidMessage, StoreError
 from ..face import Steps, Store
+from ..formats import taken
 from ..messages import (
     Message,
     Prepared,
@@ -21,8 +23,8 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import EXTRA_KEYS, Compacted, Noted
-from .known import said_at
+from ..transcripts import EXTRA_KEYS, Compacted, Noted, Said, fields_of, list_of
+from .known import at_latest_now, said_at
 from .left import Ahead, Kept, Stretch, count_while
 from .report import ImportedSession
 from .sight import Sight
@@ -40,8 +42,9 @@ class SessionOfFile:
     """One session while its file is read.
 
     Its messages are compared with the stored line as far as that goes, then appended to it.
-    ``_place`` is the position of the message taken last, ``_moment`` the latest known, ``places``
-    the position after each message of the file, ``kept`` where sessions begin that a rewind left.
+    ``_place`` is the position of the message taken last, which has ``_width`` of them; ``_moment``
+    is the latest known, ``places`` the position after each message of the file, ``kept`` where
+    sessions begin that a rewind left.
     """
 
     def __init__(
@@ -63,22 +66,26 @@ class SessionOfFile:
         self._replace = replace
         self._before = len(places)
         self._sight = Sight()
-        self._place = places[-1] if places else 0
+        self._place, self._width = places[-1] if places else 0, 1
         self._stored = _messages(store, session, self._place + 1)
         self._head = session.head
         self._moment = session.updated_at
         self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
-        self._batch: list[Message] = []
+        self._batch: list[Said] = []
         self._batch_size = 0
         self._differs_at: int | None = None
         self._spending = Spending(session.id)
 
-    def take(self, message: Message) -> None:
+    def take(self, said: Said) -> None:
         """Take the file's next message: it is on the line already, or new."""
-        self._take(message)
+        self._count += 1
+        rows = self._prepared(said)
+        if rows:
+            self._take(said, rows)
         self.places.append(self._place)
-        self._sight.take(message, self._place)
+        for place, row in enumerate(rows, self._place - len(rows) + 1):
+            self._sight.take(row.message, place)
 
     def compact(self, event: Compacted) -> None:
         """Hide what the program did, unless the line goes on behind it already, or it is known."""
@@ -100,19 +107,16 @@ class SessionOfFile:
         for number, span in enumerate(ranges, 1):
             steps.hide(self._id, *span, event.summary if number == len(ranges) else None)
 
-    def _take(self, message: Message) -> None:
-        self._count += 1
-        prepared = self._prepared(message)
-        if prepared is None:
+    def _take(self, said: Said, rows: list[Prepared]) -> None:
+        self._calls += sum(len(row.calls) for row in rows)
+        if self._left_alone() or self._repeated(rows[-1]):
             return
-        self._calls += len(prepared.calls)
-        if self._left_alone() or self._repeated(prepared):
-            return
-        self._place += 1
+        self._width = len(rows)
+        self._place += self._width
         if self._place <= self._head:
-            self._compare(message, prepared.digest)
+            self._compare(said.message, rows)
         if self._place > self._head and not self._left_alone():
-            self._add(prepared)
+            self._add(said, rows)
 
     @property
     def is_as_long(self) -> bool:
@@ -131,13 +135,14 @@ class SessionOfFile:
     def _left_alone(self) -> bool:
         return self._differs_at is not None and not self._replace
 
-    def _prepared(self, message: Message) -> Prepared | None:
+    def _prepared(self, said: Said) -> list[Prepared]:
+        """Return a message as the rows that it is stored as, none of one that is refused."""
         try:
-            return prepare(message)
+            return _rows(said)
         except InvalidMessage as refused:
             key = f" (key {refused.key!r})" if refused.key else ""
             self._note(f"is left out, it cannot be stored: {refused.problem}{key}")
-            return None
+            return []
 
     def _repeated(self, prepared: Prepared) -> bool:
         """Tell whether an earlier message of the file has the same id: the store keeps one."""
@@ -154,12 +159,12 @@ class SessionOfFile:
         self._note(f"is left out: {first} has its id, {message_id!r:.80}")
         return True
 
-    def _compare(self, message: Message, digest: bytes) -> None:
+    def _compare(self, message: Message, rows: list[Prepared]) -> None:
         """Compare the file's message with the stored one in its place."""
         stored = next(self._stored, None)
         if stored is None:
             self._part()
-        elif stored.digest == dated_digest(digest, stored.stored_at) or is_redacted(stored.message):
+        elif _is_stored_as(rows[-1], stored) or is_redacted(stored.message):
             return
         elif _spoken(stored.message) != _spoken(message):
             self._settle(stored.message, message)
@@ -170,14 +175,14 @@ class SessionOfFile:
         if early and self._only_results_follow():
             self._take_again()
         else:
-            self._place -= 1
+            self._place -= self._width
             taken_back = self._take_back()
-            self._place += 1
+            self._place += self._width
             if not taken_back:
                 self._part()
 
     def _only_results_follow(self) -> bool:
-        return all(stored.message["role"] == "tool" for stored in self._stored)
+        return all(_is_result(stored.message) for stored in self._stored)
 
     def _take_again(self) -> None:
         """Rewind to before an answer that was imported before it was whole."""
@@ -215,8 +220,8 @@ class SessionOfFile:
 
     def _part(self) -> None:
         """Settle what happens where the line and the file part."""
-        self._differs_at = self._place
-        where = f"from position {self._place} on"
+        self._differs_at = self._place - self._width + 1
+        where = f"from position {self._differs_at} on"
         back = f"`convostore undo {self._id}` brings the old line back"
         if self._replace:
             self._rewind()
@@ -230,14 +235,14 @@ class SessionOfFile:
 
     def _rewind(self) -> None:
         """Rewind to before the message taken last."""
-        self._head = self._store.rewind(self._id, to=self._place - 1, now=self._moment).head
+        self._head = self._store.rewind(
+            self._id, to=self._place - self._width, now=self._moment
+        ).head
 
-    def _add(self, prepared: Prepared) -> None:
-        self._batch.append(prepared.message)
-        self._moment = max(self._moment, said_at(prepared.message) or 0)
-        arguments = (call.arguments for call in prepared.calls)
-        texts = (prepared.columns.content, prepared.columns.extra, *arguments)
-        self._batch_size += sum(len(text) for text in texts if text)
+    def _add(self, said: Said, rows: list[Prepared]) -> None:
+        self._batch.append(said)
+        self._moment = max(self._moment, said_at(said) or 0)
+        self._batch_size += sum(map(_size, rows))
         if len(self._batch) >= BATCH or self._batch_size >= BATCH_SIZE:
             self._flush()
 
@@ -249,14 +254,46 @@ class SessionOfFile:
 
     def _append(self, steps: Steps) -> int:
         """Append a batch, and record what its answers cost; return the new head."""
-        append = partial(steps.append, expected_head=self._head, format="openai")
-        stored = append(self._id, self._batch, now=self._moment)
-        self._spending.record(steps, stored)
-        return stored[-1].seq
+        head = self._head
+        for (name, moment), run in groupby(self._batch, attrgetter("format", "moment")):
+            listed = list(run)
+            append = partial(steps.append, expected_head=head, format=name)
+            messages = [said.message for said in listed]
+            stored = append(self._id, messages, now=at_latest_now(moment) or self._moment)
+            self._spending.record(steps, zip(stored, listed, strict=True))
+            head = stored[-1].seq
+        return head
 
     def _note(self, text: str) -> None:
         told = f"message {self._count} of {self._id!r} {text}"
         self._notes.append(Noted(None, told, broken=True))
+
+
+def _rows(said: Said) -> list[Prepared]:
+    """Return a message as the rows that it is stored as. Raises InvalidMessage."""
+    came_as, rows = taken(said.message, said.format, 0)
+    return [prepare(row)._replace(wire_format=came_as) for row in rows]
+
+
+def _size(row: Prepared) -> int:
+    arguments = (call.arguments for call in row.calls)
+    texts = (row.columns.content, row.columns.extra, *arguments)
+    return sum(len(text) for text in texts if text)
+
+
+def _is_stored_as(row: Prepared, stored: StoredMessage) -> bool:
+    """Tell by its last row whether a message is the stored one."""
+    return stored.digest == dated_digest(row.digest, stored.stored_at, row.wire_format)
+
+
+def _is_result(message: Message) -> bool:
+    """Tell whether a message is nothing but results of tools."""
+    if message.get("role") == "tool":
+        return True
+    if str(message.get("type")).endswith("_output"):
+        return True
+    parts = map(fields_of, list_of(message.get("content")))
+    return {part.get("type") for part in parts} == {"tool_result"}
 
 
 def _spoken(message: Message) -> Message:
@@ -277,12 +314,13 @@ def _begins(stored: Message, message: Message) -> bool:
 
     A parser makes one answer of all rows that the file has of it.
     """
-    return (
-        stored["role"] == message["role"] == "assistant"
-        and any(key in stored for key in EXTRA_KEYS)
-        and _text_begins(stored, message)
-        and _lists_begin(stored, message)
-    )
+    if not stored.get("role") == message.get("role") == "assistant":
+        return False
+    if any(key in stored for key in EXTRA_KEYS):
+        return _text_begins(stored, message) and _lists_begin(stored, message)
+    blocks = list_of(stored.get("content"))
+    is_one = stored.get("id") == message.get("id") is not None
+    return is_one and _continues(message.get("content"), blocks)
 
 
 def _text_begins(stored: Message, message: Message) -> bool:
@@ -306,7 +344,7 @@ def _continues(longer: Any, stored: list[Any]) -> bool:
 def _answers(stored: Message, message: Message) -> bool:
     """Tell whether a stored result is one of the file's calls: it was written before its call."""
     calls = message.get("tool_calls") or ()
-    return stored["role"] == "tool" and stored.get("tool_call_id") in [
+    return stored.get("role") == "tool" and stored.get("tool_call_id") in [
         call.get("id") for call in calls
     ]
 

@@ -14,7 +14,7 @@ from ..clock import SECONDS_BELOW
 from ..face import Steps
 from ..messages import Message
 from ..records import StoredMessage, Usage
-from ..transcripts import Spent, Tokens, spent_on
+from ..transcripts import Said, Spent, Tokens, spent_on
 
 ANSWER = "answer"
 """The key of a usage's details that names the answer, as its file does."""
@@ -27,10 +27,10 @@ class Spending:
         self._id = session_id
         self._known: dict[str, Tokens] | None = None
 
-    def record(self, steps: Steps, stored: Iterable[StoredMessage]) -> None:
-        """Record what the answers cost that were stored just now."""
-        for answer in stored:
-            if spent := spent_on(answer.message):
+    def record(self, steps: Steps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
+        """Record what the answers cost that were stored just now, with what their file tells."""
+        for answer, said in stored:
+            if spent := [*said.spent, *spent_on(answer.message)]:
                 self._record(steps, answer, spent)
 
     def _record(self, steps: Steps, answer: StoredMessage, spent: list[Spent]) -> None:
@@ -84,7 +84,7 @@ def _tokens_of(usage: Usage) -> Tokens:
 
 def _name_of(answer: Message, spent: Spent) -> str:
     """Return what tells an answer from all others of its session: its id, else when it was."""
-    named = answer.get("id")
+    named = spent.name or answer.get("id")
     return str(named) if named else f"{answer.get('timestamp')}, {spent.tokens.input}"
 
 

@@ -16,17 +16,29 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, UnknownTranscript
-from .apis import anthropic
 from .apis.openai import OWNER, PROJECT_ROOT, stands_before
 from .archive import Archive, is_export
+from .costs import Spent, Tokens
 from .database import Database, Layout, is_database
-from .events import EXTRA_KEYS, Compacted, Event, Noted, Opened, Said, Stem, StoreRow, sketch
+from .events import (
+    EXTRA_KEYS,
+    Compacted,
+    Event,
+    Noted,
+    Opened,
+    Said,
+    Stem,
+    StoreRow,
+    fields_of,
+    list_of,
+    sketch,
+)
 from .exported import HEAD
 from .foreign import program_of
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
 from .source import FilePath, Progress, Source, Value, packed_as
-from .spent import Spent, Tokens, spent_on
+from .spent import spent_on
 
 __all__ = [
     "EXTRA_KEYS",
@@ -46,14 +58,20 @@ __all__ = [
     "Stem",
     "StoreRow",
     "Tokens",
+    "fields_of",
     "is_home",
     "is_kept",
+    "list_of",
     "read",
     "size",
     "sniff",
     "spent_on",
     "stands_before",
 ]
+
+
+OTHERS = ("anthropic", "responses")
+"""Kinds of messages of which some look like a chat's."""
 
 
 def is_home(name: str) -> bool:
@@ -167,8 +185,8 @@ def _sniff(source: Source) -> str:
 def _kind_with(kind: str | None, value: Any) -> str | None:
     """Return the kind of a file in which a value follows; a chat's may turn out to be another."""
     found = kind or _kind_of(value)
-    is_other = found == "openai" and anthropic.looks(value)
-    return "anthropic" if is_other else found
+    others = (name for name in OTHERS if found == "openai" and KINDS[name].looks(value))
+    return next(others, found)
 
 
 def _kind_of(value: Any) -> str | None:

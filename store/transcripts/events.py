@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message, content_text
 from ..text import Fields, counted, one_line
+from .costs import Spent
 
 Counts = Mapping[tuple[str, str], int]
 """How many things there are of each type and subtype; the subtype may be ""."""
@@ -61,9 +62,16 @@ class Opened(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The next message of the session that was opened last."""
+    """The next message of the session that was opened last.
+
+    ``format`` names the wire format that it is of. ``moment`` (ms) is when it was said, where the
+    message itself does not tell; ``spent`` is what its file tells beside it of what it cost.
+    """
 
     message: Message
+    format: str = "openai"
+    moment: int | None = None
+    spent: tuple[Spent, ...] = ()
 
 
 class Compacted(NamedTuple):

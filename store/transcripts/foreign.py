@@ -54,7 +54,14 @@ CALL_KEYS = {
 }
 """Key of a tool call without a ``function`` → whose it is."""
 
-ITEM_TYPES = ("reasoning", "function_call", "function_call_output", "item_reference")
+ITEM_TYPES = (
+    *("reasoning", "item_reference", "function_call", "function_call_output"),
+    *("custom_tool_call", "custom_tool_call_output", "tool_search_call", "tool_search_output"),
+    *("local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output"),
+    *("apply_patch_call", "apply_patch_call_output", "computer_call", "computer_call_output"),
+    *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+    *("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
+)
 """Types of the Responses API's items that have no role."""
 
 

@@ -23,7 +23,7 @@ from . import (
     pi,
     vscode_chat,
 )
-from .apis import anthropic, openai
+from .apis import anthropic, exchanges, openai, responses
 from .data_sets import oasst, sharegpt, swe_agent, tau_bench
 from .database import Layout
 from .events import Event
@@ -68,6 +68,20 @@ KINDS = {
         anthropic.foreign,
         left_out="what is no message",
     ),
+    "responses": TranscriptKind(
+        "items of OpenAI's Responses API, in a list, under 'input' and 'output' or one a line",
+        responses.looks,
+        responses.parse,
+        responses.foreign,
+        left_out="what is no item",
+    ),
+    "exchanges": TranscriptKind(
+        "a 'request' to an API with its 'response', one a line",
+        exchanges.looks,
+        exchanges.parse,
+        linked="branches, compactions",
+        left_out="answers that refuse",
+    ),
     "tau_bench": TranscriptKind(
         "records with a 'traj' and a 'task_id'", tau_bench.looks, tau_bench.parse
     ),
@@ -97,6 +111,14 @@ KINDS = {
             Home(".claude", ("projects/*.jsonl",), "CLAUDE_CONFIG_DIR"),
             Home(".config/claude", ("projects/*.jsonl",)),
         ),
+    ),
+    "stream_json": TranscriptKind(
+        "lines with a 'type', a 'session_id' and a message",
+        claude_code.stream.looks,
+        claude_code.stream.parse,
+        claude_code.stream.foreign,
+        linked="subagents, compactions",
+        left_out="states, limits",
     ),
     "codex": TranscriptKind(
         "lines with a 'type' and a 'payload'",

@@ -1,50 +1,34 @@
-"""What an answer's request cost, as its file tells it: tokens in the terms of `record_usage`."""
+"""What an answer's request cost, as the keys of its message tell it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from operator import add
-from typing import NamedTuple
 
 from ..messages import Message
 from ..text import Fields
-from .events import fields_of, list_of, text_of
+from .costs import Spent, Tokens
+from .events import fields_of, first_text, list_of, text_of
 
 
-class Tokens(NamedTuple):
-    """Tokens of a request: all that was sent, the answer, and what of the first a cache held."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    written: int = 0
-
-    def less(self, paid: Tokens) -> Tokens:
-        """Return what is left of them where some are paid already."""
-        return Tokens(*(max(0, now - then) for now, then in zip(self, paid, strict=True)))
-
-    def plus(self, others: Tokens) -> Tokens:
-        """Return them with others."""
-        return Tokens(*map(add, self, others))
-
-
-class Spent(NamedTuple):
-    """What a request cost: its tokens, who answered, and what the file says (``told``)."""
-
-    tokens: Tokens
-    model: str | None
-    provider: str | None
-    told: Fields
-
-
-def _of_claude_code(extra: Fields) -> Iterator[Spent]:
+def of_anthropic(extra: Fields) -> Iterator[Spent]:
     """Yield what Anthropic told: ``input_tokens`` are those that no cache had to do with."""
     usage = fields_of(extra.get("usage"))
     read, written = (_count(usage, f"cache_{kind}_input_tokens") for kind in ("read", "creation"))
     sent = _count(usage, "input_tokens") + read + written
     tokens = Tokens(sent, _count(usage, "output_tokens"), read, written)
     yield Spent(tokens, text_of(extra.get("model")), "anthropic", usage)
+
+
+def of_openai(extra: Fields) -> Iterator[Spent]:
+    """Yield what OpenAI told, in the words of either of its APIs."""
+    told = fields_of(extra.get("usage"))
+    sent = _count(told, "input_tokens") or _count(told, "prompt_tokens")
+    answer = _count(told, "output_tokens") or _count(told, "completion_tokens")
+    details = told.get("input_tokens_details") or told.get("prompt_tokens_details")
+    cached = min(sent, _count(fields_of(details), "cached_tokens"))
+    tokens = Tokens(sent, answer, cached)
+    yield Spent(tokens, text_of(extra.get("model")), None, told)
 
 
 def _of_codex(extra: Fields) -> Iterator[Spent]:
@@ -67,14 +51,17 @@ def _of_gemini_cli(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, text_of(extra.get("model")), "google", told)
 
 
-def _of_qwen_code(extra: Fields) -> Iterator[Spent]:
+def of_gemini(extra: Fields) -> Iterator[Spent]:
     """Yield what any provider told: some count thoughts in the answer, others beside it."""
     told = fields_of(extra.get("usageMetadata"))
     count = partial(_count, told)
     sent = count("promptTokenCount")
     answer = max(count("candidatesTokenCount"), count("totalTokenCount") - sent)
     tokens = Tokens(sent, answer, min(sent, count("cachedContentTokenCount")))
-    yield Spent(tokens, text_of(extra.get("model")), None, told)
+    yield Spent(tokens, first_text(map(extra.get, MODELS)), None, told)
+
+
+MODELS = ("model", "modelVersion")
 
 
 def _of_vscode_chat(extra: Fields) -> Iterator[Spent]:
@@ -115,10 +102,10 @@ def _of_cursor(extra: Fields) -> Iterator[Spent]:
 
 
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
-    "claude_code": _of_claude_code,
+    "claude_code": of_anthropic,
     "codex": _of_codex,
     "gemini_cli": _of_gemini_cli,
-    "qwen_code": _of_qwen_code,
+    "qwen_code": of_gemini,
     "vscode_chat": _of_vscode_chat,
     "pi": _of_pi,
     "opencode": _of_opencode,

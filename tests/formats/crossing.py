@@ -1,13 +1,12 @@
 """Recorded conversations through every format and ready policy, each request judged.
 
 A file is imported; the request of each of its sessions is written in each format by each policy,
-and that of some positions on the way there. Then each session crosses: the request in one format is appended as messages of that format, must
-come out equal, and is written in every other. Recorded HTTP requests come in as what they are.
+and that of some positions on the way there. Then each session crosses: the request in one format is
+appended as messages of that format, must come out equal, and is written in every other.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -22,13 +21,6 @@ from store.ready import POLICIES
 
 Message = dict[str, Any]
 
-RECORDED = {
-    "/v1/messages": ("anthropic", "messages"),
-    "/v1/responses": ("responses", "input"),
-    "/chat/completions": ("openai", "messages"),
-    ":generateContent": ("gemini", "contents"),
-}
-"""Part of a recorded request's address → its format, and the key of its messages."""
 RAW, AGENT = Policy.named("raw"), Policy.named("agent")
 TYPED = ("raw", "agent", *(f"in as {name}" for name in JUDGES))
 """Ways whose requests the providers' own types judge, too."""
@@ -82,34 +74,9 @@ def _sessions(store: Store, path: Path) -> Iterator[tuple[str, str]]:
     try:
         report = import_file(store, path)
     except UnknownTranscript:
-        yield from _recorded(store, path)
         return
     for session in report.sessions:
         yield report.kind, session.id
-
-
-def _recorded(store: Store, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield a session for each HTTP request that a file has recorded."""
-    for line in path.read_text("utf-8").splitlines():
-        request = _request_of(line)
-        body = request.get("body") if request else None
-        for part, (name, key) in RECORDED.items():
-            if isinstance(body, dict) and part in request["uri"] and body.get(key):
-                session_id = store.create_session().id
-                given = body[key]
-                said = [{"role": "user", "content": given}] if isinstance(given, str) else given
-                store.append(session_id, said, format=name, dedupe="off")
-                assert [each.message for each in store.messages(session_id)] == said
-                yield f"{name} over HTTP", session_id
-
-
-def _request_of(line: str) -> Message:
-    try:
-        held = json.loads(line)
-    except ValueError:
-        return {}
-    request = held.get("request") if isinstance(held, dict) else None
-    return request if isinstance(request, dict) and "uri" in request else {}
 
 
 def _made(store: Store, session_id: str, now: int) -> Iterator[Made]:

@@ -82,7 +82,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
+        "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid pi opencode gemini apis data_sets exported kinds"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
@@ -90,10 +90,10 @@ INSIDE = {
 """The modules of each room in the order in which they can be read."""
 
 PROGRAMS = {
-    "apis": "openai anthropic",
+    "apis": "openai anthropic likeness streams answers responses exchanges",
     "chatgpt": "nodes reading",
     "claude_ai": "messages reading",
-    "claude_code": "titles queue compactions agents rows sessions tree reading",
+    "claude_code": "titles queue compactions agents rows sessions tree reading stream",
     "codex": "compactions items prompts reading",
     "copilot_cli": "program_events compactions reading",
     "cursor": "rows bubbles transcripts reading",

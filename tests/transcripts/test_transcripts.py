@@ -319,9 +319,14 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 
 def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
-    first = ("openai", "anthropic", "tau_bench", "swe_agent", "qwen_code", "claude_code")
+    apis = ("openai", "anthropic", "responses", "exchanges")
     assert tuple(KINDS) == (
-        *first,
+        *apis,
+        "tau_bench",
+        "swe_agent",
+        "qwen_code",
+        "claude_code",
+        "stream_json",
         "codex",
         "openhands",
         "convostore",
@@ -330,6 +335,8 @@ def test_kinds_are_named() -> None:
         "gemini_cli",
         "copilot_cli",
         "vscode_chat",
+        "cursor",
+        "droid",
         "pi",
         "opencode",
         "sharegpt",
@@ -355,6 +362,13 @@ file_keys = [
     "observation",
     "query",
     "response",
+    "request",
+    "body",
+    "input",
+    "output",
+    "message",
+    "id",
+    "usage",
     "is_demo",
 ]
 keys = st.sampled_from(chat_keys + file_keys)
@@ -380,5 +394,7 @@ def test_no_json_breaks_a_parser(tmp_path: Path, kind: str, values: list[Any], t
     ids = [event.session_id for event in events if isinstance(event, Opened)]
     assert len(ids) == len(set(ids))
     assert all(
-        isinstance(event.message["role"], str) for event in events if isinstance(event, Said)
+        isinstance(event.message["role"], str)
+        for event in events
+        if isinstance(event, Said) and event.format == "openai" and kind != "exchanges"
     )

@@ -43,7 +43,6 @@ LOOK_ALIKES = {
     "the Vercel AI SDK": [[user(), answer({"type": "tool-call", "toolCallId": "t"})]],
     "Amazon Bedrock": [{"messages": [user([{"text": "x"}]), answer({"toolUse": {}})]}],
     "of pi": [{"messages": [user(), answer({"type": "toolCall", "id": "t"})]}],
-    "the OpenAI Responses API": [[user(), {"type": "function_call", "call_id": "c", "name": "f"}]],
     "Google's Gemini API": [user(), answer({"functionCall": {"name": "f"}})],
 }
 """Words of the refusal → values that look like messages of the chat."""

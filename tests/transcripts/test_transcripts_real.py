@@ -34,16 +34,16 @@ FOLDERS = {
     "opencode_export": "opencode",
     "sharegpt": "sharegpt",
     "oasst_tree": "oasst",
+    "anthropic_messages_http": "exchanges",
+    "openai_chat_http": "exchanges",
+    "openai_responses_http": "exchanges",
+    "claude_stream_json": "stream_json",
 }
 """Folder of recorded conversations → the kind that reads it."""
 
 STRANGE = [
-    "anthropic_messages_http",
-    "claude_stream_json",
     "inspect_eval_log",
     "moatless_tree",
-    "openai_chat_http",
-    "openai_responses_http",
     "tau2_bench",
     "toolbench_dfs",
 ]

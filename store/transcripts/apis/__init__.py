@@ -1,5 +1,5 @@
 """Messages as programs send them to the APIs, kept in files of many shapes."""
 
-from . import anthropic, openai
+from . import anthropic, exchanges, openai, responses
 
-__all__ = ["anthropic", "openai"]
+__all__ = ["anthropic", "exchanges", "openai", "responses"]

@@ -40,7 +40,8 @@ BEFORE = {PROJECT_ROOT, OWNER}
 OWN_IDS = ("session_id", "sessionId", "conversation_id", "conversationId")
 TITLES = ("title", "name")
 
-_LOOK_AHEAD = 20  # messages read before a streamed session is opened, to find its title
+LOOK_AHEAD = 20
+"""Messages read before a streamed session is opened, to find its title."""
 
 
 def looks(value: Any) -> bool:
@@ -151,7 +152,7 @@ def _streamed(
 ) -> Iterator[Event]:
     """Return the one session of a file that has a message a row."""
     events = _streamed_events(items)
-    first = list(islice(events, _LOOK_AHEAD))
+    first = list(islice(events, LOOK_AHEAD))
     title = title_of(event.message for event in first if isinstance(event, Said))
     yield Opened(session_id, title, before.get(PROJECT_ROOT), {}, before.get(OWNER))
     yield from first

@@ -2,9 +2,10 @@
 
 Rows are read (`rows`), told apart by session (`sessions`) and put in order (`tree`); `reading`
 makes messages of them. The others know one matter each: titles, what was typed while the model
-worked, subagents, compactions.
+worked, subagents, compactions. What it prints as a stream is read apart (`stream`).
 """
 
+from . import stream
 from .reading import foreign, looks, parse
 
-__all__ = ["foreign", "looks", "parse"]
+__all__ = ["foreign", "looks", "parse", "stream"]
