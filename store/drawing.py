@@ -161,6 +161,17 @@ def stroke(points: Iterable[Point], colour: str) -> str:
     )
 
 
+def grid(begin: Point, end: Point) -> str:
+    """Return a faint line from one point to another, behind what is drawn."""
+    line = f"M{_place(begin)} L{_place(end)}"
+    return _element("path", d=line, stroke=INK, stroke_opacity=0.3)
+
+
+def dot(middle: Point, radius: float, colour: str) -> str:
+    """Return a filled circle."""
+    return _element("circle", cx=middle.x, cy=middle.y, r=radius, fill=colour)
+
+
 def picture(
     wide: float,
     high: float,
