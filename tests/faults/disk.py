@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -18,8 +19,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from itertools import count
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,13 +102,17 @@ Picture = dict[str, tuple[Any, ...]]
 def picture(path: Path) -> Picture:
     """Return what a store says: titles, raw messages, what is hidden."""
     with Store(path, timeout=60) as store:
-        return {each.id: (each.title, *_lines(store, each.id)) for each in store.sessions()}
+        return _picture(store)
 
 
-def unsound(path: Path) -> list[str]:
-    """Return what is wrong with a store."""
+def _picture(store: Store) -> Picture:
+    return {each.id: (each.title, *_lines(store, each.id)) for each in store.sessions()}
+
+
+def examined(path: Path) -> tuple[Picture, list[str]]:
+    """Return what a store says, and what is wrong with it."""
     with Store(path, timeout=60) as store:
-        return [f"{each}" for each in store.verify()]
+        return _picture(store), [f"{each}" for each in store.verify()]
 
 
 def _lines(store: Store, session_id: str) -> Iterator[list[Any]]:
@@ -182,40 +187,63 @@ def _worked(path: Path, work: Operation, fault: Fault, *, again: bool) -> Outcom
     return Outcome(seen, error, ours, retried)
 
 
-def judged(name: str, path: Path, fault: Fault, before: Picture, after: Picture) -> Iterator[str]:
-    """Do an operation with a fault; yield what is wrong afterwards."""
-    outcome = attempt(path, OPERATIONS[name], fault)
-    if outcome is None and not fault.kills:
-        yield "the process ended"
-    if outcome and not outcome.ours:
-        yield f"not an error of the store: {outcome.error}"
-    if outcome and outcome.retried:
-        yield f"the retry failed too: {outcome.retried}"
-    found = picture(path)
-    if outcome and found != after:
-        yield f"acknowledged or repeated, and not there ({outcome.error})"
-    if outcome is None and found not in (before, after):
-        yield "something between before and after"
-    if outcome is None:
-        with Store(path, timeout=60) as store, suppress(*ALREADY):
-            OPERATIONS[name](store)
-        if picture(path) != after:
-            yield "repeated after the kill, and not there"
-    yield from unsound(path)
+class Ground(NamedTuple):
+    """What faults of an operation are tried on: a store, and what it says before and after."""
+
+    name: str
+    template: Path
+    before: Picture
+    after: Picture
+
+    @contextmanager
+    def fresh(self) -> Iterator[Path]:
+        """Give a copy of the store, in a folder of its own."""
+        with tempfile.TemporaryDirectory(dir=self.template.parents[1]) as folder:
+            yield Path(shutil.copytree(self.template.parent, Path(folder, "store")), "chat.db")
+
+    def problems(self, fault: Fault) -> list[str]:
+        """Do the operation with a fault; return what is wrong afterwards."""
+        with self.fresh() as path:
+            outcome = attempt(path, OPERATIONS[self.name], fault)
+            found = [*self._ended_otherwise(fault, outcome), *self._left_behind(path, outcome)]
+        if outcome and outcome.error:
+            found += self._changed(fault)
+        return [f"{fault}: {problem}" for problem in found]
+
+    def _ended_otherwise(self, fault: Fault, outcome: Outcome | None) -> Iterator[str]:
+        if outcome is None and not fault.kills:
+            yield "the process ended"
+        if outcome and not outcome.ours:
+            yield f"not an error of the store: {outcome.error}"
+        if outcome and outcome.retried:
+            yield f"the retry failed too: {outcome.retried}"
+
+    def _left_behind(self, path: Path, outcome: Outcome | None) -> Iterator[str]:
+        """Look at the store; where the process was killed, also when the call is repeated."""
+        if outcome is None:
+            if picture(path) not in (self.before, self.after):
+                yield "something between before and after"
+            with Store(path, timeout=60) as store, suppress(*ALREADY):
+                OPERATIONS[self.name](store)
+        found, unsound = examined(path)
+        if found != self.after:
+            yield f"acknowledged or repeated, and not there ({outcome and outcome.error})"
+        yield from unsound
+
+    def _changed(self, fault: Fault) -> Iterator[str]:
+        """Do the operation anew, without a retry: an error must have changed nothing."""
+        with self.fresh() as path:
+            outcome = attempt(path, OPERATIONS[self.name], fault, again=False)
+            if outcome and outcome.error and picture(path) != self.before:
+                yield f"{outcome.error}, and something was changed"
 
 
-def errors_changed_nothing(name: str, path: Path, fault: Fault, before: Picture) -> Iterator[str]:
-    """Do an operation with a fault and without a retry: an error must have changed nothing."""
-    outcome = attempt(path, OPERATIONS[name], fault, again=False)
-    if outcome and outcome.error and picture(path) != before:
-        yield f"{outcome.error}, and something was changed"
-
-
-def faults(name: str, fresh: Callable[[], Path]) -> Iterator[Fault]:
+def faults(ground: Ground) -> Iterator[Fault]:
     """Yield the faults of an operation: each kind at each place, as counted on fresh stores."""
     for kind, modes in FAULTS.items():
-        outcome = attempt(fresh(), OPERATIONS[name], Fault(kind, 0, EIO, stays=False))
-        assert outcome, name
+        with ground.fresh() as path:
+            outcome = attempt(path, OPERATIONS[ground.name], Fault(kind, 0, EIO, stays=False))
+        assert outcome, ground.name
         assert outcome.error is None, outcome
         step = max(1, -(-outcome.seen // MOST))
         for at in range(1, outcome.seen + 1, step):
@@ -233,33 +261,23 @@ class Result(NamedTuple):
 
 
 def campaign(name: str) -> Result:
-    """Try every fault of an operation."""
-    wrong, total = [], 0
+    """Try every fault of an operation, as many at once as there are processors."""
     with tempfile.TemporaryDirectory() as folder:
-        template = Path(folder, "template", "chat.db")
-        template.parent.mkdir()
-        prepared(template)
-        numbers = count()
+        ground = prepared_for(name, Path(folder, "template", "chat.db"))
+        planned = list(faults(ground))
+        with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+            wrong = pool.map(ground.problems, planned, chunksize=4)
+    return Result(len(planned), [*chain.from_iterable(wrong)])
 
-        def fresh() -> Path:
-            target = Path(folder, str(next(numbers)))
-            return Path(shutil.copytree(template.parent, target), "chat.db")
 
-        before, done = picture(template), fresh()
-        planned = list(faults(name, fresh))
-        assert attempt(done, OPERATIONS[name], Fault(WRITE, 0, EIO, stays=False))
-        after = picture(done)
-        for fault in planned:
-            path = fresh()
-            problems = list(judged(name, path, fault, before, after))
-            if not fault.kills:
-                problems += errors_changed_nothing(name, fresh(), fault, before)
-            wrong += [f"{fault}: {problem}" for problem in problems]
-            total += 1
-            for made in Path(folder).iterdir():
-                if made != template.parent:
-                    shutil.rmtree(made)
-    return Result(total, wrong)
+def prepared_for(name: str, template: Path) -> Ground:
+    """Make the store that faults of an operation begin with; see what it says after it."""
+    template.parent.mkdir()
+    prepared(template)
+    ground = Ground(name, template, picture(template), {})
+    with ground.fresh() as path:
+        assert attempt(path, OPERATIONS[name], Fault(WRITE, 0, EIO, stays=False))
+        return ground._replace(after=picture(path))
 
 
 def compiler() -> str | None:
