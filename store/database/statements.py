@@ -14,6 +14,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -302,11 +303,13 @@ def locks(connection: Connection) -> list[str]:
 
 
 def _can_open_files() -> bool:
-    """Tell whether the process may open one more file."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError:
-        return False
+    """Tell whether the process may open as many files as a connection does: file, log, index."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(3):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            return False
     return True
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Policy, Store, StoreError
-from store.errors import NothingToUndo, SessionExists, SessionNotFound
+from store.errors import DraftNotFound, NothingToUndo, SessionExists, SessionNotFound
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).with_name("fault.c")
@@ -40,7 +40,7 @@ FAULTS = {
 }
 STAYING = (EIO, ENOSPC)
 """Faults that are also tried as a disk that fails from then on."""
-ALREADY = (SessionExists, SessionNotFound, NothingToUndo)
+ALREADY = (SessionExists, SessionNotFound, NothingToUndo, DraftNotFound)
 """What a repeated call may say where the first one was done after all."""
 MOST = int(os.environ.get("CONVOSTORE_FAULT_PLACES", "8"))
 """Places of a fault that are tried for an operation, spread over all of them, at most."""
@@ -67,6 +67,12 @@ def copied(store: Store) -> None:
     store.backup(path, replace=True)
 
 
+def finished(store: Store) -> None:
+    """Let the draft be a message."""
+    found = [each.draft for each in store.drafts("streamed")]
+    store.finish_draft(*found or ["gone"])
+
+
 def later() -> int:
     """Return a moment (ms) long after the last one, when no lease of a killed process counts."""
     return time.monotonic_ns()
@@ -80,6 +86,11 @@ OPERATIONS: dict[str, Operation] = {
     "undo": lambda store: store.undo_rewind("rewound"),
     "rename": lambda store: store.rename_session("s", "renamed " * 900),
     "compact": lambda store: store.compact("s", Policy(), lambda _: "all of it", now=later()),
+    "replace": lambda store: store.replace("s", 5, [said("another " + "x" * 3000)]),
+    "hide": lambda store: store.hide("s", 2, 7, "what they said"),
+    "redact": lambda store: store.redact("s", 3, "a secret"),
+    "annotate": lambda store: store.annotate("s", 3, "rating", {"stars": 5}),
+    "finish": finished,
     "delete": lambda store: store.delete_session("gone"),
     "purge": lambda store: store.delete_session("gone", purge=True),
     "backup": copied,
@@ -94,6 +105,15 @@ def prepared(path: Path) -> None:
             store.create_session(name)
             store.append(name, [said(f"{name} {n} " + "word " * 300) for n in range(12)])
         store.rewind("rewound", 3)
+        streamed(store)
+
+
+def streamed(store: Store) -> None:
+    """Leave a draft of an answer."""
+    store.create_session("streamed")
+    with suppress(ZeroDivisionError), store.streaming("streamed", {"role": "assistant"}) as answer:
+        answer.write("word " * 900)
+        raise ZeroDivisionError
 
 
 Picture = dict[str, tuple[Any, ...]]
@@ -118,6 +138,8 @@ def examined(path: Path) -> tuple[Picture, list[str]]:
 def _lines(store: Store, session_id: str) -> Iterator[list[Any]]:
     yield [stored.message for stored in store.messages(session_id)]
     yield sorted(store.hidden(session_id))
+    yield [note.value for note in store.annotations(session_id)]
+    yield [draft.message for draft in store.drafts(session_id)]
 
 
 class Fault(NamedTuple):

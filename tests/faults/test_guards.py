@@ -27,7 +27,7 @@ import pytest
 from store import AsyncStore, Policy, Store, importing
 from store.database import write_ahead
 from store.database.queue import Place, WriterQueue
-from store.errors import QueryRefused, StoreFull, StoreMoved
+from store.errors import QueryRefused, StoreBusy, StoreFull, StoreMoved
 from store.history import erasure
 from store.inspection import console, sql
 
@@ -81,19 +81,27 @@ def test_after_a_long_reader_the_log_is_short_again(
     log = path.with_name("chat.db-wal")
     with Store(path) as opened:
         opened.create_session("s")
-        with opened.database.reading() as reader:
-            reader.exec_driver_sql("SELECT count(*) FROM messages").all()
-            for _ in range(write_ahead.LOG_CHECKED_EVERY * 2):
-                opened.append("s", said("x" * 30_000))
+        for _ in range(2):
+            let_the_log_grow(opened)
+            assert log.stat().st_size > 1_500_000
+            told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+            assert 1 <= len(told) <= 2
+            assert "chat.db-wal has grown to" in told[0]
+            caplog.clear()
             time.sleep(0.06)
-            opened.append("s", said("x"))
-        assert log.stat().st_size > 1_500_000
-        told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert 1 <= len(told) <= 3
-        assert "chat.db-wal has grown to" in told[0]
-        time.sleep(0.06)
-        opened.append("s", said("after"))
-        assert log.stat().st_size < 100_000
+            opened.append("s", said("after"))
+            assert log.stat().st_size < 100_000
+
+
+def let_the_log_grow(store: Store) -> None:
+    """Write much while somebody reads, then go on for some looks at the log."""
+    with store.database.reading() as reader:
+        reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+        for _ in range(write_ahead.LOG_CHECKED_EVERY * 2):
+            store.append("s", said("x" * 30_000))
+        for _ in range(4):
+            time.sleep(0.06)
+            store.append("s", said("x"))
 
 
 def test_the_log_is_switched_on_in_line(tmp_path: Path) -> None:
@@ -114,6 +122,56 @@ def test_the_log_is_switched_on_in_line(tmp_path: Path) -> None:
         place.close()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_in_use_is_switched_as_soon_as_it_is_free(tmp_path: Path) -> None:
+    """SQLite refuses at once where somebody reads; the first opening asks again."""
+    path = tmp_path / "new.db"
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as driver,
+        closing(sqlite3.connect(path, check_same_thread=False)) as reader,
+    ):
+        driver.execute("PRAGMA busy_timeout = 0")
+        driver.execute("CREATE TABLE t (x)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t").fetchall()
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(lambda: (time.sleep(0.2), reader.rollback()))
+            write_ahead.switch_on(driver, 60)
+        assert driver.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_purge_that_readers_keep_from_its_end_is_not_begun(store: Store, path: Path) -> None:
+    """The log grows by no copy of the whole file that nobody could fold in."""
+    log = path.with_name("chat.db-wal")
+    store.append("s", [said("x" * 9000) for _ in range(40)])
+    with store.database.reading() as reader:
+        reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+        store.append("s", said("x"))
+        before = log.stat().st_size
+        assert not store.purge(idle=True).done
+        assert log.stat().st_size < before + 100_000
+
+
+def test_a_purge_leaves_the_patience_of_writers_as_it_was(store: Store) -> None:
+    """It waits for readers for less long, and for nobody else."""
+    assert store.purge().done
+    with store.database.writing() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 60_000
+
+
+def test_readers_are_not_waited_for_as_writers_are(store: Store, path: Path) -> None:
+    """What folds the log in gives up in time, however long writers may wait for each other."""
+    store.append("s", said("x"))
+    with (
+        store.database.reading() as reader,
+        closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as driver,
+    ):
+        reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+        driver.execute("UPDATE sessions SET title = 'later'")
+        begun = time.monotonic()
+        assert not write_ahead.fold_in(driver, 100)
+        assert time.monotonic() - begun < 20
 
 
 # --- The queue ------------------------------------------------------------------------------------
@@ -157,6 +215,32 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fo
     os.write(go, b"x")
     holder.result()
     assert [child.result() for child in children] == list(range(1, 9))
+
+
+def test_a_wait_in_line_ends_at_its_deadline(path: Path) -> None:
+    """Whoever is in front is named."""
+    queue = WriterQueue(f"{path}-lock", 60)
+    front, late = Place(queue), Place(queue)
+    front.take()
+    begun = time.monotonic()
+    with pytest.raises(StoreBusy, match=f"process {os.getpid()} held"):
+        late.take(0.1)
+    assert time.monotonic() - begun < 8
+    front.close()
+    late.close()
+
+
+def test_a_forked_child_is_named_as_itself(store: Store, path: Path, fork: Fork) -> None:
+    """What it inherited says its parent's number no more."""
+    store.append("s", said("x"))
+
+    def write() -> tuple[int, str]:
+        with store.database.writing() as connection:
+            connection.exec_driver_sql("UPDATE sessions SET title = 'held'")
+            return os.getpid(), path.with_name("chat.db-lock").read_text()
+
+    child, named = fork(write).result()
+    assert int(named) == child
 
 
 @pytest.mark.no_cover
@@ -274,6 +358,16 @@ def test_what_is_still_being_erased_is_not_purged(store: Store) -> None:
         erasure.note_purged(connection, now=NOW)
     found = {each.session_id: (each.finished, each.purged) for each in store.erasures()}
     assert found == {"t": (True, True), "s": (False, False)}
+
+
+def test_an_erasure_that_has_not_ended_names_the_copies(store: Store, tmp_path: Path) -> None:
+    """Those that were made before it began hold what it erases."""
+    store.append("s", said("x"))
+    store.backup(tmp_path / "copy.db")
+    with store.database.writing() as connection:
+        erasure.begin(connection, "s", now=NOW)
+    (found,) = store.erasures()
+    assert (found.finished, found.copies) == (False, (str(tmp_path / "copy.db"),))
 
 
 def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> None:
@@ -422,12 +516,20 @@ print(json.dumps(found))
 """
 
 
+def allow_core_dumps() -> None:
+    """Take the limit away that most systems set by themselves."""
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+
+
 @pytest.fixture(scope="module")
 def layers(made_file: Path) -> dict[str, Any]:
     """Say what each layer of the console does when the authorizer, the first one, is gone."""
     folder = str(sql.CONSOLE.parent)
     command = [sys.executable, "-I", "-S", "-c", LAYERS, folder, made_file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, preexec_fn=allow_core_dumps
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -133,11 +133,11 @@ def test_a_session_is_gone_before_its_rows(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slice ends with the step in which its time is over; the next one is another transaction."""
+    """A slice ends with the step in which 5 ms are over; the next one is another transaction."""
     store.create_session("s")
     store.append("s", [said("x") for _ in range(100)])
     ticks = iter(range(1_000_000))
-    clock = SimpleNamespace(monotonic=lambda: next(ticks) * slices.SLICE / 3)
+    clock = SimpleNamespace(monotonic=lambda: next(ticks) * 0.005 / 3)
     monkeypatch.setattr(slices, "time", clock)
     steps: list[int] = []
     slice_ = slices._erase_slice

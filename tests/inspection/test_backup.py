@@ -214,7 +214,7 @@ def test_a_killed_copy_is_told_from_a_whole_one(
 def test_a_copy_is_on_the_disk_before_it_has_its_name(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a power cut leaves none that is not whole."""
+    """So a power cut leaves none that is not whole; its name is on the disk when it is told of."""
     flushed: list[tuple[os.stat_result, set[str]]] = []
     flush = os.fsync
 
@@ -228,6 +228,27 @@ def test_a_copy_is_on_the_disk_before_it_has_its_name(
     first, there = flushed[0]
     assert (first.st_ino, first.st_size) == (made.st_ino, made.st_size)
     assert "copy.db" not in there
+    last, there = flushed[-1]
+    assert last.st_ino == tmp_path.stat().st_ino
+    assert "copy.db" in there
+
+
+def test_a_name_that_is_taken_meanwhile_is_left_alone(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may put a file there while the copy is written and checked."""
+    taken = tmp_path / "copy.db"
+    flush = os.fsync
+
+    def taking(file: int) -> None:
+        taken.write_text("another's")
+        flush(file)
+
+    monkeypatch.setattr(os, "fsync", taking)
+    with pytest.raises(StoreError, match="exists already"):
+        store.backup(taken)
+    assert taken.read_text() == "another's"
+    assert store.copies() == []
 
 
 async def copied(path: Path, target: Path) -> str:
