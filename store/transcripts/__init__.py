@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, UnknownTranscript
+from .aider import History, is_history
 from .apis.openai import OWNER, PROJECT_ROOT, stands_before
 from .archive import Archive, is_export
 from .costs import Spent, Tokens
@@ -73,6 +74,10 @@ __all__ = [
 OTHERS = ("anthropic", "responses")
 """Kinds of messages of which some look like a chat's."""
 
+SNIFFED_VALUES = 200
+"""Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
+"""
+
 
 def is_home(name: str) -> bool:
     """Tell whether a hidden folder of this name is one in which a program keeps sessions."""
@@ -95,7 +100,8 @@ def sniff(path: str | PathLike[str]) -> str:
     Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
     cannot be read.
     """
-    return _sniff(_open(path))
+    source = _open(path)
+    return source.kind or _sniff(source)
 
 
 def read(
@@ -115,7 +121,7 @@ def read(
     """
     _refuse_unknown(kind)
     source = _open(path)
-    found = KINDS[kind or _sniff(source)]
+    found = KINDS[kind or source.kind or _sniff(source)]
     source.report_to(progress)
     return _events(source, found, lines or (lambda _: None))
 
@@ -142,14 +148,16 @@ def _open(path: FilePath) -> Source:
             return Archive(path)
         if is_database(path):
             return Database(path, _layouts())
+        if is_history(path):
+            return History(path)
         _refuse_packed(path)
         return Source(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
 
 
-def _layouts() -> list[Layout]:
-    return [kind.layout for kind in KINDS.values() if kind.layout]
+def _layouts() -> dict[str, Layout]:
+    return {name: kind.layout for name, kind in KINDS.items() if kind.layout}
 
 
 def _refuse_packed(path: FilePath) -> None:
@@ -172,7 +180,7 @@ def _sniff(source: Source) -> str:
     """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
     first: Value | Noted | None = None
     kind: str | None = None
-    for item in islice(source.values(), source.sniffed):
+    for item in islice(source.values(), SNIFFED_VALUES):
         first = first or item
         if isinstance(item, Value):
             kind = _kind_with(kind, item.value)

@@ -16,8 +16,8 @@ from ..errors import StoreError
 from .events import Noted
 from .source import FilePath, Source, Value
 
-CONVERSATIONS = re.compile(r"(.*/)?conversations[-_]?\d*\.json")
-"""Names of the files that hold conversations; there may be several, numbered."""
+CONVERSATIONS = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
+"""Names of the files that hold conversations: numbered ones, or a head and a file for each."""
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """What reading a file of an archive raises where it is damaged, encrypted or packed otherwise."""

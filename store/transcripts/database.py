@@ -11,7 +11,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,30 +26,40 @@ MAGIC = b"SQLite format 3\0"
 OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
 """Tables by which a store of our own is told."""
 
+COLUMNS = """
+    SELECT tables.name || '.' || columns.name
+    FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+    WHERE tables.type = 'table'
+"""
+
 Rows = sqlite3.Connection
 
 
 class Layout(NamedTuple):
-    """How a program lays out its database: tables that tell it, and how conversations are read.
+    """How a program lays out its database: columns that tell it, and how conversations are read.
 
-    ``values`` returns each conversation as one JSON value, with notes in place of broken ones.
+    ``columns`` are named with their table. ``values`` returns each conversation as one JSON value,
+    with notes in place of broken ones.
     """
 
-    tables: frozenset[str]
+    columns: frozenset[str]
     values: Callable[[Rows], Iterator[Any]]
+
+
+Layouts = Mapping[str, Layout]
+"""Kind of transcript → how its program's database is laid out."""
 
 
 class Database(Source):
     """A database: its conversations, one after the other."""
 
-    sniffed = 1
-
-    def __init__(self, path: FilePath, layouts: Iterable[Layout]) -> None:
+    def __init__(self, path: FilePath, layouts: Layouts) -> None:
         self.path = Path(path)
         self.problem = None
         self.report_to(None)
         with self._opened() as rows:
-            self._layout = _layout_of(rows, layouts, self.path)
+            self.kind = _kind_of(rows, layouts, self.path)
+        self._layout = layouts[self.kind]
 
     def values(self) -> Iterator[Value | Noted]:
         """Return the conversations. Raises StoreError where the database cannot be read."""
@@ -107,14 +117,14 @@ def _connected(address: str) -> Rows:
     return rows
 
 
-def _layout_of(rows: Rows, layouts: Iterable[Layout], path: Path) -> Layout:
-    tables = tables_in(rows)
+def _kind_of(rows: Rows, layouts: Layouts, path: Path) -> str:
+    tables, columns = tables_in(rows), _columns_in(rows)
     if tables >= OWN_TABLES:
         what = f"{path} is a store of convostore's own"
         raise UnknownTranscript(f"{what}: export its sessions, then import what was exported")
-    for layout in layouts:
-        if layout.tables <= tables:
-            return layout
+    for kind, layout in layouts.items():
+        if layout.columns <= columns:
+            return kind
     told = ", ".join(sorted(tables)[:6]) or "none"
     what = "is an SQLite database of a program that is not read"
     raise UnknownTranscript(f"{path} {what}; its tables: {told}")
@@ -124,6 +134,10 @@ def tables_in(rows: Rows) -> set[str]:
     """Return the names of a database's tables."""
     found = rows.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     return {name for (name,) in found}
+
+
+def _columns_in(rows: Rows) -> set[str]:
+    return {name for (name,) in rows.execute(COLUMNS)}
 
 
 def json_in(cell: object) -> Any:

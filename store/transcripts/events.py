@@ -29,7 +29,7 @@ EXTRA_KEYS = (
     *("claude_code", "codex", "openhands"),
     *("chatgpt", "claude_ai", "gemini_cli", "qwen_code", "anthropic", "copilot_cli"),
     *("vscode_chat", "pi", "opencode", "sharegpt", "oasst", "cursor"),
-    *("droid",),
+    *("droid", "tau2_bench", "inspect", "moatless", "goose", "kiro"),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 
@@ -249,6 +249,38 @@ def first_text(values: Iterable[object]) -> str | None:
 def fields_of(value: object) -> Fields:
     """Return an object's fields; of anything else, none."""
     return value if isinstance(value, dict) else {}
+
+
+def within(value: object, *keys: str) -> Any:
+    """Return what objects hold, one in the other, under some keys; None where they do not."""
+    for key in keys:
+        value = fields_of(value).get(key)
+    return value
+
+
+def objects_of(value: object) -> list[Fields]:
+    """Return the objects in a list that have any fields; of anything else, none."""
+    return list(filter(None, map(fields_of, list_of(value))))
+
+
+def call_of(name: object, tool: object, arguments: object) -> Fields:
+    """Return a call of a tool; arguments that are no text, as JSON."""
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments or {}, ensure_ascii=False)
+    function = {"name": text_of(tool) or "", "arguments": arguments}
+    return {"id": text_of(name) or "", "type": "function", "function": function}
+
+
+def milliseconds_of(seconds: object) -> int | None:
+    """Return a moment in seconds since the epoch as milliseconds, None for anything else."""
+    if not isinstance(seconds, int | float) or not 0 < seconds < 2**40:
+        return None
+    return round(seconds * 1000)
+
+
+def joined(texts: Iterable[object], between: str = "\n\n") -> str:
+    """Return the texts that say something as one."""
+    return between.join(filter(None, map(text_of, texts)))
 
 
 def list_of(value: object) -> list[Any]:

@@ -16,7 +16,6 @@ from .events import fields_of, list_of
 ANTHROPIC = "Anthropic's Messages API"
 BEDROCK = "Amazon Bedrock's Converse API"
 GEMINI = "Google's Gemini API"
-GOOSE = "goose"
 RESPONSES = "the OpenAI Responses API"
 VERCEL = "the Vercel AI SDK"
 
@@ -25,8 +24,8 @@ PART_TYPES = {
     "tool_result": ANTHROPIC,
     "thinking": ANTHROPIC,
     "redacted_thinking": ANTHROPIC,
-    "toolRequest": GOOSE,
-    "toolResponse": GOOSE,
+    "toolRequest": "goose",
+    "toolResponse": "goose",
     "tool-call": VERCEL,
     "tool-result": VERCEL,
     "tool-invocation": VERCEL,
@@ -79,8 +78,6 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 MARKS = (
     _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),
-    _mark("Inspect", "eval samples"),
-    _mark("Moatless Tools", "nodes agent"),
     _mark("ToolBench", "answer_generation"),
     _mark("a recorder of HTTP requests", "request response"),
     _mark(VERCEL, "role parts", role="user"),

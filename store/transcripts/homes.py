@@ -19,6 +19,9 @@ VSCODE_CHATS = (
 CURSOR_CHATS = ("globalStorage/state.vscdb",)
 """How Cursor names the database of its chats."""
 
+GOOSE_SESSIONS = ("sessions/sessions.db", "sessions/*.jsonl")
+"""How goose names its database, and the files before it."""
+
 
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import (
+    aider,
     chatgpt,
     claude_ai,
     claude_code,
@@ -18,17 +19,29 @@ from . import (
     cursor,
     droid,
     exported,
+    goose,
+    kiro,
     opencode,
     openhands,
     pi,
     vscode_chat,
 )
 from .apis import anthropic, exchanges, openai, responses
-from .data_sets import oasst, sharegpt, swe_agent, tau_bench
+from .data_sets import (
+    inspect_log,
+    mini_swe_agent,
+    moatless,
+    oasst,
+    sharegpt,
+    swe_agent,
+    tau2_bench,
+    tau_bench,
+    toolbench,
+)
 from .database import Layout
 from .events import Event
 from .gemini import gemini_cli, qwen_code
-from .homes import CURSOR_CHATS, VSCODE_CHATS, Home
+from .homes import CURSOR_CHATS, GOOSE_SESSIONS, VSCODE_CHATS, Home
 from .source import Source
 
 
@@ -54,6 +67,37 @@ class TranscriptKind(NamedTuple):
 
 
 KINDS = {
+    "tau2_bench": TranscriptKind(
+        "simulations with 'messages' and how each ended, or a file of them",
+        tau2_bench.looks,
+        tau2_bench.parse,
+        left_out="raw answers, which repeat the messages",
+    ),
+    "mini_swe_agent": TranscriptKind(
+        "'messages' with the 'trajectory_format' of mini-swe-agent",
+        mini_swe_agent.looks,
+        mini_swe_agent.parse,
+        left_out="how a run ended",
+    ),
+    "inspect": TranscriptKind(
+        "an 'eval' with 'samples', also as an archive",
+        inspect_log.looks,
+        inspect_log.parse,
+        left_out="events, stores of tools",
+    ),
+    "goose": TranscriptKind(
+        "goose's database, its exports, or lines of messages that only it writes",
+        goose.looks,
+        goose.parse,
+        seen=False,
+        linked="compactions",
+        left_out="notices, requests to confirm",
+        homes=(
+            Home(".local/share/goose", GOOSE_SESSIONS),
+            Home("AppData/Roaming/Block/goose/data", GOOSE_SESSIONS),
+        ),
+        layout=goose.LAYOUT,
+    ),
     "openai": TranscriptKind(
         "messages with a role, in a list, under 'messages' or one a line",
         openai.looks,
@@ -214,6 +258,26 @@ KINDS = {
         left_out="todos, settings, outcomes of turns",
         homes=(Home(".factory", ("sessions/*.jsonl",)),),
     ),
+    "kiro": TranscriptKind(
+        "Kiro CLI's database, or lines with a 'kind' and 'data'",
+        kiro.looks,
+        kiro.parse,
+        seen=False,
+        left_out="tools, states of the program",
+        homes=(
+            Home(".kiro", ("sessions/cli/*.jsonl",)),
+            Home(".local/share/kiro-cli", ("data.sqlite3",)),
+            Home("Library/Application Support/kiro-cli", ("data.sqlite3",)),
+        ),
+        layout=kiro.LAYOUT,
+    ),
+    "aider": TranscriptKind(
+        "a '.aider.chat.history.md', whose chats begin with '# aider chat started at'",
+        aider.looks,
+        aider.parse,
+        seen=False,
+        left_out="what aider said itself",
+    ),
     "pi": TranscriptKind(
         "a head with a 'cwd', and entries on lines after it",
         pi.looks,
@@ -223,18 +287,37 @@ KINDS = {
         homes=(Home(".pi", ("agent/sessions/*.jsonl",)),),
     ),
     "opencode": TranscriptKind(
-        "an 'info' with 'messages' of parts, as its export has it",
+        "an 'info' with 'messages' of parts, as its export has it, or its database",
         opencode.looks,
         opencode.parse,
         seen=False,
         linked="branches, compactions, parents",
         left_out="patches, snapshots",
+        homes=(
+            Home(".local/share/opencode", ("opencode*.db",)),
+            Home(".local/share/kilo", ("kilo*.db",)),
+        ),
+        layout=opencode.LAYOUT,
     ),
     "sharegpt": TranscriptKind(
         "records with 'conversations' of turns",
         sharegpt.looks,
         sharegpt.parse,
         left_out="what is no turn",
+    ),
+    "toolbench": TranscriptKind(
+        "an 'answer_generation' and the tree that was searched",
+        toolbench.looks,
+        toolbench.parse,
+        linked="branches",
+        left_out="candidates compared, messages to train on",
+    ),
+    "moatless": TranscriptKind(
+        "an 'agent' and 'nodes', each with its parent",
+        moatless.looks,
+        moatless.parse,
+        linked="branches",
+        left_out="contexts of files, prompts repeated",
     ),
     "oasst": TranscriptKind(
         "trees of a 'prompt' and its replies",

@@ -20,10 +20,6 @@ from .events import Noted
 FilePath = str | PathLike[str]
 Progress = Callable[[int], None]
 
-SNIFFED_VALUES = 200
-"""Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
-"""
-
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""
 
@@ -67,12 +63,12 @@ class Source:
 
     Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
     ``problem`` says what is wrong with a document that cannot be read, ``rows`` how many were read
-    when the values were returned last: those that say something, a document being one. ``sniffed``
-    is how many tell its kind.
+    when the values were returned last: those that say something, a document being one. ``kind``
+    is what it is told to hold by more than its values.
     """
 
     rows = 0
-    sniffed = SNIFFED_VALUES
+    kind: str | None = None
 
     def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
         self.path = Path(path)

@@ -101,6 +101,21 @@ def _of_cursor(extra: Fields) -> Iterator[Spent]:
     yield Spent(tokens, model, None, told)
 
 
+def _of_chat(extra: Fields) -> Iterator[Spent]:
+    """Yield what an API told, in its own words; some count what a cache held beside the rest."""
+    answer = fields_of(extra.get("response"))
+    told = fields_of(extra.get("usage") or answer.get("usage"))
+    count = partial(_count, told)
+    output = count("completion_tokens") or count("output_tokens")
+    sent = count("prompt_tokens") or count("input_tokens")
+    details = fields_of(told.get("prompt_tokens_details") or told.get("input_tokens_details"))
+    cached = _count(details, "cached_tokens") or count("cached_tokens")
+    cached = cached or count("input_tokens_cache_read") or count("cache_read_input_tokens")
+    sent = max(sent + cached if cached > sent else sent, count("total_tokens") - output)
+    model = text_of(extra.get("model")) or text_of(answer.get("model"))
+    yield Spent(Tokens(sent, output, cached), model, None, told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": of_anthropic,
     "codex": _of_codex,
@@ -110,6 +125,11 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "pi": _of_pi,
     "opencode": _of_opencode,
     "cursor": _of_cursor,
+    "tau2_bench": _of_chat,
+    "inspect": _of_chat,
+    "moatless": _of_chat,
+    "kiro": _of_chat,
+    "extra": _of_chat,
 }
 """Extra key of a message → what reads the cost of its request there."""
 

@@ -83,13 +83,14 @@ INSIDE = {
     ),
     "transcripts": (
         "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai cursor droid pi opencode gemini apis data_sets exported kinds"
+        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported kinds"
     ),
     "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
 }
 """The modules of each room in the order in which they can be read."""
 
 PROGRAMS = {
+    "aider": "history reading",
     "apis": "openai anthropic likeness streams answers responses exchanges",
     "chatgpt": "nodes reading",
     "claude_ai": "messages reading",
@@ -97,10 +98,12 @@ PROGRAMS = {
     "codex": "compactions items prompts reading",
     "copilot_cli": "program_events compactions reading",
     "cursor": "rows bubbles transcripts reading",
-    "data_sets": "swe_agent tau_bench sharegpt oasst",
+    "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
     "droid": "stream entries reading",
     "gemini": "parts records gemini_cli qwen_code",
-    "opencode": "messages reading",
+    "opencode": "rows messages reading",
+    "goose": "rows messages reading",
+    "kiro": "turns messages reading",
     "openhands": "program_events conversation reading",
     "pi": "messages reading",
     "vscode_chat": "log results parts requests reading",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -158,4 +160,38 @@ def test_several_sessions_and_broken_ones(tmp_path: Path) -> None:
     assert notes(path) == [
         "an object with 'info' is no message",
         "an object with 'odd' is no session: it has no 'info' and no 'messages'",
+    ]
+
+
+def test_a_database_tells_what_its_export_tells(tmp_path: Path) -> None:
+    """Each session of it is read as if it had been exported."""
+    path = tmp_path / "opencode.db"
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.executescript("""
+            CREATE TABLE session (
+                id TEXT, parent_id TEXT, directory TEXT, title TEXT, revert TEXT,
+                time_created INTEGER, time_archived INTEGER
+            );
+            CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+            CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
+        """)
+        revert = json.dumps({"messageID": "m2"})
+        known = ("s", "top", "/w", "Mine", revert, 1767225600000, None)
+        rows.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?)", known)
+        for place, message in enumerate(TALK, 1):
+            told = json.dumps(message["info"])
+            name = message["info"]["id"]
+            rows.execute("INSERT INTO message VALUES (?, 's', ?, ?)", (name, place, told))
+            for number, part in enumerate(message["parts"]):
+                cells = (f"p{place}-{number}", name, json.dumps(part))
+                rows.execute("INSERT INTO part VALUES (?, ?, 's', ?)", cells)
+    assert sniff(path) == "opencode"
+    first, branch = opened(path)
+    assert (first.session_id, first.title, first.project_root) == ("s", "Mine", "/w")
+    assert first.metadata["parent_session"] == "top"
+    assert first.metadata["opencode"]["time"] == {"created": 1767225600000}
+    assert branch.session_id == "s/branch-m2"
+    exported = write(tmp_path / "f", session(*TALK, revert={"messageID": "m2"}))
+    assert [each["content"] for each in messages(path)] == [
+        each["content"] for each in messages(exported)
     ]

@@ -12,11 +12,13 @@ from typing import Any
 from ...messages import Message
 from ...text import Fields
 from ..events import (
+    call_of,
     fields_of,
     first_text,
     iso_milliseconds,
     telling,
     text_of,
+    within,
     without,
 )
 
@@ -50,13 +52,13 @@ def is_bubble(value: object) -> bool:
 def thought_in(bubble: Fields) -> str | None:
     """Return what was thought in a bubble."""
     thinking = bubble.get("thinking")
-    return text_of(thinking) or text_of(fields_of(thinking).get("text"))
+    return text_of(thinking) or text_of(within(thinking, "text"))
 
 
 def messages_of(bubble: Fields) -> list[Message]:
     """Return the messages of a bubble; none where it says nothing."""
     call = fields_of(bubble.get(TOOL))
-    if bubble["type"] in ROLES and (text_of(call.get("name")) or call.get("rawArgs")):
+    if call.get("name") or call.get("rawArgs"):
         return _called(bubble, call)
     said = first_text((bubble.get("text"), bubble.get("rawText")))
     role = ROLES[bubble["type"]]
@@ -69,11 +71,10 @@ def _called(bubble: Fields, call: Fields) -> list[Message]:
     """Return a call, and its result where there is one."""
     name = text_of(call.get("toolCallId")) or f"call-{name_of(bubble)}"
     tool = text_of(call.get("name")) or f"tool_{call.get('tool')}"
-    function = {"name": tool, "arguments": _arguments(call)}
-    asked = [{"id": name, "type": "function", "function": function}]
-    said = first_text((bubble.get("text"),))
-    message = {"role": "assistant", "content": said, "tool_calls": asked} | _known(bubble)
-    return [message, *_results(name, tool, call)]
+    asked = call_of(name, tool, _arguments(call))
+    said = text_of(bubble.get("text"))
+    message = {"role": "assistant", "content": said, "tool_calls": [asked]}
+    return [message | _known(bubble), *_results(name, tool, call)]
 
 
 def _arguments(call: Fields) -> str:
@@ -101,7 +102,7 @@ def _results(name: str, tool: str, call: Fields) -> list[Message]:
     said = _text(result) or _text(call.get("error"))
     failed = status == "error" or bool(call.get("error"))
     message: Message = {"role": "tool", "tool_call_id": name, "name": tool, "content": said}
-    told = telling({"status": "" if status == "completed" else status, **without(call, *_CALL)})
+    told = telling({"status": status, **without(call, *_CALL)})
     return [message | telling({"messageStatus": "error" if failed else "", "cursor": told})]
 
 
@@ -119,8 +120,7 @@ def _known(bubble: Fields) -> Fields:
 
 def moment_of(bubble: Fields) -> int | None:
     """Return when a bubble came to be, in ms; None where it does not tell."""
-    timing = fields_of(bubble.get("timingInfo"))
-    for told in (bubble.get("createdAt"), timing.get("clientStartTime")):
+    for told in (bubble.get("createdAt"), within(bubble, "timingInfo", "clientStartTime")):
         moment = told if isinstance(told, int | float) else iso_milliseconds(told)
         if moment and 10**12 < moment < 2**53:
             return int(moment)

@@ -20,11 +20,13 @@ from ..events import (
     first_text,
     left_out,
     list_of,
+    objects_of,
     sketch,
     telling,
     text_of,
     title_lines,
     title_of,
+    within,
 )
 from ..source import Source
 from ..trees import with_compactions
@@ -39,6 +41,9 @@ KNOWN = (
 
 Bubbles = dict[str, Fields]
 """The bubbles of a chat, each under its id, in order."""
+
+SaidBy = dict[str, list[Message]]
+"""What each of them says."""
 
 
 def looks(value: Any) -> bool:
@@ -86,7 +91,8 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
     messages = list(chain.from_iterable(said.values()))
     if not messages:
         return
-    opened = _opened(known, names.name(text_of(known.get("composerId")) or "chat"), bubbles)
+    name = names.name(text_of(known.get("composerId")) or "chat")
+    opened = _opened(known, name, bubbles)
     titles = title_lines((known.get("name"), title_of(messages)))
     opened = opened._replace(title=first_text(titles), titles=titles)
     events: Iterator[Event] = chain([opened], map(Said, messages))
@@ -101,7 +107,7 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
 def _in_order(known: Fields, held: list[Any]) -> tuple[Bubbles, int, int]:
     """Return the bubbles as the chat has them, how many are missing, and how many it left."""
     found = {name_of(bubble) or f"bubble-{place}": bubble for place, bubble in _numbered(held)}
-    order = [name_of(fields_of(each)) for each in list_of(known.get("fullConversationHeadersOnly"))]
+    order = list(map(name_of, objects_of(known.get("fullConversationHeadersOnly"))))
     if not order:
         return found, 0, 0
     kept = {name: found[name] for name in order if name in found}
@@ -112,9 +118,9 @@ def _numbered(held: list[Any]) -> Iterator[tuple[int, Fields]]:
     return ((place, each) for place, each in enumerate(held, 1) if is_bubble(each))
 
 
-def _said(bubbles: Bubbles) -> dict[str, list[Message]]:
+def _said(bubbles: Bubbles) -> SaidBy:
     """Return the messages of each bubble; what was thought goes to the answer behind it."""
-    said: dict[str, list[Message]] = {}
+    said: SaidBy = {}
     thoughts: list[str] = []
     for name, bubble in bubbles.items():
         thoughts += filter(None, [thought_in(bubble)])
@@ -127,29 +133,28 @@ def _said(bubbles: Bubbles) -> dict[str, list[Message]]:
 
 def _opened(known: Fields, name: str, bubbles: Bubbles) -> Opened:
     told = telling({key: known.get(key) for key in KNOWN})
-    parent = fields_of(known.get("subagentInfo")).get("parentComposerId")
+    parent = within(known, "subagentInfo", "parentComposerId")
     links = {"model": _model(known, bubbles), "parent_session": text_of(parent)}
     metadata = telling({**links, "cursor": told})
     return Opened(name, None, _root(known, bubbles), metadata, created_at=moment_of(known))
 
 
 def _model(known: Fields, bubbles: Bubbles) -> str | None:
-    told = (fields_of(each.get("modelInfo")).get("modelName") for each in bubbles.values())
-    chosen = fields_of(known.get("modelConfig")).get("modelName")
-    return first_text((*reversed([*told]), chosen))
+    told = [within(each, "modelInfo", "modelName") for each in bubbles.values()]
+    return first_text((*told[::-1], within(known, "modelConfig", "modelName")))
 
 
 def _root(known: Fields, bubbles: Bubbles) -> str | None:
     """Return the folder that was open: as the chat tells, else as a bubble does."""
-    place = fields_of(fields_of(known.get("workspaceIdentifier")).get("uri"))
-    told = (list_of(each.get("workspaceUris"))[:1] for each in bubbles.values())
-    uri = first_text((place.get("fsPath"), *chain.from_iterable(told)))
+    place = within(known, "workspaceIdentifier", "uri", "fsPath")
+    told = (list_of(each.get("workspaceUris")) for each in bubbles.values())
+    uri = first_text((place, *chain.from_iterable(told)))
     return unquote(uri.removeprefix("file://")) if uri else None
 
 
-def _compactions(known: Fields, said: dict[str, list[Message]]) -> Iterator[tuple[int, Compacted]]:
+def _compactions(known: Fields, said: SaidBy) -> Iterator[tuple[int, Compacted]]:
     """Yield the summary that stands for the first bubbles, behind the last of these."""
-    told = fields_of(fields_of(known.get("latestConversationSummary")).get("summary"))
+    told = fields_of(within(known, "latestConversationSummary", "summary"))
     summary, last = text_of(told.get("summary")), told.get("truncationLastBubbleIdInclusive")
     count = 0
     for name, messages in said.items():

@@ -74,5 +74,5 @@ def _oldest(rows: Rows) -> Iterator[Any]:
             yield {"composerData": known, "bubbles": list_of(tab.get("bubbles"))}
 
 
-LAYOUT = Layout(frozenset({"ItemTable", "cursorDiskKV"}), _chats)
+LAYOUT = Layout(frozenset({"ItemTable.value", "cursorDiskKV.value"}), _chats)
 """How Cursor's database is laid out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...messages import Message
 from ...text import Fields
 from ..blocks import assistant_message, blocks_of, user_messages
-from ..events import fields_of, iso_milliseconds, telling, text_of, without
+from ..events import fields_of, iso_milliseconds, joined, telling, without
 
 ROLES = ("user", "assistant")
 
@@ -21,8 +21,8 @@ _SAID = ("type", "id", "parentId", "timestamp", "message")
 def is_told(entry: Fields) -> bool:
     """Tell whether an entry is a message that can be read, and that went to a model."""
     said = fields_of(entry.get("message"))
-    is_read = said.get("role") in ROLES and blocks_of(said.get("content")) is not None
-    return is_read and said.get("visibility") != HIDDEN
+    is_sent = said.get("role") in ROLES and said.get("visibility") != HIDDEN
+    return is_sent and blocks_of(said.get("content")) is not None
 
 
 def messages_of(name: str, entry: Fields) -> list[Message]:
@@ -33,7 +33,8 @@ def messages_of(name: str, entry: Fields) -> list[Message]:
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
     extra = {**without(entry, *_SAID), **without(said, "role", "content")}
-    made[0] |= telling({"droid": made[0].get("droid", {}) | telling(extra)})
+    known = {**made[0].get("droid", {}), **telling(extra)}
+    made[0] |= telling({"droid": known})
     return [message | _moment(entry) for message in made]
 
 
@@ -50,8 +51,8 @@ def _answer(blocks: list[Fields]) -> Message:
     """Return an answer; thoughts that are not signed are text, as no API takes them back."""
     thoughts = [block for block in blocks if _is_unsigned(block)]
     message, _ = assistant_message([block for block in blocks if block not in thoughts])
-    texts = (text_of(block.get("thinking")) for block in thoughts)
-    return message | telling({"reasoning_content": "\n\n".join(filter(None, texts))})
+    texts = joined(block.get("thinking") for block in thoughts)
+    return message | telling({"reasoning_content": texts})
 
 
 def _is_unsigned(block: Fields) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ...messages import Message
@@ -30,6 +31,9 @@ from . import stream
 from .entries import is_told, messages_of
 
 HEAD = "session_start"
+
+UNKEPT = ("type", "subtype", "cwd", "session_id", "model")
+"""Keys of a stream's first row that its session says."""
 
 
 def looks(value: Any) -> bool:
@@ -65,9 +69,10 @@ def _streamed(rows: list[Fields], stem: str) -> Iterator[Event]:
     messages = stream.messages_of(rows)
     if not messages:
         return
-    head: Fields = next((row for row in rows if row["type"] == stream.INIT), {})
+    heads = (row for row in rows if row["type"] == stream.INIT)
+    head = next(heads, rows[0])
     name = text_of(rows[0].get("session_id")) or stem
-    told = without(head, "type", "subtype", "cwd", "session_id", "model")
+    told = without(head, *UNKEPT) if head["type"] == stream.INIT else {}
     metadata = telling({"model": text_of(head.get("model")), "droid": told})
     yield Opened(name, title_of(messages), text_of(head.get("cwd")), metadata)
     yield from map(Said, messages)
@@ -107,7 +112,7 @@ class _Chat:
 
     def _opened(self) -> tuple[Opened, list[Noted]]:
         head = self._head
-        asked = title_of(message for name in self._entries for message in self._messages_of(name))
+        asked = title_of(chain.from_iterable(map(self._messages_of, self._entries)))
         titles = title_lines((head.get("sessionTitle"), head.get("title"), asked))
         told = without(head, "type", "id", "title", "sessionTitle", "cwd")
         kept, notes = split_metadata(telling(told))

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...messages import Message
 from ...text import Fields
-from ..events import fields_of, telling, text_of, without
+from ..events import call_of, fields_of, telling, text_of, without
 
 INIT, SAID, CALLED, RETURNED = "system", "message", "tool_call", "tool_result"
 
@@ -74,26 +74,20 @@ def _answer(row: Fields) -> Message:
 
 
 def _call(row: Fields) -> Fields:
-    arguments = _json(row.get("parameters") or {})
-    function = {"name": str(row["toolName"]), "arguments": arguments}
-    return {"id": text_of(row.get("id")) or "", "type": "function", "function": function}
+    return call_of(row.get("id"), row["toolName"], row.get("parameters"))
 
 
 def _result(row: Fields) -> Message:
     value = row.get("value", row.get("error"))
-    said = value if isinstance(value, str) else _json(value)
-    failed = row.get("isError") is True
-    message: Message = {"role": "tool", "tool_call_id": str(row.get("id") or ""), "content": said}
-    status = telling({"messageStatus": "error" if failed else ""})
-    return message | status | _known(row, None, _RESULT)
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    status = "error" if row.get("isError") is True else ""
+    told = telling({"tool_call_id": row.get("id"), "messageStatus": status})
+    return {"role": "tool", "content": said} | told | _known(row, None, _RESULT)
 
 
 def _known(row: Fields, name: Any, said: Iterable[str]) -> Fields:
     """Return a row's id and time, and what else it says."""
     moment = row.get("timestamp")
     at = moment if type(moment) is int else None
-    return telling({"id": text_of(name), "timestamp": at, "droid": telling(without(row, *said))})
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    rest = telling(without(row, *said))
+    return telling({"id": text_of(name), "timestamp": at, "droid": rest})

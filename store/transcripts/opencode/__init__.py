@@ -1,8 +1,10 @@
 """Sessions of opencode and its kin.
 
-`messages` translates a message and its parts; `reading` makes a tree of them.
+`rows` gathers a session from their database, `messages` translates a message and its parts;
+`reading` makes a tree of them.
 """
 
 from .reading import looks, parse
+from .rows import LAYOUT
 
-__all__ = ["looks", "parse"]
+__all__ = ["LAYOUT", "looks", "parse"]

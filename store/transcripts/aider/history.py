@@ -1,0 +1,53 @@
+"""A history of aider (``.aider.chat.history.md``) as chats, each a value with its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..events import Noted
+from ..source import FilePath, Source, Value
+
+BEGIN = "# aider chat started at "
+"""How the first line of a chat begins; the time follows."""
+
+
+def is_history(path: FilePath) -> bool:
+    """Tell whether a file is such a history, by its first line that says something."""
+    with Path(path).open("rb") as file:
+        first = file.read(200).lstrip(b"\xef\xbb\xbf \r\n")
+    return first.startswith(BEGIN.encode())
+
+
+class History(Source):
+    """A history: its chats, one after the other, each of which began with a line of its own."""
+
+    kind = "aider"
+
+    def __init__(self, path: FilePath) -> None:
+        self.path = Path(path)
+        self.problem = None
+        self.report_to(None)
+
+    def values(self) -> Iterator[Value | Noted]:
+        """Return the chats, each with its lines; bad UTF-8 is replaced."""
+        self.rows = consumed = 0
+        began: int | None = None
+        lines: list[str] = []
+        with self.path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                consumed += len(raw)
+                line = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
+                self.rows += bool(line.strip())
+                if line.startswith(BEGIN):
+                    yield from _chat(began, lines)
+                    began, lines = number, []
+                lines.append(line)
+        yield from _chat(began, lines)
+        self._progress(consumed)
+
+
+def _chat(began: int | None, lines: list[str]) -> Iterator[Value]:
+    if began is not None:
+        started = lines[0].removeprefix(BEGIN).strip()
+        yield Value(began, {"aider_chat": started, "lines": lines[1:]})

@@ -1,0 +1,128 @@
+"""Sessions of Kiro CLI: chats of its database, or files of lines with what is known beside them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ...text import Fields
+from ..events import (
+    Event,
+    Noted,
+    Opened,
+    Said,
+    SessionNames,
+    fields_of,
+    first_text,
+    left_out,
+    list_of,
+    omissions,
+    sketch,
+    split_metadata,
+    telling,
+    text_of,
+    title_lines,
+    title_of,
+    within,
+    without,
+)
+from ..source import Source
+from . import messages, turns
+
+TOLD = ("history", "conversation_id", "cwd", "created_at", "transcript", "tools", "model_info")
+"""Keys of a chat that say what its session says, repeat it, or define its tools."""
+
+FOLDER = ("user", "env_context", "env_state", "current_working_directory")
+"""Where a turn tells the folder that it was asked in."""
+
+UNKEPT = ("session_state", "session_id", "cwd", "title")
+"""Keys beside a file that its session says, or that repeat it."""
+
+
+def looks(value: Any) -> bool:
+    """Tell whether a JSON value is a chat, or a line of a file."""
+    fields = fields_of(value)
+    is_chat = any(map(turns.is_turn, list_of(fields.get("history"))))
+    is_empty = fields.get("history") == [] and "conversation_id" in fields
+    return is_chat or is_empty or (messages.is_line(value) and messages.is_told(fields))
+
+
+def parse(source: Source) -> Iterator[Event]:
+    """Return the sessions of a database, or the one of a file."""
+    names = SessionNames()
+    lines: list[Fields] = []
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+        elif messages.is_line(item.value):
+            lines.append(item.value)
+        elif looks(item.value):
+            yield from _chat(item.value, source.stem, names)
+        else:
+            yield Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
+    yield from _file(source, lines)
+
+
+def _chat(chat: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
+    told = list_of(chat["history"])
+    known = [turn for turn in told if turns.is_turn(turn)]
+    made = (turns.messages_of(turn, place) for place, turn in enumerate(known, 1))
+    said = list(chain.from_iterable(made))
+    if not said:
+        return
+    kept, notes = split_metadata(telling(without(chat, *TOLD)))
+    info = fields_of(chat.get("model_info"))
+    models = map(info.get, ("model_id", "model_name"))
+    model = first_text((*models, chat.get("model")))
+    metadata = telling({"model": model, "kiro": kept})
+    created = chat.get("created_at")
+    opened = Opened(
+        names.name(text_of(chat.get("conversation_id")) or stem),
+        title_of(said),
+        _root(chat, known),
+        metadata,
+        created_at=created if type(created) is int and created > 10**12 else None,
+    )
+    yield opened
+    yield from map(Said, said)
+    if len(known) < len(told):
+        yield left_out(len(told) - len(known), "turn", " that cannot be read")
+    yield from notes
+
+
+def _root(chat: Fields, known: list[Fields]) -> str | None:
+    """Return the folder of a chat: as the database tells, else as its last turn does."""
+    folders = (within(turn, *FOLDER) for turn in known[::-1])
+    return first_text((chat.get("cwd"), *folders))
+
+
+def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
+    """Yield the session of a file, with what is known of it in the file beside it."""
+    told = [line for line in lines if messages.is_told(line)]
+    said = list(chain.from_iterable(map(messages.messages_of, told)))
+    if not said:
+        return
+    beside = _beside(source.path)
+    titles = title_lines((beside.get("title"), title_of(said)))
+    kept, notes = split_metadata(telling(without(beside, *UNKEPT)))
+    name = text_of(beside.get("session_id")) or source.stem
+    root = text_of(beside.get("cwd"))
+    metadata = telling({"kiro": kept})
+    yield Opened(name, first_text(titles), root, metadata, titles=titles)
+    yield from map(Said, said)
+    others = (line for line in lines if not messages.is_told(line))
+    unsaid = Counter((str(line["kind"]), "") for line in others)
+    yield from omissions(unsaid, "line")
+    yield from notes
+
+
+def _beside(path: Path) -> Fields:
+    """Return what the file beside a session's lines knows of it; nothing where there is none."""
+    with suppress(OSError, ValueError, RecursionError):
+        return fields_of(json.loads(path.with_suffix(".json").read_bytes()))
+    return {}

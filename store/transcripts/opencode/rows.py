@@ -1,0 +1,78 @@
+"""The database of opencode and its kin: each session gathered as their ``export`` has it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from ...text import Fields
+from ..database import Layout, Rows, json_in
+from ..events import fields_of, telling
+
+SESSIONS = "SELECT * FROM session ORDER BY time_created, id"
+
+MESSAGES = """
+    SELECT id, data FROM message
+    WHERE session_id = :session
+    ORDER BY time_created, id
+"""
+
+PARTS = """
+    SELECT message_id, id, data FROM part
+    WHERE session_id = :session
+    ORDER BY id
+"""
+
+KEYS = {"parent_id": "parentID", "project_id": "projectID"}
+"""Columns of a session → keys of its export, where they are named otherwise."""
+
+TIMES = "time_"
+
+
+def _sessions(rows: Rows) -> Iterator[Any]:
+    for session in rows.execute(SESSIONS):
+        of = {"session": session["id"]}
+        parts = _parts(rows, of)
+        messages = [
+            {"info": _told(name, data), "parts": parts.get(name, [])}
+            for name, data in rows.execute(MESSAGES, of)
+        ]
+        yield {"info": _info(session), "messages": messages}
+
+
+def _parts(rows: Rows, of: Fields) -> dict[str, list[Fields]]:
+    """Return the parts of a session's messages, under the ids of these."""
+    found: dict[str, list[Fields]] = {}
+    for message, name, data in rows.execute(PARTS, of):
+        found.setdefault(message, []).append(_told(name, data))
+    return found
+
+
+def _told(name: str, data: object) -> Fields:
+    return fields_of(json_in(data)) | {"id": name}
+
+
+def _info(session: sqlite3.Row) -> Fields:
+    """Return what is known of a session, as its export says it."""
+    info: Fields = {}
+    times: Fields = {}
+    for key, cell in zip(session.keys(), session, strict=True):
+        if key.startswith(TIMES):
+            times[key.removeprefix(TIMES)] = cell
+        else:
+            info[KEYS.get(key, key)] = _plain(cell)
+    return telling({**info, "time": telling(times)})
+
+
+def _plain(cell: object) -> Any:
+    """Return a cell; one that holds an object as JSON, as what it says."""
+    is_object = isinstance(cell, str) and cell.startswith(("{", "["))
+    return (json_in(cell) or cell) if is_object else cell
+
+
+LAYOUT = Layout(
+    frozenset({"session.directory", "message.data", "part.message_id"}),
+    _sessions,
+)
+"""How the database is laid out."""

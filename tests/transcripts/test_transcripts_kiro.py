@@ -1,0 +1,111 @@
+"""Sessions of Kiro CLI, made up after descriptions of its database and files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from store.transcripts import Noted, Opened, Said, Tokens, read, sniff, spent_on
+
+STATE = {"env_state": {"current_working_directory": "/w"}}
+ASKED = {"content": {"Prompt": {"prompt": "List."}}, "timestamp": "2026-01-01T00:00:01Z"}
+USE = {"id": "c", "name": "shell", "args": {"command": "ls"}}
+REQUEST = {"model_id": "m", "input_tokens": 9, "output_tokens": 2, "response_size": 5}
+BACK = {"tool_use_id": "c", "content": [{"Text": "a"}, {"Json": {"b": 1}}], "status": "Error"}
+HISTORY = [
+    {
+        "user": {**ASKED, "env_context": STATE},
+        "assistant": {"ToolUse": {"message_id": "a1", "content": "So.", "tool_uses": [USE]}},
+        "request_metadata": REQUEST,
+    },
+    {
+        "user": {"content": {"ToolUseResults": {"tool_use_results": [BACK]}}, "timestamp": None},
+        "assistant": {"Response": {"message_id": "a2", "content": "One file."}},
+    },
+]
+
+
+def events(path: Path, kind: type) -> list[Any]:
+    """Return the events of a kind."""
+    return [event for event in read(path) if isinstance(event, kind)]
+
+
+def messages(path: Path) -> list[dict[str, Any]]:
+    """Return the messages of a file."""
+    return [event.message for event in events(path, Said)]
+
+
+def database(path: Path, value: str) -> Path:
+    """Write a database with one chat."""
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("CREATE TABLE conversations_v2 (key, conversation_id, value, created_at)")
+        row = ("/w", "s", value, 1767225600000)
+        rows.execute("INSERT INTO conversations_v2 VALUES (?, ?, ?, ?)", row)
+    return path
+
+
+def test_a_database_and_what_was_saved_tell_the_same(tmp_path: Path) -> None:
+    """Turns are messages, with their calls, results and what they cost."""
+    chat = {"conversation_id": "s", "history": [*HISTORY, {"odd": 1}], "tools": {"x": []}}
+    saved = tmp_path / "f.json"
+    saved.write_text(json.dumps(chat))
+    for path in (database(tmp_path / "d", json.dumps(chat)), saved):
+        assert sniff(path) == "kiro"
+        (session,) = events(path, Opened)
+        assert (session.session_id, session.title, session.project_root) == ("s", "List.", "/w")
+        asked, called, result, last = messages(path)
+        assert (asked["content"], asked["timestamp"]) == ("List.", 1767225601000)
+        function = {"name": "shell", "arguments": '{"command": "ls"}'}
+        assert called["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
+        assert (called["id"], called["content"]) == ("a1", "So.")
+        assert [(each.tokens, each.model) for each in spent_on(called)] == [(Tokens(9, 2), "m")]
+        assert (result["tool_call_id"], result["content"]) == ("c", 'a\n{"b": 1}')
+        assert (result["messageStatus"], last["content"]) == ("error", "One file.")
+        assert [event.text for event in events(path, Noted)] == [
+            "left out 1 turn that cannot be read"
+        ]
+    assert events(database(tmp_path / "b", "{"), Noted)[0].text.startswith("the chat 's' is left")
+
+
+def line(kind: str, name: str, *parts: tuple[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a line of a file."""
+    content = [{"kind": each, "data": data} for each, data in parts]
+    return {"version": "v1", "kind": kind, "data": {"message_id": name, "content": content, **more}}
+
+
+def test_a_file_of_lines(tmp_path: Path) -> None:
+    """What the file beside it tells is known of the session."""
+    back = {"toolUseId": "c", "content": [{"kind": "json", "data": {"a": 1}}], "status": "error"}
+    use = {"toolUseId": "c", "name": "shell", "input": {"command": "ls"}}
+    text, picture = ("text", "See"), ("image", {"x": 1})
+    rows = [
+        line("Prompt", "p", ("text", "List."), meta={"timestamp": 1767225601}),
+        line("AssistantMessage", "a", ("thinking", {"text": "Hm"}), ("toolUse", use)),
+        line("ToolResults", "r", ("toolResult", back), ("toolResult", {"content": "x"})),
+        line("Prompt", "q", text, picture),
+        {"kind": "Compaction", "data": {"x": 1}},
+        {"odd": 1},
+    ]
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert sniff(path) == "kiro"
+    assert events(path, Opened)[0].session_id == "s"
+    known = {"session_id": "k", "cwd": "/w", "title": "Mine", "session_state": {}, "x": 1}
+    path.with_suffix(".json").write_text(json.dumps(known))
+    (session,) = events(path, Opened)
+    assert (session.session_id, session.title, session.project_root) == ("k", "Mine", "/w")
+    assert session.metadata == {"kiro": {"x": 1}}
+    asked, called, failed, other, seen = messages(path)
+    assert (asked["id"], asked["timestamp"]) == ("p", 1767225601000)
+    assert (called["reasoning_content"], called["content"]) == ("Hm", None)
+    assert called["tool_calls"][0]["function"]["arguments"] == '{"command": "ls"}'
+    assert (failed["id"], failed["content"], failed["messageStatus"]) == ("r", '{"a": 1}', "error")
+    assert (other["id"], other["content"]) == ("r-2", "x")
+    assert seen["content"] == [{"type": "text", "text": "See"}, {"type": "image", "data": {"x": 1}}]
+    assert [event.text for event in events(path, Noted)] == [
+        "an object with 'odd' is no line of a session",
+        "left out 1 Compaction line",
+    ]
