@@ -69,6 +69,7 @@ class Caller:
             raise Cancelled
 
 
+_NOBODY = nullcontext()
 CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
 """Who waits for what is done in a context; None: somebody who stays."""
 
@@ -99,5 +100,5 @@ def waking(wake: Callable[[], object], *, always: bool = False) -> AbstractConte
     """
     caller = CALLER.get()
     if caller is None:
-        return nullcontext()
+        return _NOBODY
     return caller.waking(wake, always=always)

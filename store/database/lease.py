@@ -31,7 +31,11 @@ from .queue import Place, WriterQueue
 from .settings import lock_timeout
 from .write_ahead import WriteAheadLog
 
-_KEY = "lease"
+_KEY = "_convostore_lease"
+"""Where a connection keeps its lease: each statement asks, so among what is its own.
+
+Its `info` is found through the pool, by as many steps as a short statement takes altogether.
+"""
 
 DEADLINE_STEP = 0.1
 """How many seconds a transaction may take before a server is told that fewer are left."""
@@ -65,7 +69,7 @@ class Lease:
         self._deadline = self._granted = 0.0
         self.patience = timeout
         self._process = os.getpid()
-        connection.info[_KEY] = weakref.ref(self)
+        vars(connection)[_KEY] = weakref.ref(self)
 
     @property
     def path(self) -> str | None:
@@ -192,11 +196,11 @@ class Lease:
                 self._place.close()
 
     def _check_process(self) -> None:
-        if self.is_inherited:
+        if self._process != os.getpid():
             raise StoreForked(FORKED)
 
 
 def lease_of(connection: Connection) -> Lease:
     """Return the lease that a connection is on."""
-    lease: Lease = connection.connection.info[_KEY]()
+    lease: Lease = vars(connection)[_KEY]()
     return lease

@@ -138,8 +138,10 @@ class Place:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._wait(self._file, self._queue.timeout if seconds is None else seconds)
-        with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
+        try:
             os.pwrite(self._file.fileno(), self._queue.process, 0)
+        except OSError:  # on a full disk nobody learns whose the lock is
+            return
 
     def give_up(self) -> None:
         """Let whoever waits here give up; called from another thread."""

@@ -25,7 +25,7 @@ from ..messages import (
     as_object,
     dated_digest,
     is_redacted,
-    prepare,
+    taken_apart,
 )
 from ..records import StoredMessage
 from ..tokens import estimated_tokens
@@ -129,22 +129,20 @@ def append(
     _check_asked(expected_head, dedupe)
     pointer = _locked(connection, session_id, batch.moment if create else None)
     line = Line(connection, pointer)
-    known = _known(line, batch.messages, dedupe)
-    fresh = _fresh(batch.messages, known, dedupe)
+    known, fresh = _told_apart(line, batch.messages, dedupe)
     if fresh or metadata:
         _check_as_known(pointer, expected_head, expected)
     stored = _store(line, batch.of(fresh))
     if metadata is not None:
         set_metadata(connection, session_id, metadata, merge=True)
-    return batch.given(_in_order(batch.messages, known | dict(zip(fresh, stored, strict=True))))
+    return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
 
 
 def add(line: Line, batch: Batch) -> list[StoredMessage]:
     """Append what a line does not have yet; return all as stored. Raises InvalidMessage."""
-    known = _known(line, batch.messages, "refuse")
-    fresh = _fresh(batch.messages, known, "refuse")
+    known, fresh = _told_apart(line, batch.messages, "refuse")
     stored = _store(line, batch.of(fresh))
-    return batch.given(_in_order(batch.messages, known | dict(zip(fresh, stored, strict=True))))
+    return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
 
 
 def ready(
@@ -169,8 +167,8 @@ def _prepared(message: object, name: str | None, index: int) -> Iterable[Prepare
     """Return a message as the rows that it is stored as."""
     came_as, rows = taken(as_object(message, index), name, index)
     if came_as is None:
-        return (prepare(rows[0], index),)
-    return [prepare(row, index)._replace(wire_format=came_as) for row in rows]
+        return (taken_apart(rows[0], index),)
+    return [taken_apart(row, index)._replace(wire_format=came_as) for row in rows]
 
 
 def _check_asked(head: int | None, dedupe: str) -> None:
@@ -197,11 +195,12 @@ def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) ->
         raise HeadMoved(pointer.session_id, head, pointer.head)
 
 
-def _in_order(batch: list[Prepared], by_index: ByIndex) -> list[StoredMessage]:
+def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[StoredMessage]:
     """Return each message of a batch as stored; one given twice is stored at its first index."""
-    if len(by_index) == len(batch):
-        return [by_index[index] for index in range(len(batch))]
-    by_id = {batch[index].columns.message_id: stored for index, stored in by_index.items()}
+    if len(stored) == len(batch):
+        return [*stored.values()]
+    by_index = known | stored
+    by_id = {batch[index].columns.message_id: each for index, each in by_index.items()}
     return [
         by_index[index] if index in by_index else by_id[each.columns.message_id]
         for index, each in enumerate(batch)
@@ -216,14 +215,20 @@ def _listed(given: Given) -> list[Message | BaseModel]:
     return list(given)
 
 
-def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
-    """Return the messages of the batch that the line has already.
+def _told_apart(line: Line, batch: list[Prepared], dedupe: Dedupe) -> tuple[ByIndex, list[int]]:
+    """Return the messages of the batch that the line has already, and the indices to store.
 
     Raises InvalidMessage for a changed one.
     """
+    if dedupe == "off" or all(each.columns.message_id is None for each in batch):
+        return {}, list(range(len(batch)))
+    known = _known(line, batch, dedupe)
+    return known, _fresh(batch, known, dedupe)
+
+
+def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
+    """Return the messages of the batch that the line has already."""
     known: ByIndex = {}
-    if dedupe == "off":
-        return known
     for index, prepared in enumerate(batch):
         message_id = prepared.columns.message_id
         found = None if message_id is None else find_on(line, message_id)
@@ -284,9 +289,7 @@ def _another(index: int, given: Prepared, place: str) -> InvalidMessage:
 
 
 def _fresh(batch: list[Prepared], known: ByIndex, dedupe: Dedupe) -> list[int]:
-    """Return the indices to store: neither on the line nor given twice, where ids are keys."""
-    if dedupe == "off":
-        return list(range(len(batch)))
+    """Return the indices to store: neither on the line nor given twice."""
     first: dict[str, int] = {}
     fresh = []
     for index, prepared in enumerate(batch):

@@ -6,7 +6,7 @@ everything here is a function of the raw rows of a line and the session's projec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, cast, func, literal_column, select
@@ -151,15 +151,12 @@ def write(
 
     ``tokens`` are their estimates.
     """
-    weights = _weights(batch, tokens)
+    roles = [each.columns.role for each in batch]
+    weights = zip(roles, tokens, strict=True)
     rows = message_rows(line.pointer, start, weights, measure(line, start - 1))
     INSERT_FACTS.insert_many(line.connection, rows)
-    write_results(line.connection, derive(line, start, batch))
-
-
-def _weights(batch: Iterable[Prepared], tokens: Iterable[int]) -> Iterator[Weight]:
-    for prepared, cost in zip(batch, tokens, strict=True):
-        yield Weight(prepared.columns.role, cost)
+    if "tool" in roles:
+        write_results(line.connection, derive(line, start, batch))
 
 
 def write_results(connection: Connection, rows: ResultRows) -> None:
@@ -169,7 +166,7 @@ def write_results(connection: Connection, rows: ResultRows) -> None:
 
 
 def message_rows(
-    pointer: Pointer, start: int, weights: Iterable[Weight], before: Measure
+    pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure
 ) -> list[Row]:
     """Return the rows of ``message_facts`` for messages from position ``start`` on."""
     turn, through = before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from ..messages import TIME_KEYS, Prepared, StoredCall
+from ..messages import TIME_KEYS, Prepared, StoredCall, tells_no_time
 from ..text import json_object
 from ..tools import TOOL_KINDS
 
@@ -32,7 +32,7 @@ def note(session_id: str, batch: Iterable[Prepared]) -> None:
 
 
 def _problems(prepared: Prepared) -> Iterator[str]:
-    if prepared.columns.created_at is None:
+    if prepared.columns.created_at is None and not tells_no_time(prepared.message):
         yield from _no_moments(prepared)
     if prepared.wire_format is None and prepared.columns.content_form == "json":
         yield from _foreign_parts(prepared.message["content"])

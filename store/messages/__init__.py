@@ -27,7 +27,15 @@ from .json_text import (
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
 from .opaque import WIRE, opaque_fields, set_apart
-from .preparing import TIME_KEYS, Prepared, as_object, moment_of, prepare
+from .preparing import (
+    TIME_KEYS,
+    Prepared,
+    as_object,
+    moment_of,
+    prepare,
+    taken_apart,
+    tells_no_time,
+)
 from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
 
 __all__ = [
@@ -62,6 +70,8 @@ __all__ = [
     "prepare",
     "problem_of",
     "set_apart",
+    "taken_apart",
+    "tells_no_time",
     "utf8_size",
     "without_words",
 ]

@@ -200,4 +200,7 @@ def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, by
     """Return in UTF-8 what a message's rows hold: all but the content as JSON, then the content."""
     *narrow, content = columns
     wide = b"" if content is None else str(content).encode()
-    return json.dumps((*narrow, *calls)).encode(), wide
+    return _written((*narrow, *calls)).encode(), wide
+
+
+_written = json.JSONEncoder().encode

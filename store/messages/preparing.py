@@ -20,6 +20,8 @@ ID_LIMIT = 512
 
 TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
 """Where a message may tell when it was said; the first that tells a moment counts."""
+tells_no_time = frozenset(TIME_KEYS).isdisjoint
+"""Tell that a message has no such key: most have none, and this looks for all of them at once."""
 
 
 class Prepared(NamedTuple):
@@ -43,7 +45,11 @@ def prepare(message: object, index: int = 0) -> Prepared:
     values that JSON does not have. A pydantic object is taken as what is set in it, and a datetime
     that tells when the message was said as its ISO text.
     """
-    given = as_object(message, index)
+    return taken_apart(as_object(message, index), index)
+
+
+def taken_apart(given: Message, index: int) -> Prepared:
+    """Do what `prepare` does, with an object of JSON."""
     rest = dict(given)
     held, calls = _split(rest, index)
     extra = _rest_text(given, rest, assemble(held, [*calls] or None))
@@ -76,6 +82,8 @@ def _dumped(message: BaseModel, index: int) -> object:
 
 
 def _with_iso_times(message: Message) -> Message:
+    if tells_no_time(message):
+        return message
     given = [key for key in TIME_KEYS if isinstance(message.get(key), datetime)]
     if not given:
         return message
@@ -118,6 +126,8 @@ def _split_text(rest: Message, key: str) -> str | None:
 
 def moment_of(message: Message) -> int | None:
     """Return when a message was said (ms), None where it does not tell."""
+    if tells_no_time(message):
+        return None
     for key in TIME_KEYS:
         given = message.get(key)
         moment = None if given is None else told(given)
