@@ -28,6 +28,8 @@ from .damage import guarded, translated
 from .engine import Database
 from .files import is_private, resolved, url_of
 from .json_sql import Pairs, positions
+from .kept import BYTES, Kept
+from .lease import kept_by
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
@@ -66,6 +68,7 @@ from .write_ahead import LONGEST_PURGE
 
 __all__ = [
     "BIG",
+    "BYTES",
     "COMPANIONS",
     "COPIES",
     "FORGET_COPY",
@@ -81,6 +84,7 @@ __all__ = [
     "CopyRow",
     "Database",
     "Insertion",
+    "Kept",
     "Pairs",
     "Queries",
     "Row",
@@ -101,6 +105,7 @@ __all__ = [
     "head_moves",
     "is_private",
     "json_sql",
+    "kept_by",
     "list_copy",
     "locks",
     "message_facts",

@@ -39,6 +39,7 @@ from . import forking
 from .damage import damage
 from .files import KnownFile, is_private, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
+from .kept import BYTES, Kept, checked_bytes
 from .lease import Lease, lease_of
 from .queue import WriterQueue
 from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
@@ -75,8 +76,10 @@ class Database:
         *,
         durability: str = "full",
         timeout: float = 30.0,
+        cache_bytes: int = BYTES,
     ) -> None:
         _check_settings(durability, timeout)
+        self._kept_bytes = checked_bytes(cache_bytes)
         self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
         self.url = self._private(target)
         self.dialect = self.url.get_backend_name()
@@ -98,6 +101,7 @@ class Database:
         return url_of(os.path.join(folder, "chat.db") if folder else target)
 
     def _connect(self) -> None:
+        self.kept = Kept(self._kept_bytes)
         if self.path:
             self._engine = file_engine(self.url, self.path, self._synchronous, self._timeout)
             self._reader = self._writer = self._engine
@@ -213,7 +217,14 @@ class Database:
                 self._end()  # the store was closed meanwhile: what this used came too late for it
 
     def _new(self, engine: Engine) -> Lease:
-        return Lease(engine.connect(), self._queue, self._log, self._file, self._timeout)
+        return Lease(
+            engine.connect(),
+            self._queue,
+            self._log,
+            self._file,
+            self._timeout,
+            self.kept,
+        )
 
     def _forget_idle(self) -> None:
         """Drop all idle connections to a server: if one broke, so did most likely the others."""

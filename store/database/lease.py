@@ -27,6 +27,7 @@ from ..callers import bind
 from ..errors import StoreForked
 from .files import KnownFile
 from .forking import FORKED, keep_for_ever
+from .kept import Kept
 from .queue import Place, WriterQueue
 from .settings import lock_timeout
 from .write_ahead import WriteAheadLog
@@ -45,9 +46,9 @@ class Lease:
     """A connection, whether the operation that has it writes, has begun, holds the writers' queue.
 
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
-    waits ``timeout`` seconds for others. ``patience`` is how many the next one does. ``locked``
-    names what a transaction on a server has asked to lock. With ``is_host`` a host's own code runs
-    in the transaction just now.
+    waits ``timeout`` seconds for others. ``kept`` is what its store keeps in memory. ``patience``
+    is how many seconds the next transaction waits. ``locked`` names what a transaction on a server
+    has asked to lock. With ``is_host`` a host's own code runs in the transaction just now.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class Lease:
         log: WriteAheadLog | None,
         file: KnownFile | None,
         timeout: float,
+        kept: Kept,
     ) -> None:
-        self.connection = connection
+        self.connection, self.kept = connection, kept
         self.driver: Any = connection.connection.dbapi_connection
         self.writes = self.begun = self._queued = False
         self._place = Place(queue) if queue else None
@@ -204,3 +206,9 @@ def lease_of(connection: Connection) -> Lease:
     """Return the lease that a connection is on."""
     lease: Lease = vars(connection)[_KEY]()
     return lease
+
+
+def kept_by(connection: Connection) -> Kept | None:
+    """Return what the store of a connection keeps in memory; None where nothing may be."""
+    lease = lease_of(connection)
+    return lease.kept if lease.kept.limit and not lease.writes else None

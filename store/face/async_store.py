@@ -25,6 +25,7 @@ from anyio import (
 from anyio.lowlevel import EventLoopToken, current_token
 
 from ..callers import CALLER, Caller, Cancelled
+from ..database import BYTES
 from ..errors import InvalidValue, StoreClosed
 from .async_scoped import AsyncScoped
 from .awaiting import Awaited, Deletes, awaits
@@ -61,12 +62,13 @@ class AsyncStore(Awaited):
         *,
         durability: str = "full",
         timeout: float = 30.0,
+        cache_bytes: int = BYTES,
         threads: int = 8,
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
         self._is_given = isinstance(target, Store)
-        opening = partial(_open, target, durability, timeout)
+        opening = partial(_open, target, durability, timeout, cache_bytes)
         self._opened = self._threads.submit(opening)
 
     redactions = awaits(Store.redactions)
@@ -77,6 +79,7 @@ class AsyncStore(Awaited):
     index = awaits(Store.index, waits=True)
     backup = awaits(Store.backup, waits=True)
     copies = awaits(Store.copies)
+    cache_info = awaits(Store.cache_info)
     atomically = awaits(Store.atomically, waits=True)
 
     def scoped(self, owner: str) -> AsyncScoped:
@@ -143,12 +146,12 @@ class AsyncStore(Awaited):
         await self.close()
 
 
-def _open(target: Target | Store, durability: str, timeout: float) -> Store:
+def _open(target: Target | Store, durability: str, timeout: float, cache_bytes: int) -> Store:
     """Open a store, unless it is open. Raises StoreError."""
     if not isinstance(target, Store):
-        return Store(target, durability=durability, timeout=timeout)
-    if (durability, timeout) != ("full", 30.0):
-        raise InvalidValue("an open store has its durability and timeout already; do not give them")
+        return Store(target, durability=durability, timeout=timeout, cache_bytes=cache_bytes)
+    if (durability, timeout, cache_bytes) != ("full", 30.0, BYTES):
+        raise InvalidValue("an open store has its settings already; do not give them")
     return target
 
 

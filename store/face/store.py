@@ -15,6 +15,7 @@ from .. import inspection
 from ..clock import Now, milliseconds
 from ..context import request as contexts
 from ..database import (
+    BYTES,
     LONGEST_PURGE,
     Database,
     Transactions,
@@ -26,7 +27,7 @@ from ..database import (
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
 from ..history import erasure, redaction, slices
-from ..records import Copy, Erasure, Index, Purge, Removal
+from ..records import CacheInfo, Copy, Erasure, Index, Purge, Removal
 from ..search import index as search_index
 from .binding import Call, Work
 from .operations import Whole
@@ -62,7 +63,9 @@ class Store(Whole, Workflows):
     ``target`` is a path, ``":memory:"`` (a private temporary file) or an SQLAlchemy URL.
     ``durability="full"`` keeps every acknowledged write through a power cut; ``"normal"`` keeps it
     through a killed process, but a power cut may lose the last ones. Waits at most ``timeout``
-    seconds for other writers. Raises StoreError and its children.
+    seconds for other writers. Keeps what it made of the last views in at most ``cache_bytes`` of
+    memory, so that a view of a line that has grown pays for what is new; 0 keeps nothing. Raises
+    StoreError and its children.
     """
 
     def __init__(
@@ -71,8 +74,11 @@ class Store(Whole, Workflows):
         *,
         durability: str = "full",
         timeout: float = 30.0,
+        cache_bytes: int = BYTES,
     ) -> None:
-        self.database = Database(target, durability=durability, timeout=timeout)
+        self.database = Database(
+            target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
+        )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
         soon = partial(writing, SOON)
@@ -88,14 +94,17 @@ class Store(Whole, Workflows):
         *,
         durability: str = "full",
         timeout: float = 30.0,
+        cache_bytes: int = BYTES,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by whoever is first.
 
         Each of them closes it (or leaves its ``with``) once; it stays open until the last one has.
         ``":memory:"`` is one store for all, too. Raises StoreError and its children.
         """
-        opened = partial(Store, target, durability=durability, timeout=timeout)
-        return _SHARES.take((_named(target), durability, timeout), opened)
+        opened = partial(
+            Store, target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
+        )
+        return _SHARES.take((_named(target), durability, timeout, cache_bytes), opened)
 
     def _moment(self, now: Now) -> int:
         return milliseconds(now)
@@ -218,6 +227,11 @@ class Store(Whole, Workflows):
         the file to replace is in use; then nothing is left of it.
         """
         return inspection.backup(self.database, path, replace=replace, now=now)
+
+    def cache_info(self) -> CacheInfo:
+        """Return what is kept in memory of views that were made, and how often it was of use."""
+        kept = self.database.kept
+        return CacheInfo(*kept.figures(), kept.limit)
 
     def close(self) -> None:
         """Give back all connections; those of a shared store when its last user closes it."""

@@ -14,8 +14,8 @@ from ..errors import InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses
 from .kept import kept
-from .naming import Alphabet, Names, made_up_id, renamed
-from .openai import clean, continues, foreign_kinds, sendable
+from .naming import Alphabet, Names, made_up_id, named_behind, renamed
+from .openai import clean, continues, foreign_kinds, fresh, sendable
 from .placed import ApiCall, Placed, System
 from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
@@ -23,6 +23,7 @@ from .turns import apart
 
 __all__ = [
     "CHAT",
+    "CHAT_NAMES",
     "CODECS",
     "FORMATS",
     "REACT",
@@ -40,10 +41,12 @@ __all__ = [
     "continues",
     "foreign_kinds",
     "format_named",
+    "fresh",
     "given_back",
     "kept",
     "left_of",
     "made_up_id",
+    "named_behind",
     "reasoning_of",
     "sendable",
     "stands_for_call",
@@ -86,7 +89,8 @@ class Format(NamedTuple):
         return Written(self.write(turns), self.system(front))
 
 
-CHAT = Format("openai", openai.write, None, openai.NAMES)
+CHAT_NAMES = openai.NAMES
+CHAT = Format("openai", openai.write, None, CHAT_NAMES)
 """One message for each that is placed, in the shape in which a context shows its pieces too."""
 RESPONSES = Format(
     responses.NAME,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -92,14 +92,28 @@ def repeated(sent: str, number: int) -> str:
 
 def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
     """Return a request whose ids and names are taken, each id once; the same where all are."""
+    return named_behind(placed, names, {}).placed
+
+
+class Named(NamedTuple):
+    """A request whose ids and names are taken, and how often each id is in it so far."""
+
+    placed: Sequence[Placed]
+    times: Mapping[str, int]
+
+
+def named_behind(placed: Sequence[Placed], names: Names, times: Mapping[str, int]) -> Named:
+    """Return the end of a request named, behind a beginning that has ids so many times."""
     calls = [call for each in placed for call in each.calls]
-    if _all_fit(calls, names):
-        return placed
-    return list(_Renaming(names).all(placed))
-
-
-def _all_fit(calls: list[ApiCall], names: Names) -> bool:
     ids = {call.id for call in calls}
+    if _all_fit(calls, ids, names) and times.keys().isdisjoint(ids):
+        once = dict.fromkeys(ids, 1)
+        return Named(placed, {**times, **once})
+    renaming = _Renaming(names, times)
+    return Named([*renaming.all(placed)], renaming.times)
+
+
+def _all_fit(calls: list[ApiCall], ids: set[str], names: Names) -> bool:
     if len(ids) < len(calls) or not all(map(names.ids.fits, ids)):
         return False
     tools = {call.name for call in calls}
@@ -109,9 +123,9 @@ def _all_fit(calls: list[ApiCall], names: Names) -> bool:
 class _Renaming:
     """A walk through a request that names its calls, and their results after them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, times: Mapping[str, int]) -> None:
         self._names = names
-        self._times: Counter[str] = Counter()
+        self.times: Counter[str] = Counter(times)
         self._open: dict[str, list[str]] = {}
 
     def all(self, placed: Iterable[Placed]) -> Iterator[Placed]:
@@ -131,10 +145,10 @@ class _Renaming:
     def _unique(self, call_id: str) -> str:
         """Return what is sent for the id of the next call that has it."""
         sent = self._names.ids.fitted(call_id)
-        while self._times[sent]:
-            self._times[sent] += 1
-            sent = self._names.ids.fitted(repeated(sent, self._times[sent]))
-        self._times[sent] += 1
+        while self.times[sent]:
+            self.times[sent] += 1
+            sent = self._names.ids.fitted(repeated(sent, self.times[sent]))
+        self.times[sent] += 1
         return sent
 
     def _answered(self, call_id: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import WIRE, Media, Message, changed, media_in, media_of
+from ..messages import WIRE, Media, Message, changed, media_in, media_of, owned
 from .kept import kept
 from .naming import WORD, Alphabet, Names
 from .placed import ApiCall, Placed
@@ -57,6 +57,20 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     if shown:
         messages.append({"role": "user", "content": shown})
     return messages
+
+
+def fresh(message: Message) -> Message:
+    """Return a written message anew: the caller may do with it what it likes."""
+    content, calls = message["content"], message.get("tool_calls")
+    if not isinstance(content, str | None):
+        return owned(message)
+    if calls is None:
+        return message.copy()
+    return {**message, "tool_calls": [*map(_fresh_call, calls)]}
+
+
+def _fresh_call(call: Message) -> Message:
+    return {**call, "function": call["function"].copy()}
 
 
 def continues(message: Message) -> bool:

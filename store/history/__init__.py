@@ -53,6 +53,7 @@ from .order import lock_in_order
 from .places import NEVER, PLACE, Pointer, Segment
 from .prices import PriceList, price_list
 from .raw import read_rows, stored_calls
+from .redaction import Changes
 from .sessions import TEXT_LIMIT, newest_record
 from .turns import message_at, turn_of
 from .usages import LastRequest, last_usage
@@ -67,6 +68,7 @@ __all__ = [
     "NEVER",
     "PLACE",
     "TEXT_LIMIT",
+    "Changes",
     "LastRequest",
     "Line",
     "Measure",

@@ -23,6 +23,7 @@ from ..database import (
     Insertion,
     Statement,
     compaction_records,
+    erasures,
     redactions,
     summaries,
 )
@@ -67,6 +68,16 @@ class Summarised(NamedTuple):
     compaction: int
 
 
+class Changes(NamedTuple):
+    """How many messages of a tree were redacted, and how often one of its sessions was erased.
+
+    Nothing else changes what is stored of a message. Either number alone may repeat, not both.
+    """
+
+    redactions: int
+    erasures: int
+
+
 OPEN_REDACTION = Insertion(redactions, *Recorded._fields[:-1])
 CLOSE_REDACTION = Statement(
     update(redactions).where(placed(redactions)).values(finished_at=bindparam("now"))
@@ -93,8 +104,14 @@ SUMMARISED = Statement(
     ),
     row=Summarised,
 )
-COUNT = Statement(
-    select(func.count()).select_from(redactions).where(redactions.c.tree_id == bindparam("tree_id"))
+_redacted = select(func.count()).where(redactions.c.tree_id == bindparam("tree_id"))
+_erased = select(func.max(erasures.c.erasure)).where(erasures.c.tree_id == bindparam("tree_id"))
+CHANGES = Statement(
+    select(
+        _redacted.scalar_subquery().label("redactions"),
+        func.coalesce(_erased.scalar_subquery(), 0).label("erasures"),
+    ),
+    row=Changes,
 )
 _to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
 NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
@@ -143,10 +160,9 @@ def redactions_of(connection: Connection, session_id: str | None = None) -> list
     return [_redaction(row, known) for row in rows if _is_on(line, row)]
 
 
-def count(connection: Connection, tree_id: int) -> int:
-    """Return how many messages of a tree are redacted."""
-    number: int = COUNT.value(connection, tree_id=tree_id)
-    return number
+def changes(connection: Connection, tree_id: int) -> Changes:
+    """Return how often anything of a tree was redacted or erased."""
+    return CHANGES.one(connection, tree_id=tree_id)
 
 
 def note_rewritten(connection: Connection, *, now: Now = None) -> None:

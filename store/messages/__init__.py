@@ -27,6 +27,7 @@ from .json_text import (
 )
 from .media import MEDIA_TYPES, Media, changed, media_in, media_of
 from .opaque import WIRE, opaque_fields, set_apart
+from .owned import owned
 from .preparing import (
     TIME_KEYS,
     Prepared,
@@ -67,6 +68,7 @@ __all__ = [
     "media_of",
     "moment_of",
     "opaque_fields",
+    "owned",
     "prepare",
     "problem_of",
     "set_apart",

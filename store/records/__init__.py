@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
 from .hits import Hit, Hits, Index, Passage
-from .keeping import Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+from .keeping import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
 from .lines import (
     Branch,
     Draft,
@@ -29,6 +29,7 @@ __all__ = [
     "ERROR_KINDS",
     "REASONS",
     "Branch",
+    "CacheInfo",
     "Check",
     "Compaction",
     "Copy",

@@ -96,6 +96,20 @@ class Restored(NamedTuple):
     redacted: tuple[tuple[str, int], ...] = ()
 
 
+class CacheInfo(NamedTuple):
+    """What an open store keeps in memory of the views that it made.
+
+    ``hits`` views went on from what was kept, ``misses`` were made anew. ``bytes`` are about what
+    the ``entries`` take, never more than ``limit``.
+    """
+
+    hits: int
+    misses: int
+    bytes: int
+    entries: int
+    limit: int
+
+
 class Finding(NamedTuple):
     """Something `verify` found wrong.
 

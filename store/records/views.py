@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..messages import Message
 
@@ -70,19 +70,41 @@ class ViewStats(NamedTuple):
     hidden_tokens: int = 0
 
 
+class Explained(Protocol):
+    """What a view says of itself, made when it is asked for."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Why each message is as it is."""
+
+    @property
+    def stats(self) -> ViewStats:
+        """What they cost together."""
+
+
 class View(NamedTuple):
     """What is sent to the model.
 
-    ``messages`` are clean for the API, ``entries`` explain them one by one. What a message is
+    ``messages`` are clean for the API, ``entries`` explain them one by one, ``stats`` are totals of
+    them: both are made of ``explained`` when they are asked for. What a message is
     depends on the format, so its type is left open and any client takes them as they are. In a
     format that says system text apart from the messages, ``system`` is what stands in front: text
     blocks for ``anthropic``, one text for ``gemini``; None where there is none, and in any other.
     """
 
     messages: list[Any]
-    entries: list[Entry]
-    stats: ViewStats
+    explained: Explained
     session_id: str
     branch: int
     at: int
     system: str | list[Any] | None = None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Why each message is as it is."""
+        return self.explained.entries
+
+    @property
+    def stats(self) -> ViewStats:
+        """What the messages cost, and what the rules save."""
+        return self.explained.stats

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from ..database import Row, Statement, message_facts, token_counts
 from ..formats import Placed
-from ..history import Segment, lines, measure
+from ..history import Segment, lines
+from ..messages import owned
+from ..policy import Policy
 from ..records import Entry, ViewStats
 from ..text import one_line
 from ..tokens import ESTIMATE, estimate, message_tokens
@@ -34,6 +36,8 @@ COUNTS = Statement(
 )
 
 
+NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.run_of(_counts)))
+
 FILES_LIMIT = 300
 """Code points that an entry spends on the files of a read."""
 
@@ -41,12 +45,14 @@ FILES_LIMIT = 300
 class Counted(NamedTuple):
     """The tokens of stored messages by position.
 
-    There are ``estimates`` of all of them, and ``counts`` by the tokenizer that counted most.
+    There are ``estimates`` of all of them, and ``counts`` by the tokenizer that counted most, of
+    ``stored`` counts by any.
     """
 
     estimates: dict[int, int]
     encoding: str
     counts: dict[int, int]
+    stored: int
 
     @property
     def corrections(self) -> int:
@@ -65,12 +71,30 @@ class Counted(NamedTuple):
 
 def counted(look: Look, runs: list[Segment]) -> Counted:
     """Return the tokens of the messages in runs of a line."""
-    estimates = dict(_rows(ESTIMATES, look, runs))
+    return _counted(look, runs, dict(_rows(ESTIMATES, look, runs)))
+
+
+def _counted(look: Look, runs: list[Segment], estimates: dict[int, int]) -> Counted:
     counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
     for seq, tokens, encoding in _rows(COUNTS, look, runs):
         counts.setdefault(encoding, {})[seq] = tokens
     encoding = max(counts, key=lambda name: len(counts[name]))
-    return Counted(estimates, encoding, counts[encoding])
+    stored = sum(map(len, counts.values()))
+    return Counted(estimates, encoding, counts[encoding], stored)
+
+
+def recounted(look: Look, known: Counted, last: int) -> Counted:
+    """Return the tokens of what a look sees, from those of the messages up to a position.
+
+    Counts are only ever added, so as long as there are as many they are the same.
+    """
+    new = look.shown(last + 1, look.last)
+    estimates = known.estimates | dict(_rows(ESTIMATES, look, new))
+    runs = look.visible_runs()
+    stored = sum(number for (number,) in _rows(NUMBER_OF_COUNTS, look, runs))
+    if stored == known.stored:
+        return known._replace(estimates=estimates)
+    return _counted(look, runs, estimates)
 
 
 def _rows(
@@ -84,7 +108,7 @@ def _rows(
 
 
 def entries_of(
-    look: Look,
+    policy: Policy,
     placed: list[Placed],
     judged: Verdicts,
     tokens: Counted,
@@ -95,7 +119,7 @@ def entries_of(
 
     Reads that are replaced name their ``files``; at ``pictured`` positions pictures gave way.
     """
-    explain = _Explained(judged, explanations(look.policy), tokens.best(), files, pictured)
+    explain = _Explained(judged, explanations(policy), tokens.best(), files, pictured)
     return [explain.entry(each) for each in placed]
 
 
@@ -116,13 +140,13 @@ class _Explained(NamedTuple):
         whole = self.tokens[seq]
         verdict = self.judged.get(seq)
         if verdict is None and not placed.repair and seq not in self.pictured:
-            return Entry(seq, placed.message, None, "", whole, 0)
+            return Entry(seq, owned(placed.message), None, "", whole, 0)
         rule, reason = self._said_of(seq, verdict)
         if rule is None:
             repaired = "repair" if placed.repair else None
-            return Entry(seq, placed.message, repaired, placed.repair or reason, whole, 0)
+            return Entry(seq, owned(placed.message), repaired, placed.repair or reason, whole, 0)
         tokens = message_tokens(placed.message, estimate)
-        return Entry(seq, placed.message, rule, reason, tokens, whole - tokens)
+        return Entry(seq, owned(placed.message), rule, reason, tokens, whole - tokens)
 
     def _said_of(self, seq: int, verdict: Verdict | None) -> tuple[str | None, str]:
         """Return the rule that changed a message, if any, and why it is as it is."""
@@ -142,24 +166,28 @@ def _entry_of_made(placed: Placed) -> Entry:
     """Return the entry of a message that a repair made, or that a summary is in."""
     tokens = message_tokens(placed.message, estimate)
     rule = placed.rule or "repair"
-    return Entry(placed.seq, placed.message, rule, placed.repair or "", tokens, 0)
+    return Entry(placed.seq, owned(placed.message), rule, placed.repair or "", tokens, 0)
 
 
 def stats_of(
-    look: Look,
+    last: int,
+    stored: int,
     entries: list[Entry],
     tokens: Counted,
     *,
     left_out: tuple[int, ...],
     unchanged_tokens: int | None,
 ) -> ViewStats:
-    """Return the totals of a view; ``left_out`` are visible positions that are in no entry."""
-    stored = measure(look.raw, look.last).tokens
-    hidden = _Hidden(look.last - len(tokens.estimates), stored - sum(tokens.estimates.values()))
+    """Return the totals of a view up to a position, before which so many tokens are stored.
+
+    ``left_out`` are visible positions that are in no entry.
+    """
+    shown = sum(tokens.estimates.values())
+    hidden = _Hidden(last - len(tokens.estimates), stored - shown)
     saved = _saved_by_rule(entries) | _saved_by_summaries(entries, tokens, hidden)
     return ViewStats(
         messages=len(entries),
-        raw_messages=look.last,
+        raw_messages=last,
         raw_tokens=stored + tokens.corrections,
         replaced=dict(Counter(entry.rule for entry in entries if entry.rule)),
         tokens=sum(entry.tokens for entry in entries),

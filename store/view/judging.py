@@ -31,19 +31,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from ..clock import later
 from ..database import Row
-from ..history import NEVER, last_answer, moment_at, turn_start
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
+from .borders import Values, values_of
 from .covering import Kept, read_of
 from .look import Look
 from .named_results import Answer, named
 from .old_calls import saved_by_cuts
 from .rules import (
-    CLEARABLE,
     COVERED,
     FILE_READ_SAVED,
     FINISHED,
@@ -60,7 +58,6 @@ from .rules import (
     RuleName,
     Why,
     placeholder,
-    switches,
 )
 from .short_results import Result, short_savings
 
@@ -108,13 +105,19 @@ class Verdict(NamedTuple):
 
 Verdicts = dict[int, Verdict]
 """What the rules say of the tool results at some positions."""
-Values = dict[str, Any]
-"""What the rules' queries are given."""
 
 
 def verdicts(look: Look) -> Verdicts:
     """Return what the rules say of each visible tool result of a look, by position."""
-    found = ruled(look)
+    return settled(look, judged(look, values_of(look)))
+
+
+def settled(look: Look, found: Verdicts) -> Verdicts:
+    """Return verdicts as they are in the end, given what the rules say at this moment.
+
+    Each follows from what is said of that result alone.
+    """
+    found = _recorded(look, found)
     if look.policy.clearing == "always" and not look.policy.any_tool:
         return found
     return found | _short_already(look, found)
@@ -122,20 +125,24 @@ def verdicts(look: Look) -> Verdicts:
 
 def ruled(look: Look) -> Verdicts:
     """Return verdicts before it is known which results are too short to be replaced by a line."""
-    found = _judged(look)
-    if look.policy.clearing != "always":
-        found = _as_recorded(found, look.visible.cleared)
-    return found
+    return _recorded(look, judged(look, values_of(look)))
 
 
-def _judged(look: Look) -> Verdicts:
-    """Return what the rules say at this moment, whatever was recorded."""
-    values = _values(look)
+def _recorded(look: Look, found: Verdicts) -> Verdicts:
+    found = look.visible.of_shown(found)
+    if look.policy.clearing == "always":
+        return found
+    return _as_recorded(found, look.visible.cleared)
+
+
+def judged(look: Look, values: Values) -> Verdicts:
+    """Return what the rules say at this moment, whatever was recorded or is hidden by name."""
     rows = VERDICTS.rows(look.connection, **values)
-    found = look.visible.of_shown({row[0]: _verdict(row) for row in rows})
+    found = {row[0]: verdict_of(row) for row in rows}
     if look.policy.range_aware:
         reads = COVERED.rows(look.connection, **values)
-        found |= _uncovered(found, [row for row in reads if row[0] in found])
+        shown = look.visible.of_shown(found)
+        found |= _uncovered(found, [row for row in reads if row[0] in shown])
     if look.policy.cut_arguments:
         found |= _old_calls(look, values)
     return found
@@ -194,7 +201,7 @@ def _rules_on(policy: Policy) -> set[RuleName]:
 
 def _summed(look: Look) -> int:
     """Return what the queries of sums say, without a verdict of each result."""
-    values = _values(look)
+    values = values_of(look)
     slotless = SLOTLESS.row(look.connection, **values) if look.policy.terminal else None
     values["slot_at"], values["slot_seq"] = slotless or (None, None)
     terminal: int = TERMINAL_SAVED.value(look.connection, **values) if slotless else 0
@@ -278,75 +285,6 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 
 
-class _Moments(NamedTuple):
-    """Where the running turn begins, and the moment by which results are old (`judge_at`)."""
-
-    running_from: int
-    now: int
-
-
-def _values(look: Look) -> dict[str, Any]:
-    """Return everything that the rules' queries are given."""
-    values = {**look.line, **switches(look.policy), **_borders(look)}
-    return values | {"clear_before": _clear_before(look, values)}
-
-
-def _clear_before(look: Look, values: Values) -> int:
-    """Return the position before which results of any tool may be replaced.
-
-    Behind it are the newest, and those that came after the last answer: no request has had them.
-    """
-    if not (look.policy.any_tool or look.policy.cut_arguments):
-        return 0
-    newest: int | None = CLEARABLE.value(look.connection, **values)
-    answer = last_answer(look.raw, look.last)
-    if newest is None or answer is None:
-        return 0
-    return min(newest + 1, answer)
-
-
-def _borders(look: Look) -> dict[str, int]:
-    """Return the positions from and up to which each thing is asked, and since when it is old."""
-    policy = look.policy
-    running_from, now = _moments(look)
-    protected = policy.protect_current_turn or _is_frozen(policy)
-    return {
-        "start": look.visible.first_kept,
-        "last": look.last,
-        "running_from": running_from,
-        "judged_before": running_from if _is_frozen(policy) else NEVER,
-        "protected_from": running_from if protected else NEVER,
-        "old_before": later(now, -policy.terminal_max_age),
-    }
-
-
-def _moments(look: Look) -> _Moments:
-    if not _asks_for_the_turn(look.policy):
-        return _Moments(NEVER, look.now)
-    if look.turn_over:
-        return _Moments(look.last + 1, look.now)
-    running_from = turn_start(look.raw, look.last)
-    if _is_frozen(look.policy):
-        return _Moments(running_from, _frozen_now(look, running_from))
-    return _Moments(running_from, look.now)
-
-
-def _is_frozen(policy: Policy) -> bool:
-    return policy.judge_at == "turn"
-
-
-def _asks_for_the_turn(policy: Policy) -> bool:
-    return policy.protect_current_turn or policy.tool_output or _is_frozen(policy)
-
-
-def _frozen_now(look: Look, running_from: int) -> int:
-    """Return when the running turn began; a moment before all where two clocks disagree."""
-    began = moment_at(look.raw, running_from)
-    if began is None or began > look.now:
-        return -NEVER
-    return began
-
-
 def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
     """Return verdicts where rules act only at recorded moments."""
     judged = found.items()
@@ -362,7 +300,8 @@ def _cleared(verdict: Verdict, rule: str | None) -> Verdict:
     return verdict
 
 
-def _verdict(row: Row) -> Verdict:
+def verdict_of(row: Row) -> Verdict:
+    """Return the verdict that a row tells of."""
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None

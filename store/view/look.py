@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Line, Pointer, Segment, redaction
+from ..history import Changes, Line, Pointer, Segment, redaction
 from ..policy import Policy
 from ..records import Compaction
 from .hiding import active, records, visible_after
 from .standing import Visible
+
+NOTHING_CHANGED = Changes(0, 0)
 
 
 class Look(NamedTuple):
@@ -23,8 +25,8 @@ class Look(NamedTuple):
 
     ``known`` are the records that count on the line, ``visible`` is what they leave of it.
     ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
-    ``redacted`` is how many messages of the tree are, by a policy that names what was in results:
-    with each, such names are found anew.
+    ``changes`` tells how often rows that never change were taken out or written over all the same:
+    with each time, what was made of them is made anew.
     """
 
     connection: Connection
@@ -35,7 +37,7 @@ class Look(NamedTuple):
     last: int
     now: int
     turn_over: bool = False
-    redacted: int = 0
+    changes: Changes = NOTHING_CHANGED
 
     @property
     def line(self) -> dict[str, int]:
@@ -56,6 +58,13 @@ class Look(NamedTuple):
         runs = (self.runs(*span) for span in self.visible.spans(first, last))
         return [*chain.from_iterable(runs)]
 
+    def visible_runs(self) -> list[Segment]:
+        """Return the runs that are visible: the pinned positions, then what is kept."""
+        places = (place for place in self.visible.pinned if place <= self.last)
+        pinned = (self.runs(place, place) for place in places)
+        kept = self.shown(self.visible.first_kept, self.last)
+        return [*chain.from_iterable(pinned), *kept]
+
     def told(self, first: int, last: int) -> list[dict[str, int]]:
         """Return these runs as the values by which statements name them."""
         return [run.within(self.pointer.tree_id) for run in self.shown(first, last)]
@@ -73,5 +82,5 @@ def look_at(
     """Return a look at a line up to a position, with what its compactions leave visible there."""
     known = records(connection, pointer, last)
     visible = visible_after(connection, pointer, active(known))
-    redacted = redaction.count(connection, pointer.tree_id) if policy.any_tool else 0
-    return Look(connection, pointer, policy, known, visible, last, now, turn_over, redacted)
+    changes = redaction.changes(connection, pointer.tree_id)
+    return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes)

@@ -89,7 +89,7 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
 def line_of(look: Look, answer: Answer) -> Named:
     """Return the line that says what was in a result."""
     of = (line_begin(look.policy), look.pointer.project_root)
-    key = (*of, answer.result, look.redacted)
+    key = (*of, answer.result, look.changes.redactions)
     known = _remembered.get(key)
     if known is None:
         known = _read(look, answer)

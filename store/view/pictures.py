@@ -17,10 +17,14 @@ RULE = "picture"
 
 
 class Shown(NamedTuple):
-    """Messages with the pictures that are sent, and the positions where older ones gave way."""
+    """Messages with the pictures that are sent, and the positions where older ones gave way.
+
+    ``any``: there is a picture, sent or not.
+    """
 
     items: list[Item]
     named: frozenset[int]
+    any: bool = False
 
 
 def shown(items: list[Item], policy: Policy) -> Shown:
@@ -30,7 +34,8 @@ def shown(items: list[Item], policy: Policy) -> Shown:
     newest = _Newest(policy)
     seen = [_with_newest(item, newest) for item in reversed(items)][::-1]
     pairs = zip(items, seen, strict=True)
-    return Shown(seen, frozenset(old.seq for old, new in pairs if old is not new))
+    named = frozenset(old.seq for old, new in pairs if old is not new)
+    return Shown(seen, named, newest.met_any)
 
 
 def _may_have_pictures(item: Item) -> bool:
@@ -43,8 +48,10 @@ class _Newest:
     def __init__(self, policy: Policy) -> None:
         self._left = policy.picture_keep
         self._text = policy.picture_placeholder
+        self.met_any = False
 
     def __call__(self, media: Media) -> Message | None:
+        self.met_any = True
         self._left -= 1
         return None if self._left >= 0 else media.named(self._text)
 

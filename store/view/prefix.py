@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from ..formats import Placed
 from ..history import LastRequest, last_usage
+from ..policy import Policy
 from ..records import Compaction, Entry
+from .following import verdicts_before
 from .hiding import active, visible_after
-from .judging import verdicts
+from .judging import Verdicts
 from .look import Look
 from .pictures import RULE
 from .standing import Standing, Visible
@@ -19,32 +21,75 @@ Rules = dict[int, str | None]
 """Which rule replaced each result in a request, by position."""
 
 
-def unchanged_tokens(
-    look: Look,
-    placed: list[Placed],
-    entries: list[Entry],
-) -> int | None:
-    """Return how many tokens of a view the last recorded request began with as well.
+class Sight(NamedTuple):
+    """What a look sees, by which policy, without the way to its rows."""
 
-    ``placed`` and ``entries`` are the messages of the view, one for one. The request is the one
-    that `record_usage` recorded last, at its position and moment, by the same policy. None where
-    none was recorded.
+    policy: Policy
+    visible: Visible
+    last: int
+
+
+class Request(NamedTuple):
+    """A request that was made before: what it saw, and what the rules said of the results."""
+
+    sight: Sight
+    judged: Verdicts
+
+
+def sight_of(look: Look) -> Sight:
+    """Return what a look sees."""
+    return Sight(look.policy, look.visible, look.last)
+
+
+def last_request(look: Look, placed: list[Placed]) -> Request | None:
+    """Return the request before a view of these messages, None where none was recorded.
+
+    It is the one that `record_usage` recorded last, at its position and moment, by the same policy.
     """
     usage = last_usage(look.raw, look.last)
     if usage is None:
         return None
     then = _look_of(look, usage)
-    begun = _beginning(look, then)
-    pairs = zip(placed, entries, strict=True)
-    had = takewhile(lambda pair: begun.has(*pair), pairs)
-    there = [entry for _, entry in had]
-    rules = _rules_then(then, there) | _pictures_then(look, there)
-    return _same_tokens(there, rules)
+    if _has_results(look, then, placed):
+        return Request(sight_of(then), verdicts_before(then))
+    return Request(sight_of(then), {})
 
 
-def _pictures_then(look: Look, there: list[Entry]) -> Rules:
+def _has_results(look: Look, then: Look, placed: list[Placed]) -> bool:
+    """Tell whether any result may be in what a view begins with as a request did."""
+    if look.visible.first_kept == then.visible.first_kept:
+        return True
+    had = _had(sight_of(look), sight_of(then), placed)
+    return any(each.message["role"] == "tool" for each in had)
+
+
+def _had(now: Sight, then: Sight, placed: list[Placed]) -> Iterator[Placed]:
+    """Return the messages that a view begins with as a request did."""
+    begun = _beginning(now, then)
+    return takewhile(begun.has, placed)
+
+
+def unchanged_tokens(
+    sight: Sight,
+    request: Request | None,
+    placed: list[Placed],
+    entries: list[Entry],
+) -> int | None:
+    """Return how many tokens of a view the request before it began with as well.
+
+    ``placed`` and ``entries`` are the messages of the view, one for one. None where there is none.
+    """
+    if request is None:
+        return None
+    had = _had(sight, request.sight, placed)
+    there = [entry for entry, _ in zip(entries, had, strict=False)]
+    rules = {seq: verdict.rule for seq, verdict in request.judged.items()}
+    return _same_tokens(there, {**rules, **_pictures_then(sight, there)})
+
+
+def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
     """Return the results whose pictures had given way before, too: where none is ever sent, all."""
-    if look.policy.picture_keep:
+    if sight.policy.picture_keep:
         return {}
     return {entry.seq: RULE for entry in there if entry.rule == RULE and entry.seq}
 
@@ -55,28 +100,17 @@ def _same_tokens(there: list[Entry], rules: Rules) -> int:
     return sum(entry.tokens for entry in same)
 
 
-def _rules_then(then: Look, there: list[Entry]) -> Rules:
-    """Return which rule replaced each result in a request; none are judged where none is there."""
-    if any(map(_is_result, there)):
-        return {seq: verdict.rule for seq, verdict in verdicts(then).items()}
-    return {}
-
-
-def _is_result(entry: Entry) -> bool:
-    return entry.message.get("role") == "tool"
-
-
 class _Begun(NamedTuple):
     """What a view and a request begin with: positions, and compactions whose summaries stand."""
 
     positions: set[int]
     compactions: set[int | None]
 
-    def has(self, placed: Placed, entry: Entry) -> bool:
+    def has(self, placed: Placed) -> bool:
         """Tell whether a message, however written, is among them; what a repair made always is."""
-        if entry.seq is not None:
-            return entry.seq in self.positions
-        return entry.rule == "repair" or placed.compaction in self.compactions
+        if placed.seq is not None:
+            return placed.seq in self.positions
+        return placed.rule is None or placed.compaction in self.compactions
 
 
 def _look_of(look: Look, usage: LastRequest) -> Look:
@@ -98,7 +132,7 @@ def _known_then(look: Look, usage: LastRequest) -> list[Compaction]:
     return [each for each in look.known if (each.head, each.created_at) <= then]
 
 
-def _beginning(now: Look, then: Look) -> _Begun:
+def _beginning(now: Sight, then: Sight) -> _Begun:
     """Return what a view begins with as a request did."""
     begun = _Begun(set(), set())
     sent, sent_then = _order(now, then.last), _order(then, then.last)
@@ -112,17 +146,17 @@ def _beginning(now: Look, then: Look) -> _Begun:
     return begun
 
 
-def _order(look: Look, last: int) -> Iterator[Standing | int]:
+def _order(sight: Sight, last: int) -> Iterator[Standing | int]:
     """Yield what is visible up to a position, in the order in which it is sent.
 
     Merged summaries stand in the first system message.
     """
-    visible = look.visible
-    if look.policy.summary_role == "merge":
+    visible = sight.visible
+    if sight.policy.summary_role == "merge":
         yield from chain(visible.standing, visible.pinned)
     else:
         yield from chain(visible.pinned, visible.summaries)
-    yield from _kept(visible, last, merged=look.policy.summary_role == "merge")
+    yield from _kept(visible, last, merged=sight.policy.summary_role == "merge")
 
 
 def _kept(visible: Visible, last: int, *, merged: bool) -> Iterator[Standing | int]:

@@ -39,29 +39,56 @@ Results = dict[tuple[int, int] | None, tuple[int, Item]]
 """Where the result of each call is among the items, by the call's position."""
 
 
+class Group(NamedTuple):
+    """What an answer with its results became, or another message, or nothing.
+
+    ``first`` is its place among the items, ``reach`` the place of the last item that is in it.
+    ``is_whole``: none of its calls lacks a result.
+    """
+
+    first: int
+    reach: int
+    placed: tuple[Placed, ...]
+    is_whole: bool = True
+
+
 def arrange(
     items: list[Item],
     policy: Policy,
     *,
     turn_over: bool = False,
-) -> Iterator[Placed]:
-    """Yield the messages so that calls and results are paired, adjacent and in order.
+) -> Iterator[Group]:
+    """Yield the messages in groups, so that calls and results are paired, adjacent and in order.
 
     ``turn_over``: a new turn begins behind them, so none of theirs is open.
     """
     calls = _calls(items)
     results = _results(items, calls)
-    open_from = items[-1].seq if turn_over and items else _open_turn(items)
+    open_from = items[-1].seq if turn_over and items else open_turn(items)
     closed = _unanswered_when_closed(policy)
     for index, answer in _answers(items):
         item = answer[0]
+        first = index - len(answer) + 1
         if any(calls.get(each.seq) for each in answer):
             unanswered = policy.unanswered if item.seq > open_from else closed
-            yield from _group(answer, calls, index, results, unanswered)
+            placed = tuple(_group(answer, calls, index, results, unanswered))
+            yield _with_reach(Group(first, index, placed), answer, calls, results)
         elif item.message.get("role") != "tool":
-            yield from (Placed(each.seq, each.message) for each in answer)
+            placed = tuple(Placed(each.seq, each.message) for each in answer)
+            yield Group(first, index, placed)
         elif item.call not in results and policy.orphans == "adopt":
-            yield from _adopt(item)
+            yield Group(first, index, tuple(_adopt(item)))
+        else:
+            yield Group(first, index, ())
+
+
+def _with_reach(group: Group, answer: list[Item], calls: Calls, results: Results) -> Group:
+    """Return the group of an answer, which reaches to the last of its results."""
+    made = [(item.seq, call.position) for item in answer for call in calls[item.seq]]
+    found = [results[each][0] for each in made if each in results]
+    reach = max(group.reach, *found, 0)
+    is_whole = len(found) == len(made)
+    return group._replace(reach=reach, is_whole=is_whole)
 
 
 def _calls(items: list[Item]) -> Calls:
@@ -86,7 +113,7 @@ def _positions(calls: Calls) -> set[tuple[int, int] | None]:
     return {(seq, call.position) for seq, made in calls.items() for call in made}
 
 
-def _open_turn(items: list[Item]) -> int:
+def open_turn(items: list[Item]) -> int:
     """Return the position of the last user message, 0 where there is none."""
     newest_first = reversed(items)
     users = (item.seq for item in newest_first if item.message.get("role") == "user")

@@ -23,6 +23,7 @@ from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
 from .named_results import line_begin
+from .ranks import Ranked
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 Why = Literal[
@@ -195,7 +196,7 @@ class Finished(NamedTuple):
 
 QUERIES = Queries(
     Path(__file__).with_name("rules.sql"),
-    texts=("kinds",),
+    texts=("kinds", "wanted"),
     any_sign=signs_sql("named", commands_only=False),
     command_sign=signs_sql("named", commands_only=True),
     first_that_holds="\n        ".join(
@@ -203,6 +204,8 @@ QUERIES = Queries(
     ),
 )
 VERDICTS = QUERIES.statement("verdicts")
+REJUDGED = QUERIES.statement("rejudged")
+RANKED = QUERIES.statement("ranked", Ranked)
 COVERED = QUERIES.statement("covered")
 SLOTLESS = QUERIES.statement("slotless")
 TERMINAL_SAVED = QUERIES.statement("terminal_saved")

@@ -26,6 +26,13 @@ segments AS (
     WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 
+-- part: run
+-- The same where one branch holds them all.
+segments AS (
+    SELECT CAST(:branch AS BIGINT) AS branch, CAST(:begin AS BIGINT) AS first,
+        CAST(:last AS BIGINT) AS last
+)
+
 -- part: columns
 tool_results.branch, tool_results.seq, tool_results.call_seq, tool_results.call_position,
         tool_results.tool_name, {moment} AS at, tool_results.length, tool_results.size,
@@ -252,6 +259,53 @@ SELECT seq, call_seq, call_position,
     length, size, tool_name, kind, branch, is_error
 FROM told
 ORDER BY seq
+
+-- query: rejudged
+-- The same of some results, by ranks that are known: :wanted has 4 for one that is stale among the
+-- reads of its files, 2 for one that is not, 0 for no read; and 1 more for one of the newest.
+WITH {run},
+wanted AS MATERIALIZED (
+    SELECT CAST(pairs.key AS BIGINT) AS place, CAST(pairs.value AS BIGINT) AS rank
+    FROM {pairs:wanted} AS pairs
+),
+{named},
+{judged},
+told AS (
+    SELECT judged.*,
+        CASE wanted.rank / 2 WHEN 2 THEN :file_read_keep + 1 WHEN 1 THEN 0 END AS nth_read,
+        wanted.rank % 2 AS is_newest
+    FROM wanted
+    CROSS JOIN judged
+    WHERE judged.seq = wanted.place
+)
+SELECT seq, call_seq, call_position,
+    CASE
+        {first_that_holds}
+        ELSE 'other'
+    END AS why,
+    length, size, tool_name, kind, branch, is_error
+FROM told
+ORDER BY seq
+
+-- query: ranked
+-- What ranks each result, and the files of those that count as reads; :judged_before is beyond all.
+WITH {run},
+{named_lean},
+{judged_lean},
+counting AS (
+    SELECT branch, seq, at,
+        CASE WHEN {takes_slot} THEN 1 ELSE 0 END AS takes_slot,
+        CASE WHEN {counts_as_read} THEN 1 ELSE 0 END AS counts
+    FROM judged
+)
+SELECT counting.seq, at, takes_slot, path, CASE WHEN :dedupe = 1 THEN 1 ELSE mentions END AS mentions
+FROM counting
+LEFT JOIN tool_result_paths
+    ON counts = 1
+    AND tool_result_paths.tree_id = :tree_id
+    AND tool_result_paths.branch = counting.branch
+    AND tool_result_paths.seq = counting.seq
+ORDER BY counting.seq
 
 -- query: covered
 -- The files and lines that were read, the newest reads first; a read of no known file is there too.

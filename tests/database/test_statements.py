@@ -350,7 +350,7 @@ HOT = {
     "history.links.OPEN_CALLS": ["tool_calls"],
     "history.links.CALLS_OF_RUN": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
-    "view.build.VISIBLE": ["messages"],
+    "view.rendering.VISIBLE": ["messages"],
     "view.entries.COUNTS": ["token_counts"],
     "view.rules.VERDICTS": ["branches", "parents", "tool_results", "tool_result_paths"],
     "view.rules.SLOTLESS": ["branches", "parents", "tool_results"],
@@ -414,7 +414,7 @@ RANGES = dict.fromkeys(
     (
         "history.raw.MESSAGES",
         "history.raw.CALLS",
-        "view.build.VISIBLE",
+        "view.rendering.VISIBLE",
         "compaction.facts.RESULTS",
         "compaction.facts.UNANSWERED",
         "compaction.facts.PATHS",

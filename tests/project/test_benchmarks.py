@@ -115,17 +115,17 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
             "not told: file",
         ),
         (
-            "store.view.build.arrange",
+            "store.view.rendering.arrange",
             lambda items, policy, **_: [*arrange(items, policy)][:-2],
             "neither shown nor hidden",
         ),
         (
-            "store.view.build.arrange",
+            "store.view.rendering.arrange",
             lambda items, policy, **_: [*arrange(items, policy)] * 2,
             "shown twice",
         ),
         (
-            "store.view.build.arrange",
+            "store.view.rendering.arrange",
             lambda items, policy, **_: reversed([*arrange(items, policy)]),
             "the API refuses",
         ),
@@ -168,14 +168,14 @@ def test_the_program_prints_what_it_found(
     ("place", "wrong", "problem"),
     [
         (
-            "store.view.build.arrange",
+            "store.view.rendering.arrange",
             lambda items, policy, **_: reversed([*arrange(items, policy)]),
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),
-        ("store.view.judging.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
+        ("store.view.borders.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
         (
-            "store.view.build.short_form",
+            "store.view.rendering.short_form",
             lambda *_, **__: str(next(NUMBERS)),
             "does not begin as the one before",
         ),

@@ -54,7 +54,7 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces gathered request",
     "database": (
-        "collector files queue forking write_ahead settings lease seals statements damage columns schema resources "
+        "collector files queue forking write_ahead settings kept lease seals statements damage columns schema resources "
         "engine copying json_sql queries transactions script migrate"
     ),
     "face": "binding operations steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
@@ -68,7 +68,7 @@ INSIDE = {
         "console invariants usage_statistics replacing sql schema_check branches line_check whole seal_check key_check integrity "
         "checking copies advice"
     ),
-    "messages": "json_text columns media opaque preparing redacted",
+    "messages": "json_text columns media opaque owned preparing redacted",
     "records": "compactions hits keeping lines views",
     "search": "terms said snippets engines index holders asked candidates titles finding recalling",
     "simulation": "prices reuse replay",
@@ -85,7 +85,10 @@ INSIDE = {
         "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported kinds"
     ),
-    "view": "standing hiding look repair short_results named_results old_calls conditions rules covering judging cost pictures prefix read_files entries interrupted build",
+    "view": (
+        "standing hiding look repair short_results named_results old_calls conditions ranks rules borders covering judging "
+        "rejudging cost pictures read_files rendering entries following prefix explained interrupted build"
+    ),
 }
 """The modules of each room in the order in which they can be read."""
 

@@ -1,0 +1,91 @@
+"""What the rules' queries are given: a line, the switches of a policy, and the borders.
+
+A border is a position or a moment that tells results apart: those behind it are of the running
+turn, those before it old.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..clock import later
+from ..history import NEVER, last_answer, moment_at, turn_start
+from ..policy import Policy
+from .look import Look
+from .rules import CLEARABLE, switches
+
+Values = dict[str, Any]
+"""What the rules' queries are given."""
+PLACES = ("running_from", "judged_before", "protected_from", "clear_before")
+"""The borders that are positions; one more, ``old_before``, is a moment."""
+MOVING = frozenset((*PLACES, "old_before", "last"))
+"""What changes while a line grows and time passes."""
+
+
+class _Moments(NamedTuple):
+    """Where the running turn begins, and the moment by which results are old (`judge_at`)."""
+
+    running_from: int
+    now: int
+
+
+def values_of(look: Look) -> Values:
+    """Return everything that the rules' queries are given."""
+    values = {**look.line, **switches(look.policy), **_borders(look)}
+    return values | {"clear_before": _clear_before(look, values)}
+
+
+def _clear_before(look: Look, values: Values) -> int:
+    """Return the position before which results of any tool may be replaced.
+
+    Behind it are the newest, and those that came after the last answer: no request has had them.
+    """
+    if not (look.policy.any_tool or look.policy.cut_arguments):
+        return 0
+    newest: int | None = CLEARABLE.value(look.connection, **values)
+    answer = last_answer(look.raw, look.last)
+    if newest is None or answer is None:
+        return 0
+    return min(newest + 1, answer)
+
+
+def _borders(look: Look) -> dict[str, int]:
+    """Return the positions from and up to which each thing is asked, and since when it is old."""
+    policy = look.policy
+    running_from, now = _moments(look)
+    protected = policy.protect_current_turn or _is_frozen(policy)
+    return {
+        "start": look.visible.first_kept,
+        "last": look.last,
+        "running_from": running_from,
+        "judged_before": running_from if _is_frozen(policy) else NEVER,
+        "protected_from": running_from if protected else NEVER,
+        "old_before": later(now, -policy.terminal_max_age),
+    }
+
+
+def _moments(look: Look) -> _Moments:
+    if not _asks_for_the_turn(look.policy):
+        return _Moments(NEVER, look.now)
+    if look.turn_over:
+        return _Moments(look.last + 1, look.now)
+    running_from = turn_start(look.raw, look.last)
+    if _is_frozen(look.policy):
+        return _Moments(running_from, _frozen_now(look, running_from))
+    return _Moments(running_from, look.now)
+
+
+def _is_frozen(policy: Policy) -> bool:
+    return policy.judge_at == "turn"
+
+
+def _asks_for_the_turn(policy: Policy) -> bool:
+    return policy.protect_current_turn or policy.tool_output or _is_frozen(policy)
+
+
+def _frozen_now(look: Look, running_from: int) -> int:
+    """Return when the running turn began; a moment before all where two clocks disagree."""
+    began = moment_at(look.raw, running_from)
+    if began is None or began > look.now:
+        return -NEVER
+    return began

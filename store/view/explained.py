@@ -1,0 +1,77 @@
+"""What a view says of itself, made when somebody asks for it.
+
+All that it is made of was read with the view, in its transaction, and is narrow.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from ..formats import Placed
+from ..records import Entry, ViewStats
+from .entries import Counted, entries_of, stats_of
+from .judging import Verdicts
+from .prefix import Request, Sight, unchanged_tokens
+from .read_files import Files
+
+
+class Known(NamedTuple):
+    """What was read with a view: ``stored`` are the tokens of the whole line."""
+
+    sight: Sight
+    placed: list[Placed]
+    judged: Verdicts
+    tokens: Counted
+    files: Files
+    pictured: frozenset[int]
+    stored: int
+    request: Request | None
+
+
+class Explanation:
+    """The entries and totals of a view."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Why each message is as it is."""
+        known = self._known
+        return entries_of(
+            known.sight.policy,
+            known.placed,
+            known.judged,
+            known.tokens,
+            known.files,
+            known.pictured,
+        )
+
+    @cached_property
+    def stats(self) -> ViewStats:
+        """What the messages cost, and what the rules save."""
+        known, entries = self._known, self.entries
+        return stats_of(
+            known.sight.last,
+            known.stored,
+            entries,
+            known.tokens,
+            left_out=self._left_out(),
+            unchanged_tokens=unchanged_tokens(known.sight, known.request, known.placed, entries),
+        )
+
+    def _left_out(self) -> tuple[int, ...]:
+        """Return the positions that were visible and are in no entry."""
+        shown = {each.seq for each in self._known.placed}
+        return tuple(seq for seq in self._known.tokens.estimates if seq not in shown)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Explanation):
+            return NotImplemented
+        return (self.entries, self.stats) == (other.entries, other.stats)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.stats})"

@@ -1,0 +1,303 @@
+"""What an open store keeps of the views that it made, and how a view goes on from there.
+
+**How it is known that what is kept is true.** A message never changes, and a branch only ever gets
+longer. So what was made of a line's first messages is what would be made of them again, as long as
+what else it follows from is the same: `Truth` names that, and all of it is read in the view's own
+transaction. Redactions and erasures alone take back what was stored, and they are counted. What is
+kept under a branch is of no other line: a fork, a rewind behind which something is said, and
+another session's way through the same messages are on branches of their own.
+
+Where anything of it is not the same, where the line is shorter, or where something is in the view
+that follows from all of it (pictures of which the newest are sent), all is made anew.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from sys import getsizeof
+from typing import NamedTuple
+
+from ..database import kept_by
+from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
+from ..history import Changes, stored_kinds
+from ..messages import Message
+from .entries import Counted, counted, recounted
+from .judging import Verdicts, verdicts
+from .look import Look
+from .read_files import Files, files_of
+from .rejudging import Judged, judge
+from .rendering import Rendered, Stretch, rendered
+from .standing import Visible
+
+MOST_PATCHES = 100
+"""Stretches that are made anew one by one; where more change, all are."""
+FRAME = 2_000
+"""Bytes that a message takes beside its texts."""
+
+
+class Truth(NamedTuple):
+    """What a view follows from beside its line, policy and moment."""
+
+    changes: Changes
+    project_root: str | None
+    kinds: dict[str, str]
+    visible: Visible
+
+
+class Followed(NamedTuple):
+    """What was made of a line up to a position, to be gone on from.
+
+    ``written`` is the request, message for message, where it can be written in parts; ``times``
+    says how often each id of a call is in it before the first loose stretch.
+    """
+
+    truth: Truth
+    last: int
+    judged: Judged
+    rendered: Rendered
+    tokens: Counted
+    files: Files
+    written: list[Message] | None
+    times: Mapping[str, int]
+    size: int
+
+
+def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
+    """Return what is made of a look's line, going on from what is kept of it."""
+    kept = kept_by(look.connection)
+    if kept is None:
+        anew = _anew(look, format, _truth(look, {}), judge(look, None))
+        return anew._replace(written=None)
+    key = ("view", *look.line.values(), format, look.policy.model_dump_json())
+    truth = _truth(look, stored_kinds(look.connection))
+    known: Followed | None = kept.get(key)
+    if known is not None and known.truth != truth:
+        known = None
+    judged = judge(look, known.judged if known else None)
+    grown = _grown(look, format, known, judged) if known else None
+    kept.count(hit=grown is not None)
+    followed = grown or _anew(look, format, truth, judged)
+    kept.put(key, followed, followed.size)
+    return followed
+
+
+def verdicts_before(look: Look) -> Verdicts:
+    """Return what the rules said of a look at an earlier request, going on from one before it."""
+    kept = kept_by(look.connection)
+    if kept is None:
+        return verdicts(look)
+    key = ("before", *look.line.values(), look.policy.model_dump_json())
+    truth = _truth(look, stored_kinds(look.connection))
+    known, judged_then = kept.get(key) or (None, None)
+    judged = judge(look, judged_then if known == truth else None)
+    kept.put(key, (truth, judged), _weight_of(judged))
+    return judged.final
+
+
+def _truth(look: Look, kinds: dict[str, str]) -> Truth:
+    return Truth(look.changes, look.pointer.project_root, kinds, look.visible)
+
+
+def _anew(
+    look: Look,
+    format: str,  # noqa: A002 - the public name
+    truth: Truth,
+    judged: Judged,
+) -> Followed:
+    """Return what is made of a whole line."""
+    runs = look.visible_runs()
+    made = rendered(look, judged.final, runs, format, turn_over=look.turn_over)
+    written, times = _written(made, {}) if format == CHAT.name else (None, {})
+    return Followed(
+        truth,
+        look.last,
+        judged,
+        made,
+        counted(look, runs),
+        files_of(look, made.judged),
+        written,
+        times,
+        _weight_of_all(made.placed) + _weight_of(judged),
+    )
+
+
+def _grown(
+    look: Look,
+    format: str,  # noqa: A002 - the public name
+    known: Followed,
+    judged: Judged,
+) -> Followed | None:
+    """Return what is kept of a line with what is new; None where all has to be made anew."""
+    before = known.rendered
+    if judged.changed is None or before.has_pictures or not before.stretches:
+        return None
+    first = before.stretches[before.loose].seq
+    if first < look.visible.first_kept or look.visible.holes:
+        return None
+    tail = _part(look, format, judged, first, look.last, turn_over=look.turn_over)
+    if tail is None:
+        return None
+    settled = [seq for seq in judged.changed if seq < first]
+    patches = _patches(look, format, before, judged, settled)
+    if patches is None:
+        return None
+    return _with(look, known, judged, tail, patches)
+
+
+Patch = tuple[int, Rendered]
+"""A stretch that was made anew, and its place among what was made."""
+
+
+def _part(
+    look: Look,
+    format: str,  # noqa: A002 - the public name
+    judged: Judged,
+    first: int,
+    last: int,
+    *,
+    turn_over: bool,
+) -> Rendered | None:
+    """Return what is made of a part of a line; None where it does not stand by itself."""
+    places = range(first, last + 1)
+    here = {seq: judged.final[seq] for seq in places if seq in judged.final}
+    part = rendered(look, here, look.shown(first, last), format, turn_over=turn_over)
+    if part.has_pictures or part.earliest_call < first:
+        return None
+    return part
+
+
+def _patches(
+    look: Look,
+    format: str,  # noqa: A002 - the public name
+    before: Rendered,
+    judged: Judged,
+    changed: list[int],
+) -> list[Patch] | None:
+    """Return the stretches of changed verdicts, made anew; None where one does not fit."""
+    found = {_stretch_of(seq, before) for seq in changed}
+    if len(found) > MOST_PATCHES:
+        return None
+    patches: list[Patch] = []
+    for place in found:
+        stretch, following = before.stretches[place : place + 2]
+        if stretch.seq < look.visible.first_kept:
+            return None
+        part = _part(look, format, judged, stretch.seq, following.seq - 1, turn_over=True)
+        if part is None or len(part.placed) != following.begin - stretch.begin:
+            return None
+        patches.append((stretch.begin, part))
+    return patches
+
+
+def _stretch_of(seq: int, made: Rendered) -> int:
+    """Return the place of the stretch that a position is in."""
+    behind = Stretch(seq, len(made.placed))
+    return bisect_right(made.stretches, behind) - 1
+
+
+def _with(
+    look: Look,
+    known: Followed,
+    judged: Judged,
+    tail: Rendered,
+    patches: list[Patch],
+) -> Followed:
+    """Return what is kept of a line with its new end, and some stretches made anew."""
+    before = known.rendered
+    begin = _loose_begin(before)
+    placed = before.placed[:begin] + tail.placed
+    told = before.judged | tail.judged
+    size = known.size - _weight_of_all(before.placed[begin:]) + _weight_of_all(tail.placed)
+    for place, patch in patches:
+        placed[place : place + len(patch.placed)] = patch.placed
+        told |= patch.judged
+    stretches = [each._replace(begin=each.begin + begin) for each in tail.stretches]
+    made = Rendered(
+        placed,
+        told,
+        before.stretches[: before.loose] + stretches,
+        before.loose + tail.loose,
+        frozenset(),
+        False,
+        before.earliest_call,
+    )
+    written, times = _rewritten(known, tail, patches)
+    return Followed(
+        known.truth,
+        look.last,
+        judged,
+        made,
+        recounted(look, known.tokens, known.last),
+        _files(look, known.files, judged, told),
+        written,
+        times,
+        size,
+    )
+
+
+def _loose_begin(made: Rendered) -> int:
+    return made.stretches[made.loose].begin if made.stretches else 0
+
+
+def _files(look: Look, known: Files, judged: Judged, told: Verdicts) -> Files:
+    """Return the files of the reads that are replaced, asking for those that are so newly."""
+    changed = judged.changed or ()
+    fresh = {seq: told[seq] for seq in changed if seq in told}
+    stays = {seq: files for seq, files in known.items() if seq not in fresh}
+    return stays | files_of(look, fresh)
+
+
+Written = tuple[list[Message] | None, Mapping[str, int]]
+"""A request as it can be added to, message for message, and how often its settled ids are in it.
+
+None where it cannot be added to.
+"""
+
+
+def _written(made: Rendered, times: Mapping[str, int]) -> Written:
+    """Return what was made of the end of a line as it is sent to a chat."""
+    begin = _loose_begin(made)
+    settled, times = named_behind(made.placed[:begin], CHAT_NAMES, times)
+    loose, _ = named_behind(made.placed[begin:], CHAT_NAMES, times)
+    written = CHAT.write([*settled, *loose])
+    return (written if len(written) == len(made.placed) else None), times
+
+
+def _rewritten(known: Followed, tail: Rendered, patches: list[Patch]) -> Written:
+    """Return what is written of a line with its new end, and some stretches made anew."""
+    if known.written is None:
+        return None, {}
+    end, times = _written(tail, known.times)
+    if end is None:
+        return None, {}
+    written = known.written[: _loose_begin(known.rendered)] + end
+    for place, patch in patches:
+        for index, message in enumerate(CHAT.write(patch.placed), place):
+            written[index] = {**message, **_names_in(written[index])}
+    return written, times
+
+
+def _names_in(written: Message) -> Message:
+    """Return the calls of a message, or the call that it answers, as they are sent."""
+    return {key: written[key] for key in ("tool_calls", "tool_call_id") if key in written}
+
+
+def _weight_of_all(placed: list[Placed]) -> int:
+    return sum(map(_weight, placed))
+
+
+def _weight(placed: Placed) -> int:
+    """Return about how many bytes a message takes."""
+    content = placed.message.get("content")
+    said = getsizeof(content) if isinstance(content, str) else 4 * len(str(content))
+    return FRAME + said + sum(_weights(placed))
+
+
+def _weights(placed: Placed) -> Iterator[int]:
+    for call in placed.calls:
+        yield getsizeof(call.arguments)
+
+
+def _weight_of(judged: Judged) -> int:
+    return FRAME * (len(judged.found) + 1)

@@ -1,0 +1,223 @@
+"""What a line's messages become before anything stands in their place or before them.
+
+**Stretches.** Calls and results are paired by what stands between them alone. So a line falls into
+stretches: a message, or an answer with its results, however far these are. What a stretch becomes
+follows from its own messages and verdicts. Two things may still change it: results of calls that
+have none yet, while their turn runs, and a message that goes on with the last answer. From the
+first such stretch on a line is ``loose``; all before it stays, and where a verdict changes, only
+that stretch is made anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy import case, null, select
+
+from ..database import Statement, json_sql, messages, tool_results
+from ..formats import Placed, kept, reasoning_of
+from ..history import Segment, lines, stored_calls
+from ..messages import Message, assemble, opaque_fields
+from .judging import Verdict, Verdicts
+from .look import Look
+from .named_results import line_of
+from .old_calls import cut_calls
+from .pictures import shown
+from .repair import Group, Item, arrange, open_turn, reported
+from .rules import NAMING, UNREAD, WHOLE, placeholder
+from .short_results import short_form
+
+_m = messages
+_is_replaced = _m.c.seq.in_(json_sql.positions("replaced"))
+VISIBLE = Statement(
+    select(
+        _m.c.seq,
+        _m.c.role,
+        _m.c.name,
+        _m.c.status,
+        _m.c.tool_call_id,
+        _m.c.created_at,
+        _m.c.message_id,
+        _m.c.extra,
+        _m.c.content_form,
+        case((_is_replaced, null()), else_=_m.c.content),
+    )
+    .where(lines.run_of(_m))
+    .order_by(_m.c.seq)
+)
+
+_r = tool_results
+CALL_OF = Statement(
+    select(
+        _r.c.call_seq,
+        _r.c.call_position,
+        _r.c.tool_name,
+    ).where(lines.at(_r))
+)
+
+
+class Stretch(NamedTuple):
+    """Where a stretch begins: at which position, and at which place among what was made."""
+
+    seq: int
+    begin: int
+
+
+class Rendered(NamedTuple):
+    """What runs of a line became: each message in its place, and what is said of the results.
+
+    ``loose`` is the place of the first stretch that may become something else. ``pictured`` are the
+    positions where pictures gave way. ``earliest_call`` is the first message that results answer.
+    """
+
+    placed: list[Placed]
+    judged: Verdicts
+    stretches: list[Stretch]
+    loose: int
+    pictured: frozenset[int]
+    has_pictures: bool
+    earliest_call: int
+
+
+def rendered(
+    look: Look,
+    judged: Verdicts,
+    runs: list[Segment],
+    format: str,  # noqa: A002 - the public name
+    *,
+    turn_over: bool,
+) -> Rendered:
+    """Return what the messages in runs of a line become in a format, paired and in order."""
+    read, judged = _read(look, judged, runs)
+    tells = look.policy.foreign_reasoning == "text"
+    said = [each for each in read if _is_shown(each.message, format, tells=tells)]
+    items, pictured, has_pictures = shown(said, look.policy)
+    groups = [*arrange(items, look.policy, turn_over=turn_over)]
+    stretches, loose = _stretches(items, groups)
+    answered = (item.call[0] for item in items if item.call)
+    return Rendered(
+        [_reported(each) for group in groups for each in group.placed],
+        judged,
+        stretches,
+        loose,
+        pictured,
+        has_pictures,
+        min(answered, default=look.last),
+    )
+
+
+def _reported(placed: Placed) -> Placed:
+    return placed if isinstance(placed.message.get("content"), str) else reported(placed)
+
+
+def _stretches(items: list[Item], groups: list[Group]) -> tuple[list[Stretch], int]:
+    """Return the stretches that groups are in, and the place of the first that is loose."""
+    found: list[Stretch] = []
+    running, reach, begin = open_turn(items), -1, 0
+    loose: int | None = None
+    for group in groups:
+        if group.first > reach:
+            found.append(Stretch(items[group.first].seq, begin))
+        reach = max(reach, group.reach)
+        begin += len(group.placed)
+        if loose is None and not group.is_whole and items[group.first].seq > running:
+            loose = len(found) - 1
+    return found, len(found) - 1 if loose is None else loose
+
+
+def _is_shown(
+    message: Message,
+    format: str,  # noqa: A002 - the public name
+    *,
+    tells: bool,
+) -> bool:
+    """Tell a message that says something in a format: what no chat shows, in its own alone.
+
+    Reasoning of another's says something where it is told as text.
+    """
+    if "content" in message or not opaque_fields(message):
+        return True
+    return kept(message, format) is not None or (tells and bool(reasoning_of(message, format)))
+
+
+def _read(
+    look: Look,
+    judged: Verdicts,
+    runs: list[Segment],
+) -> tuple[list[Item], Verdicts]:
+    """Return the visible messages as the rules leave them, and the verdicts in the end.
+
+    Only when a result is read is it known that its short form would not be shorter.
+    """
+    items: list[Item] = []
+    short: Verdicts = {}
+    for seq, message in _stored(look, runs, _replaced(judged)):
+        verdict = judged.get(seq)
+        if verdict is None:
+            item = Item(seq, message)
+            items.append(_answering(look, item) if message["role"] == "tool" else item)
+            continue
+        if verdict.rule and not _replace(look, message, verdict):
+            short[seq] = verdict._replace(rule=None, why="short")
+        items.append(Item(seq, message, verdict.call, verdict.tool_name))
+    return items, judged | short
+
+
+def _replaced(judged: Verdicts) -> str:
+    """Return the positions of the results that are replaced as a whole, as JSON."""
+    whole = (verdict.seq for verdict in judged.values() if verdict.rule in UNREAD)
+    return json.dumps([*whole])
+
+
+def _stored(
+    look: Look,
+    runs: list[Segment],
+    replaced: str,
+) -> Iterator[tuple[int, Message]]:
+    """Yield the messages of runs by position, without the contents that are ``replaced``."""
+    connection, tree_id = look.connection, look.pointer.tree_id
+    for run in runs:
+        values = run.within(tree_id)
+        calls = stored_calls(connection, values)
+        for row in VISIBLE.rows(connection, **values, replaced=replaced):
+            seq = row[0]
+            yield seq, assemble(row[1:], calls.get(seq))
+
+
+def _replace(look: Look, message: Message, verdict: Verdict) -> bool:
+    """Put what stands for a result into its place; tell whether anything shorter does."""
+    if verdict.rule == "arguments":
+        message["tool_calls"] = cut_calls(message["tool_calls"])
+        return True
+    content = _content(look, message, verdict)
+    if content is not None:
+        message["content"] = content
+    return content is not None
+
+
+def _answering(look: Look, item: Item) -> Item:
+    """Return a result with the call that it answers, as it was linked when it was stored.
+
+    No rule judges one that is pinned, beside its call.
+    """
+    place = look.raw.place(item.seq)
+    call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
+    call = None if call_seq is None else (call_seq, position)
+    return item._replace(call=call, tool_name=tool_name)
+
+
+def _content(look: Look, message: Message, verdict: Verdict) -> str | None:
+    """Return what stands for a result that a rule replaces; None where nothing shorter does."""
+    if verdict.rule in WHOLE:
+        return placeholder(str(verdict.rule), look.policy)
+    if verdict.rule in NAMING:
+        return line_of(look, verdict.answer(look.pointer.tree_id)).line
+    return short_form(
+        message.get("content"),
+        verdict.tool_name,
+        verdict.kind,
+        failed=verdict.failed,
+        min_saving=look.policy.min_saving,
+    )

@@ -1,0 +1,13 @@
+SELECT (
+  SELECT count(*) AS count_1
+  FROM redactions
+  WHERE redactions.tree_id = %(tree_id)s::BIGINT
+) AS redactions,
+  coalesce(
+    (
+      SELECT max(erasures.erasure) AS max_1
+      FROM erasures
+      WHERE erasures.tree_id = %(tree_id)s::BIGINT
+    ),
+    %(coalesce_1)s::INTEGER
+  ) AS erasures

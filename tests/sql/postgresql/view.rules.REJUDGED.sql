@@ -1,0 +1,187 @@
+WITH segments AS (
+  SELECT CAST(%(branch)s::BIGINT AS BIGINT) AS branch,
+    CAST(%(begin)s::BIGINT AS BIGINT) AS first,
+    CAST(%(last)s::BIGINT AS BIGINT) AS last
+),
+wanted AS MATERIALIZED (
+  SELECT CAST(pairs.key AS BIGINT) AS place,
+    CAST(pairs.value AS BIGINT) AS rank
+  FROM json_each_text(CAST(%(wanted)s::VARCHAR AS json)) AS pairs
+),
+overrides AS MATERIALIZED (
+  SELECT pairs.key AS name,
+    pairs.value AS kind
+  FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
+),
+named AS NOT MATERIALIZED (
+  SELECT tool_results.branch,
+    tool_results.seq,
+    tool_results.call_seq,
+    tool_results.call_position,
+    tool_results.tool_name,
+    COALESCE(
+      tool_results.at,
+      CASE
+        WHEN %(by_stored_at)s::BIGINT = 1 THEN (
+          SELECT messages.stored_at
+          FROM messages
+          WHERE messages.tree_id = %(tree_id)s::BIGINT
+            AND messages.branch = tool_results.branch
+            AND messages.seq = tool_results.seq
+        )
+      END
+    ) AS at,
+    tool_results.length,
+    tool_results.size,
+    tool_results.paths_complete,
+    tool_results.status,
+    tool_results.exit_code,
+    tool_results.has_stderr,
+    tool_results.error_prefix,
+    COALESCE(overrides.kind, tool_kinds.kind) AS kind,
+    CASE
+      WHEN %(sniff)s::BIGINT = 1
+      OR COALESCE(tool_results.tool_name, '') = '' THEN tool_results.looks_terminal
+      WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'terminal' THEN 1
+      ELSE 0
+    END AS is_terminal,
+    CASE
+      WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'file_read' THEN 1
+      ELSE 0
+    END AS reads
+  FROM segments
+  JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT
+    AND tool_results.branch = segments.branch
+    AND tool_results.seq BETWEEN segments.first AND segments.last
+  LEFT JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+  LEFT JOIN overrides ON overrides.name = tool_results.tool_name
+  WHERE tool_results.seq >= %(start)s::BIGINT
+    AND (
+      tool_results.call_seq >= %(start)s::BIGINT
+      OR %(adopt)s::BIGINT = 1
+    )
+),
+judged AS (
+  SELECT branch,
+    seq,
+    call_seq,
+    call_position,
+    tool_name,
+    kind,
+    at,
+    length,
+    size,
+    paths_complete,
+    is_terminal,
+    CASE
+      WHEN reads = 1
+      AND seq < %(judged_before)s::BIGINT THEN 1
+      ELSE 0
+    END AS is_read,
+    CASE
+      WHEN ((named.error_prefix = 1) OR (named.status = 'error')) THEN 1
+      WHEN (
+        (%(stderr_always)s::BIGINT = 1 AND named.has_stderr = 1)
+        OR (
+          %(stderr_nonzero)s::BIGINT = 1
+          AND named.has_stderr = 1
+          AND (named.exit_code IS NULL OR named.exit_code <> 0)
+        )
+        OR (
+          %(exit_code_is_error)s::BIGINT = 1
+          AND named.exit_code <> 0
+        )
+      )
+      AND is_terminal = 1 THEN 1
+      ELSE 0
+    END AS is_error,
+    CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending
+  FROM named
+),
+told AS (
+  SELECT judged.*,
+    CASE wanted.rank / 2
+      WHEN 2 THEN %(file_read_keep)s::BIGINT + 1
+      WHEN 1 THEN 0
+    END AS nth_read,
+    wanted.rank %% 2 AS is_newest
+  FROM wanted CROSS
+  JOIN judged
+  WHERE judged.seq = wanted.place
+)
+SELECT seq,
+  call_seq,
+  call_position,
+  CASE
+    WHEN %(terminal)s::BIGINT = 1
+    AND is_terminal = 1
+    AND is_error = 0
+    AND is_pending = 0
+    AND at IS NOT NULL
+    AND seq < %(protected_from)s::BIGINT
+    AND is_newest = 0
+    AND at < %(old_before)s::BIGINT
+    AND length > 0
+    AND (
+      %(min_saving)s::BIGINT = 0
+      OR length - %(terminal_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
+    ) THEN 'terminal'
+    WHEN is_read = 1
+    AND is_error = 0
+    AND is_pending = 0
+    AND at IS NOT NULL
+    AND %(file_read)s::BIGINT = 1
+    AND seq < %(protected_from)s::BIGINT
+    AND (%(batch_any)s::BIGINT = 1 OR paths_complete = 1)
+    AND (
+      %(min_saving)s::BIGINT = 0
+      OR length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
+    )
+    AND nth_read > %(file_read_keep)s::BIGINT THEN 'file_read'
+    WHEN %(any_tool)s::BIGINT = 1
+    AND is_error = 0
+    AND is_pending = 0
+    AND seq < %(clear_before)s::BIGINT
+    AND seq < %(protected_from)s::BIGINT THEN 'any_tool'
+    WHEN %(tool_output)s::BIGINT = 1
+    AND seq < %(running_from)s::BIGINT
+    AND is_pending = 0
+    AND (
+      is_error = 0
+      OR is_terminal = 1
+      OR %(errors_stay)s::BIGINT = 0
+    ) THEN 'tool_output'
+    WHEN is_error = 1 THEN 'error'
+    WHEN is_pending = 1 THEN 'pending'
+    WHEN %(any_tool)s::BIGINT = 1
+    AND seq >= %(clear_before)s::BIGINT THEN 'recent'
+    WHEN at IS NULL THEN 'undated'
+    WHEN seq >= %(protected_from)s::BIGINT THEN 'current_turn'
+    WHEN %(terminal)s::BIGINT = 1
+    AND is_terminal = 1
+    AND is_newest = 1 THEN 'newest'
+    WHEN %(terminal)s::BIGINT = 1
+    AND is_terminal = 1
+    AND at >= %(old_before)s::BIGINT THEN 'young'
+    WHEN (%(terminal)s::BIGINT = 1 AND is_terminal = 1)
+    OR (
+      %(file_read)s::BIGINT = 1
+      AND is_read = 1
+      AND nth_read > %(file_read_keep)s::BIGINT
+      AND (%(batch_any)s::BIGINT = 1 OR paths_complete = 1)
+    ) THEN 'small'
+    WHEN %(file_read)s::BIGINT = 1
+    AND is_read = 1
+    AND nth_read IS NULL THEN 'no_path'
+    WHEN %(file_read)s::BIGINT = 1
+    AND is_read = 1 THEN 'newest_reads'
+    ELSE 'other'
+  END AS why,
+  length,
+  size,
+  tool_name,
+  kind,
+  branch,
+  is_error
+FROM told
+ORDER BY seq
