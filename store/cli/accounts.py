@@ -38,11 +38,15 @@ HOMES = (
 
 
 class Failure(NamedTuple):
-    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder."""
+    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder.
+
+    ``is_passing`` where the store was in the way, not the file.
+    """
 
     path: Path
     problem: str
     skipped: bool
+    is_passing: bool = False
 
 
 Result = ImportReport | Failure

@@ -15,7 +15,15 @@ import typer
 from rich.progress import DownloadColumn, Progress, TaskID
 
 from .. import transcripts
-from ..errors import InvalidValue, StoreError, UnknownTranscript
+from ..errors import (
+    Conflict,
+    ConnectionLost,
+    InvalidValue,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    UnknownTranscript,
+)
 from ..face import Store
 from ..importing import FileFound, Growing, files_in, homes_found, import_file, require_message
 from . import render
@@ -36,6 +44,9 @@ from .options import (
 )
 
 STANDARD_INPUT = Path("-")
+
+PASSING = (Conflict, ConnectionLost, StoreBusy, StoreFull)
+"""Errors of the store, behind which a file that is followed is read again."""
 
 NOT_KEPT = "it lies with a program's sessions, and is not named as they are"
 
@@ -206,6 +217,8 @@ def _watch(ctx: typer.Context, paths: list[Path] | None, wanted: Wanted, *, json
         for files in growing.rounds():
             for result in _import_all(store, files, wanted):
                 print_as_it_comes(result, json=json)
+                if isinstance(result, Failure) and result.is_passing:
+                    growing.forget(result.path)
 
 
 def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]:
@@ -257,7 +270,8 @@ def _tried(file: FileFound, work: Callable[[Path], T]) -> T | Failure:
         skipped = not (file.asked or problem.program)
         return Failure(file.path, str(problem), skipped)
     except (StoreError, OSError) as problem:
-        return Failure(file.path, str(problem), skipped=False)
+        passing = isinstance(problem, PASSING)
+        return Failure(file.path, str(problem), skipped=False, is_passing=passing)
 
 
 def _size(path: Path) -> int:

@@ -55,6 +55,10 @@ class Growing:
         self._looks += 1
         return [file for file in self._files if self._has_changed(file)]
 
+    def forget(self, path: Path) -> None:
+        """Take a file for one that is new: what it has was read in vain."""
+        self._seen.pop(path, None)
+
     def _has_moved(self) -> bool:
         """Tell whether something came into a folder, or went."""
         return any(_seen(folder) != seen for folder, seen in self._folders.items())

@@ -5,15 +5,26 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Run
 
-from store.importing import Growing
+from store import Store
+from store.cli import transfer
+from store.errors import StoreBusy, StoreFull
+from store.importing import Growing, ImportReport, growing, import_file
 
 HELLO = '{"role": "user", "content": "hello"}\n'
+
+
+def ended(looks: Iterator[int]) -> None:
+    """Interrupt whoever looks too often."""
+    if next(looks, None) is None:
+        raise KeyboardInterrupt
 
 
 def names(growing: Growing) -> list[str]:
@@ -41,6 +52,33 @@ def test_what_grows_or_is_new_is_told_once(tmp_path: Path) -> None:
     assert names(growing) == []
     first.write_text(HELLO)
     assert names(growing) == ["a.jsonl"]
+
+
+@pytest.mark.sqlite_only
+def test_what_the_store_did_not_take_is_read_again(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is busy or full when a file grows for the last time loses nothing of it."""
+    (tmp_path / "talk.jsonl").write_text(HELLO)
+    refusals = iter([StoreBusy("another writer"), StoreFull("the disk"), KeyboardInterrupt()])
+
+    def refusing(store: Store, path: Path, **options: Any) -> ImportReport:
+        report = import_file(store, path, **options) if len(tried) == 2 else None
+        tried.append(path.name)
+        if report is None:
+            raise next(refusals)
+        (tmp_path / "talk.jsonl").write_text(2 * HELLO)
+        return report
+
+    tried: list[str] = []
+    monkeypatch.setattr(transfer, "import_file", refusing)
+    looks = iter(range(10))
+    clock = SimpleNamespace(thread_time=lambda: 0.0, sleep=lambda _: ended(looks))
+    monkeypatch.setattr(growing, "time", clock)
+    assert run("--db", "chat.db", "import", "talk.jsonl", "--watch").status == 0
+    assert tried == 4 * ["talk.jsonl"]
+    with Store(tmp_path / "chat.db") as store:
+        assert [each.head for each in store.sessions()] == [1]
 
 
 def test_what_is_no_session_of_its_program_is_not_followed(tmp_path: Path) -> None:
