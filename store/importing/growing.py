@@ -21,8 +21,11 @@ SHARE = 1 / 150
 WALK = 300
 """Looks after which folders are walked again, even if no clock told that they have changed."""
 
-Seen = tuple[int, int]
-"""A file's size and when it was written last (ns)."""
+DATABASES = (".db", ".vscdb", ".sqlite3")
+"""How names of programs' databases end; what is new there is in the log beside them first."""
+
+Seen = tuple[int, ...]
+"""A file's size and when it was written last (ns); of a database, those of its log, too."""
 
 
 class Growing:
@@ -78,6 +81,13 @@ class Growing:
 
 def _seen(path: Path) -> Seen | None:
     """Return what is seen of a file, None where there is none."""
+    own = _told(path)
+    if own is None or path.suffix not in DATABASES:
+        return own
+    return own + (_told(path.with_name(f"{path.name}-wal")) or ())
+
+
+def _told(path: Path) -> Seen | None:
     try:
         told = path.stat()
     except OSError:

@@ -38,6 +38,7 @@ from .exported import HEAD
 from .foreign import program_of
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
+from .opencode import Stored, is_stored
 from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import spent_on
 
@@ -150,6 +151,8 @@ def _open(path: FilePath) -> Source:
             return Database(path, _layouts())
         if is_history(path):
             return History(path)
+        if is_stored(path):
+            return Stored(path)
         _refuse_packed(path)
         return Source(path)
     except OSError as problem:

@@ -22,6 +22,9 @@ CURSOR_CHATS = ("globalStorage/state.vscdb",)
 GOOSE_SESSIONS = ("sessions/sessions.db", "sessions/*.jsonl")
 """How goose names its database, and the files before it."""
 
+STORED = "storage/session/*.json"
+"""How opencode and its kin named sessions before their databases."""
+
 
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.

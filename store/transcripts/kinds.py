@@ -41,7 +41,7 @@ from .data_sets import (
 from .database import Layout
 from .events import Event
 from .gemini import gemini_cli, qwen_code
-from .homes import CURSOR_CHATS, GOOSE_SESSIONS, VSCODE_CHATS, Home
+from .homes import CURSOR_CHATS, GOOSE_SESSIONS, STORED, VSCODE_CHATS, Home
 from .source import Source
 
 
@@ -294,8 +294,8 @@ KINDS = {
         linked="branches, compactions, parents",
         left_out="patches, snapshots",
         homes=(
-            Home(".local/share/opencode", ("opencode*.db",)),
-            Home(".local/share/kilo", ("kilo*.db",)),
+            Home(".local/share/opencode", ("opencode*.db", STORED)),
+            Home(".local/share/kilo", ("kilo*.db", STORED)),
         ),
         layout=opencode.LAYOUT,
     ),

@@ -138,11 +138,11 @@ def test_a_home_is_searched_for_the_folders_of_programs(run: Run, home: Path) ->
 
 def test_a_bad_file_stops_no_other_and_all_is_accounted_for(run: Run, home: Path) -> None:
     """What is a transcript of a program that is not read is refused by its name: status 2."""
-    bad = {"eval": {}, "samples": []}
+    bad = {"contents": []}
     written(home / ".codex/sessions/rollout-bad.jsonl", bad)
     ran = run("import", home / ".codex", home / ".claude")
     assert ran.status == 2
-    assert "Inspect" in ran.err
+    assert "Gemini API" in ran.err
     *_, files, lines = ran.out.splitlines()
     assert files == "7 files: 3 read, 1 refused, 3 skipped"
     assert lines == "7 lines read: 4 messages, 4 of them new; left out: 2 mode lines"

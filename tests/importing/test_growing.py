@@ -90,6 +90,19 @@ def test_what_is_no_session_of_its_program_is_not_followed(tmp_path: Path) -> No
     assert names(Growing([tmp_path], tmp_path / "s.db")) == ["rollout-1.jsonl"]
 
 
+def test_a_database_grows_in_the_log_beside_it(tmp_path: Path) -> None:
+    """Its own file is written later, when the program has time."""
+    path, log = tmp_path / "state.vscdb", tmp_path / "state.vscdb-wal"
+    path.write_text("x")
+    growing = Growing([path])
+    assert names(growing) == ["state.vscdb"]
+    log.write_text("x")
+    assert names(growing) == ["state.vscdb"]
+    assert names(growing) == []
+    log.unlink()
+    assert names(growing) == ["state.vscdb"]
+
+
 def told(stream: IO[str]) -> dict[str, Any]:
     """Return what the command says next of a file."""
     return dict(json.loads(stream.readline()))

@@ -104,7 +104,7 @@ PROGRAMS = {
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
     "droid": "stream entries reading",
     "gemini": "parts records gemini_cli qwen_code",
-    "opencode": "rows messages reading",
+    "opencode": "rows storage messages reading",
     "goose": "rows messages reading",
     "kiro": "turns messages reading",
     "openhands": "program_events conversation reading",

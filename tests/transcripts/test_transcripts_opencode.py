@@ -195,3 +195,26 @@ def test_a_database_tells_what_its_export_tells(tmp_path: Path) -> None:
     assert [each["content"] for each in messages(path)] == [
         each["content"] for each in messages(exported)
     ]
+
+
+def test_a_folder_tells_what_its_export_tells(tmp_path: Path) -> None:
+    """A session's messages and their parts lie in folders named after them."""
+    storage = tmp_path / "storage"
+    keep(storage / "session" / "global" / "s.json", {"id": "s", "directory": "/w"})
+    for message in TALK:
+        name = message["info"]["id"]
+        keep(storage / "message" / "s" / f"{name}.json", message["info"])
+        for number, part in enumerate(message["parts"]):
+            keep(storage / "part" / name / f"p{number}.json", part)
+    path = storage / "session" / "global" / "s.json"
+    assert sniff(path) == "opencode"
+    assert [(each.session_id, each.project_root) for each in opened(path)] == [("s", "/w")]
+    assert messages(path) == messages(write(tmp_path / "f", session(*TALK)))
+    (storage / "message" / "s" / "zz.json").write_text("{")
+    assert notes(path)[0].startswith("zz.json is left out: Expecting property name")
+
+
+def keep(path: Path, value: Any) -> None:
+    """Write a value, in a folder that may not be there yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))

@@ -1,0 +1,67 @@
+"""The folder in which opencode kept sessions before its database: a file for each thing of one.
+
+A session's own file names it; its messages, and their parts, lie in folders named after them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...text import Fields
+from ..events import Noted, fields_of
+from ..source import FilePath, Source, Value
+
+FOLDERS = ("storage", "session")
+"""The folders in which the folder of a project lies, whose files are its sessions."""
+
+
+def is_stored(path: FilePath) -> bool:
+    """Tell whether a file is a session's own in such a folder, by where it lies."""
+    place = Path(path).absolute()
+    is_json = place.suffix == ".json" and len(place.parts) > len(FOLDERS) + 2
+    return is_json and place.parts[-4:-2] == FOLDERS
+
+
+class Stored(Source):
+    """A session that is kept in a folder, as its export has it."""
+
+    kind = "opencode"
+
+    def __init__(self, path: FilePath) -> None:
+        self.path = Path(path)
+        self.problem = None
+        self.report_to(None)
+
+    def values(self) -> Iterator[Value | Noted]:
+        """Return the session, and a note for each of its files that cannot be read."""
+        self.rows = 0
+        storage = self.path.absolute().parents[2]
+        broken: list[Noted] = []
+        info = self._read(self.path, broken)
+        folder = storage / "message" / self.path.stem
+        told = [self._read(path, broken) for path in _files(folder)]
+        yield from broken
+        messages = [{"info": each, "parts": self._parts(storage, each)} for each in told if each]
+        yield Value(None, {"info": info, "messages": messages})
+        self._progress(self.path.stat().st_size)
+
+    def _parts(self, storage: Path, message: Fields) -> list[Fields]:
+        folder = storage / "part" / str(message.get("id"))
+        return [self._read(path, []) for path in _files(folder)]
+
+    def _read(self, path: Path, broken: list[Noted]) -> Fields:
+        self.rows += 1
+        try:
+            told: Any = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as problem:
+            broken.append(Noted(None, f"{path.name} is left out: {problem}", broken=True))
+            return {}
+        return fields_of(told)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder in the order of their names, which is that of time."""
+    return sorted(folder.glob("*.json"))
