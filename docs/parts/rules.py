@@ -80,7 +80,14 @@ def layers() -> str:
 
 UNSEEN = "its description, not seen"
 """What a kind of transcript is written from where no real file was read."""
-WRITTEN_BY = {"openai": "by `export`", "convostore": "by `export --all`"}
+WRITTEN_BY = {
+    "openai": "by `export`",
+    "convostore": "by `export --all`",
+    **{
+        name: f"by `export --as {name}`"
+        for name in ("anthropic", "responses", "claude_code", "codex")
+    },
+}
 """What writes a kind of transcript."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from ..face import Store
 from ..importing import is_file_of
 from ..inspection import whole
 from ..messages import Message
+from ..policy import Policy
 from ..records import Session, View
 from ..text import counted
 from . import render
@@ -26,14 +28,13 @@ from .options import (
     MaybeSession,
     Now,
     PolicyName,
-    Provider,
-    ViewFormat,
     existing,
     find,
     moment_of,
     place,
     policy_of,
 )
+from .shapes import Shape, Written, raw_line, shaped
 from .written import lines, write_private
 
 Output = Annotated[
@@ -50,6 +51,14 @@ Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.
 AsView = Annotated[
     bool, typer.Option("--view", help="Export what would be sent to the model instead.")
 ]
+As = Annotated[
+    Shape | None,
+    typer.Option(
+        "--as",
+        help="What it is to be: of a provider, a program, or a page.",
+        show_default="the messages as they are; those of `openai` with --view",
+    ),
+]
 
 
 Every = Annotated[
@@ -58,7 +67,7 @@ Every = Annotated[
 ]
 
 
-ALONE = ("session", "view", "at")
+ALONE = ("session", "view", "at", "shape")
 """What is said of one session only."""
 
 
@@ -73,13 +82,13 @@ def export(
     now: Now = None,
     policy: PolicyName = "default",
     fields: Fields = None,
-    format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
+    shape: As = None,
     json: Json = False,
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
 
-    `import` reads them back equal. With --all it is all that there is of every session. --format is
-    that of a view.
+    `import` reads them back equal. With --all it is all that there is of every session. With --as
+    it is what another program goes on with, or a page for people.
     """
     if every:
         _export_all(ctx, output, force=force, json=json)
@@ -87,26 +96,29 @@ def export(
     if session is None:
         raise InvalidValue("name a session, or --all of them")
     rules, moment = policy_of(policy, fields), moment_of(now)
+    ascii_only = None if output is None else False
     with existing(ctx) as store:
-        found = find(store, session).id
-        messages, before = _raw(store, found, at), _before(store.session(found))
-        if view:
-            built = store.view(found, rules, at=at, now=moment, format=format.value)
-            messages, before = iter(_sent(built)), []
+        found = store.session(find(store, session).id)
+        seen = partial(_view, store, found.id, rules, at=at, now=moment)
+        look = seen if view else raw_line(store, found, at)
+        if shape or view:
+            written = shaped(shape or Shape.openai, found, look, ascii_only)
+        else:
+            written = _as_it_is(store, found, at, ascii_only)
         if output is None:
-            render.write(lines(chain(before, messages)))
+            render.write(written.lines)
             return
         _refuse_own_file(ctx, output)
-        rows = lines(chain(before, messages), ascii_only=False)
-        count = write_private(output, rows, replace=force) - len(before)
-    _say_written(output, json=json, messages=count)
+        write_private(output, written.lines, replace=force)
+    _say_written(output, written.advice, json=json, messages=written.size)
 
 
-def _say_written(output: Path, *, json: bool, **counts: int) -> None:
-    """Say how much of what was written where."""
+def _say_written(output: Path, advice: str | None, *, json: bool, **counts: int) -> None:
+    """Say how much of what was written where, and what to do with it."""
     told = [counted(count, things[:-1]) for things, count in counts.items()]
-    text = f"{' with '.join(told)} written to {output}"
-    render.answer({"file": str(output), **counts}, text, json=json)
+    texts = [f"{' with '.join(told)} written to {output}", *([advice] if advice else [])]
+    fields = {"file": str(output), **counts}
+    render.answer(fields | ({"next": advice} if advice else {}), *texts, json=json)
 
 
 def _refuse_own_file(ctx: typer.Context, output: Path) -> None:
@@ -125,7 +137,7 @@ def _export_all(ctx: typer.Context, output: Path | None, *, force: bool, json: b
             return
         _refuse_own_file(ctx, output)
         write_private(output, lines(rows, ascii_only=False), replace=force)
-    _say_written(output, json=json, sessions=counts["sessions"], messages=counts["messages"])
+    _say_written(output, None, json=json, sessions=counts["sessions"], messages=counts["messages"])
 
 
 def _everything(store: Store, counts: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -135,9 +147,21 @@ def _everything(store: Store, counts: Counter[str]) -> Iterator[dict[str, Any]]:
         yield {table: fields}
 
 
-def _sent(view: View) -> list[Any]:
-    """Return what is sent, in front the system text that goes beside the messages."""
-    return view.messages if view.system is None else [{"system": view.system}, *view.messages]
+def _view(
+    store: Store,
+    session_id: str,
+    rules: Policy,
+    format: str,  # noqa: A002 - the public name
+    **options: Any,
+) -> View:
+    return store.view(session_id, rules, format=format, **options)
+
+
+def _as_it_is(store: Store, session: Session, at: int | None, ascii_only: bool | None) -> Written:
+    """Return a line as it is stored."""
+    count = session.head if at is None else at
+    rows = chain(_before(session), _raw(store, session.id, at))
+    return Written(lines(rows, ascii_only=ascii_only), count)
 
 
 def _before(session: Session) -> list[Message]:

@@ -46,7 +46,7 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep written exporting accounts transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep written shapes exporting accounts transfer counting spending noting demo"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
@@ -83,7 +83,7 @@ INSIDE = {
     ),
     "transcripts": (
         "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported kinds"
+        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported writing kinds"
     ),
     "view": (
         "standing hiding look repair short_results named_results old_calls conditions ranks rules borders covering judging "
@@ -109,6 +109,7 @@ PROGRAMS = {
     "kiro": "turns messages reading",
     "openhands": "program_events conversation reading",
     "pi": "messages reading",
+    "writing": "about claude_code codex markdown",
     "vscode_chat": "log results parts requests reading",
 }
 """The folders of the room of transcripts, each with its modules in order: a program, or its kin."""

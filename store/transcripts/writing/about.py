@@ -1,0 +1,81 @@
+"""What files of all programs tell of a session, and when each of its messages was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from ...messages import Message, moment_of
+
+SPACE = UUID("5a8f1d0e-6f0b-4c52-9d5e-2b1a7c9e4d10")
+"""Under which the ids of exported sessions are made."""
+LAST = 253_402_300_799_999
+"""The last ms that a date can tell."""
+RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
+
+Timed = tuple[int, Message]
+"""A message as it is sent, and the moment (ms) at which it was said."""
+
+
+class About(NamedTuple):
+    """A session as it is written: its new ``id``, where its tools work, when it began (ms)."""
+
+    id: UUID
+    cwd: str
+    title: str | None
+    model: str
+    began: int
+
+    def row_id(self, *names: object) -> str:
+        """Return an id of a part of it, the same in each export."""
+        return str(uuid5(self.id, "/".join(map(str, names))))
+
+
+def session_uuid(*names: object) -> UUID:
+    """Return the id of an export, the same for the same names."""
+    return uuid5(SPACE, "\n".join(map(str, names)))
+
+
+def iso(moment: int) -> str:
+    """Return a moment as programs write it, in UTC."""
+    told = datetime.fromtimestamp(min(max(moment, 0), LAST) // 1000, UTC)
+    return f"{told:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03}Z"
+
+
+def timed(said: Iterable[Message], sent: Iterable[Message], began: int) -> Iterator[Timed]:
+    """Yield what is sent with when it was said, never earlier than what stands before it.
+
+    Messages of the same side become one or several of what is sent; so their runs are compared.
+    """
+    messages = [*said]
+    answered = {str(each["tool_call_id"]): each for each in messages if "tool_call_id" in each}
+    runs = [[*run] for _, run in groupby(messages, _is_answer)]
+    now = began
+    for is_answer, items in groupby(sent, _is_answer):
+        run = runs.pop(0) if runs and _is_answer(runs[0][0]) == is_answer else []
+        now = max(now, _first_moment(run))
+        for item in items:
+            answers = filter(None, map(answered.get, _answered_by(item)))
+            now = max(now, _first_moment(answers))
+            yield now, item
+
+
+def _first_moment(messages: Iterable[Message]) -> int:
+    return next(filter(None, map(moment_of, messages)), 0)
+
+
+def _answered_by(item: Message) -> Iterator[str]:
+    """Yield the ids of the calls that what is sent answers."""
+    blocks = item.get("content")
+    for each in [item, *(blocks if isinstance(blocks, list) else [])]:
+        if isinstance(each, dict) and each.get("type") in RESULTS:
+            yield str(each.get("tool_use_id") or each.get("call_id"))
+
+
+def _is_answer(item: Message) -> bool:
+    """Tell what the model said, in any format."""
+    kind = str(item.get("type"))
+    return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")

@@ -1,0 +1,107 @@
+"""Rows of a Claude Code session, which `claude --resume` goes on with.
+
+Its loader follows ``parentUuid`` up from the last row, and takes what it meets. So the rows stand
+in one chain, a block of an answer a row, a result a row; rows of an answer have one message id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...messages import Message
+from ...text import Fields
+from .about import About, Timed, iso
+
+VERSION = "2.1.0"
+"""The version of the program whose rows these are."""
+NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+
+
+def claude_code(about: About, said: Iterable[Timed]) -> Iterator[Fields]:
+    """Yield the rows of a session, of messages as Anthropic's API takes them."""
+    if about.title:
+        name = str(about.id)
+        yield {"type": "custom-title", "customTitle": about.title, "sessionId": name}
+    writing = _Writing(about)
+    for number, (moment, message) in enumerate(said):
+        yield from writing.rows(number, moment, message)
+
+
+def project_folder(cwd: str) -> str:
+    """Return the folder in which the program keeps the sessions of a project."""
+    return re.sub(r"[^A-Za-z0-9]", "-", cwd)
+
+
+class _Writing:
+    """The rows written so far: the last one, and in which one each call was made."""
+
+    def __init__(self, about: About) -> None:
+        self._about = about
+        self._last: str | None = None
+        self._callers: dict[str, str] = {}
+
+    def rows(self, number: int, moment: int, message: Message) -> Iterator[Fields]:
+        """Yield the rows of a message."""
+        is_answer = message["role"] == "assistant"
+        parts = _parts(message)
+        for place, blocks in enumerate(parts):
+            row = self._row(message["role"], moment, self._about.row_id(number, place))
+            is_last = place + 1 == len(parts)
+            row |= self._answer(number, blocks, is_last=is_last) if is_answer else _said(blocks)
+            yield row | self._link(row["uuid"], blocks[0])
+            self._last = row["uuid"]
+
+    def _link(self, uuid: str, block: Message) -> Fields:
+        """Remember the row of a call; return which one a result is linked to."""
+        if block["type"] == "tool_use":
+            self._callers[block["id"]] = uuid
+        caller = self._callers.get(block.get("tool_use_id", ""))
+        return {"sourceToolAssistantUUID": caller} if caller else {}
+
+    def _row(self, kind: str, moment: int, uuid: str) -> Fields:
+        return {
+            "parentUuid": self._last,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": self._about.cwd,
+            "sessionId": str(self._about.id),
+            "version": VERSION,
+            "gitBranch": "",
+            "type": kind,
+            "uuid": uuid,
+            "timestamp": iso(moment),
+        }
+
+    def _answer(self, number: int, blocks: list[Message], *, is_last: bool) -> Fields:
+        name = self._about.row_id(number).replace("-", "")[:24]
+        calls = any(block["type"] == "tool_use" for block in blocks)
+        reason = ("tool_use" if calls else "end_turn") if is_last else None
+        message = {
+            "id": f"msg_{name}",
+            "type": "message",
+            "role": "assistant",
+            "model": self._about.model,
+            "content": blocks,
+            "stop_reason": reason,
+            "stop_sequence": None,
+            "usage": NO_USAGE,
+        }
+        return {"requestId": f"req_{name}", "message": message}
+
+
+def _said(blocks: list[Message]) -> Fields:
+    first, *others = blocks
+    is_plain = not others and first.keys() == {"type", "text"}
+    content = first["text"] if is_plain else blocks
+    return {"message": {"role": "user", "content": content}}
+
+
+def _parts(message: Message) -> list[list[Message]]:
+    """Return the blocks of a message, as they are rows: each alone, but what a user says."""
+    blocks = message["content"]
+    if message["role"] == "assistant":
+        return [[block] for block in blocks]
+    results = [[block] for block in blocks if block["type"] == "tool_result"]
+    words = [block for block in blocks if block["type"] != "tool_result"]
+    return [*results, words] if words else results

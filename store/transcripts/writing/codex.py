@@ -1,0 +1,93 @@
+"""Rows of a Codex rollout, which `codex resume` goes on with.
+
+Its loader takes the id of the first ``session_meta``, and leaves out each row that it cannot read.
+Items go to the model, events to the screen; a list of sessions shows those with an event of a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...messages import Message, content_text
+from ...text import Fields
+from ..events import text_part
+from .about import About, Timed, iso
+
+VERSION = "0.140.0"
+"""The version of the program whose rows these are."""
+EVENTS = {"user": "user_message", "assistant": "agent_message"}
+"""Who says something → the type of the event that shows it."""
+TAKEN = ("input_text", "output_text", "input_image")
+"""Types of parts that the program has."""
+
+
+def codex(about: About, said: Iterable[Timed]) -> Iterator[Fields]:
+    """Yield the rows of a rollout, of items as the Responses API takes them."""
+    yield _row(about.began, "session_meta", _meta(about))
+    if about.title:
+        renamed = {"thread_id": str(about.id), "thread_name": about.title}
+        yield _row(about.began, "event_msg", {"type": "thread_name_updated", **renamed})
+    for moment, item in said:
+        taken = _taken(item)
+        yield _row(moment, "response_item", taken)
+        if taken["type"] == "message" and taken["role"] in EVENTS:
+            yield _row(moment, "event_msg", _event(taken))
+
+
+def rollout_name(about: About) -> str:
+    """Return the place of a rollout in the program's folder of sessions."""
+    told = iso(about.began)
+    day, moment = told[:10].replace("-", "/"), told[:19].replace(":", "-")
+    return f"{day}/rollout-{moment}-{about.id}.jsonl"
+
+
+def _row(moment: int, kind: str, payload: Fields) -> Fields:
+    return {"timestamp": iso(moment), "type": kind, "payload": payload}
+
+
+def _meta(about: About) -> Fields:
+    return {
+        "id": str(about.id),
+        "timestamp": iso(about.began),
+        "cwd": about.cwd,
+        "originator": "convostore",
+        "cli_version": VERSION,
+        "source": "cli",
+        "model_provider": "openai",
+    }
+
+
+def _event(item: Fields) -> Fields:
+    event = {"type": EVENTS[item["role"]], "message": content_text(item["content"])}
+    pictures: Fields = {"images": [], "local_images": [], "text_elements": []}
+    return event | pictures if item["role"] == "user" else event
+
+
+def _taken(item: Message) -> Fields:
+    """Return an item in the shape in which the program's own is."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        role = "developer" if item["role"] == "system" else item["role"]
+        return {"type": kind, "role": role, "content": _parts(role, item["content"])}
+    if kind == "reasoning":
+        return {"summary": [], "content": None, "encrypted_content": None, **item}
+    if isinstance(item.get("output"), list):
+        return {**item, "output": _parts("user", item["output"])}
+    return dict(item)
+
+
+def _parts(role: str, content: Any) -> list[Fields]:
+    """Return what somebody said as parts; what the program has no part for is named."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    parts = [text_part(content)] if isinstance(content, str) else content
+    return [_part(part, kind) for part in parts]
+
+
+def _part(part: Fields, kind: str) -> Fields:
+    told = part.get("type")
+    if told == "input_image" and kind == "input_text":
+        return part
+    if isinstance(part.get("text"), str):
+        return {"type": kind, "text": part["text"]}
+    return {"type": kind, "text": f"[{told} left out]"}

@@ -1,0 +1,170 @@
+"""Sessions written for Claude Code and Codex: what their loaders ask for, and the same again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+import resumable
+from conftest import TRANSCRIPTS, Run, needs_transcripts
+from conversations import NOW, Agent
+
+from store import Policy, Store
+from store.cli.shapes import Shape, raw_line, shaped
+from store.errors import UnknownTranscript
+from store.importing import import_file
+from store.transcripts.writing import project_folder
+
+FIXTURE = "Resources_Fixtures"
+"""Of files that no program wrote: another project made them up for its tests."""
+CHECKS = {"claude_code": resumable.claude_code, "codex": resumable.codex}
+FORMATS = {"claude_code": "anthropic", "codex": "responses"}
+Fields = dict[str, Any]
+
+
+def recorded(kind: str) -> list[Path]:
+    """Return the recorded files of a kind, of all kinds for "*"."""
+    return sorted(path for path in TRANSCRIPTS.glob(f"{kind}/*") if FIXTURE not in path.name)
+
+
+@needs_transcripts
+@pytest.mark.parametrize(
+    ("program", "kind"), [("claude_code", "claude_code_jsonl"), ("codex", "codex_rollout")]
+)
+def test_the_loaders_rules_are_those_of_real_files(program: str, kind: str) -> None:
+    """Not a row of what the programs wrote themselves breaks a rule."""
+    for path in recorded(kind):
+        assert CHECKS[program](resumable.rows_of(path), whole=False) == [], path.name
+
+
+def talked(store: Store) -> None:
+    """Fill a store with a session of every sort of message."""
+    store.create_session("s", title="A `title`", project_root="/home/ada/my_app", now=NOW)
+    picture = {"url": "data:image/png;base64,aGVsbG8="}
+    asked = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": picture}]
+    store.append("s", {"role": "system", "content": "Be kind."}, now=NOW)
+    store.append("s", {"role": "user", "content": asked, "timestamp": NOW}, now=NOW)
+    thought = {"type": "thinking", "thinking": "Well.", "signature": "c2ln"}
+    store.append("s", {"role": "assistant", "content": "A word.", "thinking_blocks": [thought]})
+    for seed in range(4):
+        store.append("s", Agent(seed).busy_run())
+    call = {"id": "open 1", "type": "function", "function": {"name": "Bash", "arguments": "{"}}
+    store.append("s", {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append("s", {"role": "user", "content": "````\nand?"})
+
+
+def written(run: Run, shape: str, *options: str) -> list[Fields]:
+    """Return the rows of a session in a shape."""
+    ran = run("export", "s", "--as", shape, *options)
+    assert ran.status == 0, ran
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+@pytest.fixture
+def store(run: Run) -> Iterator[Store]:
+    """Give a store with a session of every sort of message."""
+    with Store("convostore.db") as opened:
+        talked(opened)
+        yield opened
+
+
+@pytest.mark.parametrize("program", CHECKS)
+@pytest.mark.parametrize("options", [(), ("--view", "--policy", "agent"), ("--at", "7")])
+def test_a_program_goes_on_with_a_session(
+    store: Store, run: Run, program: str, options: tuple[str, ...]
+) -> None:
+    """Its loader takes each row; the same export twice is the same."""
+    rows = written(run, program, *options)
+    assert CHECKS[program](rows, whole=True) == []
+    assert written(run, program, *options) == rows
+    moments = [row["timestamp"] for row in rows if "timestamp" in row]
+    assert moments == sorted(moments)
+    assert moments[0] >= "2026"
+
+
+@pytest.mark.parametrize("program", CHECKS)
+def test_what_was_written_is_read_as_what_was_said(store: Store, run: Run, program: str) -> None:
+    """What a provider is sent of the session that comes back is what it is sent of this one."""
+    Path("out.jsonl").write_text("\n".join(map(json.dumps, written(run, program))))
+    with Store("other.db") as other:
+        (found,) = import_file(other, "out.jsonl").sessions
+        session = other.session(found.id)
+        assert (session.title, session.project_root) == ("A `title`", "/home/ada/my_app")
+        assert spoken(other, found.id, program) == spoken(store, "s", program)
+
+
+def spoken(store: Store, name: str, program: str) -> list[Any]:
+    """Return what a line says in the format of a program, neighbours of a side as one."""
+    view = store.view(name, Policy.named("raw"), now=NOW, format=FORMATS[program])
+    return [*as_one(view.messages)]
+
+
+def as_one(messages: list[Any]) -> Iterator[Any]:
+    """Yield runs of one side: their texts as one, then all else in order."""
+    for side, run in groupby(messages, side_of):
+        items = [part for each in run for part in parts_of(each)]
+        text = "".join(each["text"] for each in items if "text" in each)
+        yield side, "".join(text.split()), [each for each in items if "text" not in each]
+
+
+def side_of(item: Fields) -> str:
+    """Return who says something."""
+    kind = item.get("type", "message")
+    if kind == "message":
+        return str(item["role"]).replace("system", "developer")
+    return "user" if kind.endswith("_output") else "assistant"
+
+
+def parts_of(item: Fields) -> list[Fields]:
+    """Return what a message says, in parts."""
+    content = item.get("content", [item])
+    return [{"text": content}] if isinstance(content, str) else content
+
+
+def test_a_page_is_for_people(store: Store, run: Run) -> None:
+    """Who said what; a fence is longer than any that it holds."""
+    page = run("export", "s", "--as", "markdown").out
+    assert page.startswith("# A `title`\n")
+    assert "## User · 2026" in page
+    assert "````\nand?" in page
+    assert page.count("<details>") == page.count("</details>") > 4
+    store.create_session("f")
+    store.append("f", {"role": "tool", "tool_call_id": "x", "content": "a\n`````\nb"})
+    assert "\n``````\na\n`````\nb\n``````\n" in run("export", "f", "--as", "markdown").out
+
+
+def test_where_to_put_a_file_is_told(store: Store, run: Run) -> None:
+    """The place in which the program looks, and what is typed then."""
+    ran = run("export", "s", "--as", "claude_code", "-o", "out.jsonl")
+    (name,) = {row["sessionId"] for row in resumable.rows_of(Path("out.jsonl"))}
+    assert f"~/.claude/projects/-home-ada-my-app/{name}.jsonl" in ran.out
+    assert f"claude --resume {name}" in ran.out
+    told = json.loads(run("export", "s", "--as", "codex", "-o", "b.jsonl", "--json").out)
+    assert "codex resume" in told["next"]
+    assert "~/.codex/sessions/20" in told["next"]
+
+
+def test_the_folder_of_a_project_has_plain_letters() -> None:
+    """As the program names it."""
+    assert project_folder("/home/ada/my_app.py") == "-home-ada-my-app-py"
+
+
+@needs_transcripts
+@pytest.mark.slow
+@pytest.mark.parametrize("program", CHECKS)
+def test_any_recorded_session_can_be_gone_on_with(tmp_path: Path, program: str) -> None:
+    """Of all kinds: no row that a loader would not take."""
+    for number, path in enumerate(recorded("*")):
+        with Store(tmp_path / f"{number}.db", durability="normal") as store:
+            with suppress(UnknownTranscript):
+                import_file(store, path)
+            for session in store.sessions(limit=3):
+                look = raw_line(store, session, None)
+                lines = shaped(Shape(program), session, look, None).lines
+                rows = [json.loads(line) for line in lines]
+                assert CHECKS[program](rows, whole=True) == [], (path, session.id)
