@@ -19,6 +19,7 @@ from ..errors import InvalidValue, StoreError, quoted
 from ..history import drafts
 from ..messages import Message, utf8_size
 from ..records import StoredMessage
+from ..text import is_text
 from .binding import Face, writes
 
 EVERY_BYTES = 4096
@@ -80,7 +81,7 @@ class Answer:
 
     def add(self, text: str, key: str) -> None:
         """Add a text to what a key says. Raises InvalidValue where one of them is no text."""
-        if not isinstance(text, str) or not isinstance(key, str):
+        if not isinstance(text, str) or not is_text(key):
             raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
         if not isinstance(self._given.get(key), str | None):
             raise InvalidValue(f"{quoted(key)} is no text in this message; `update` replaces it")
@@ -90,9 +91,10 @@ class Answer:
 
     def replace(self, changes: Message) -> None:
         """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
+        given = drafts.updated(self._given, changes)
         if grown := self._written & {*changes}:
             raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
-        self._given = drafts.checked({**self._given, **changes}, self._asked.format)
+        self._given = drafts.checked(given, self._asked.format)
         self._is_changed = True
 
     def keep(self) -> None:

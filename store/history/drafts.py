@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel
@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
-from ..errors import Conflict, DraftNotFound, SessionNotFound
+from ..errors import Conflict, DraftNotFound, InvalidValue, SessionNotFound, quoted
 from ..formats import format_named
 from ..messages import Message, as_object, decode, encode, prepare
 from ..records import Draft, StoredMessage
@@ -270,13 +270,14 @@ def finish_draft(
     ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
     as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
     revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
-    that of the message as in `append`. Raises DraftNotFound, Conflict, InvalidMessage.
+    that of the message as in `append`. Raises DraftNotFound, Conflict, InvalidMessage,
+    InvalidValue.
     """
     moment = given(now)
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
     message = whole(connection, kept).message
-    batch = append.ready({**message, **(update or {})}, moment, format)
+    batch = append.ready(updated(message, update), moment, format)
     return _appended(Line(connection, pointer), kept, batch)
 
 
@@ -313,6 +314,13 @@ def grown(message: Message, texts: Iterable[Text]) -> Message:
     for each in texts:
         came.setdefault(each.key, [message.get(each.key) or ""]).append(each.text)
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
+
+
+def updated(message: Message, changes: Message | None) -> Message:
+    """Return a message with other values for some keys. Raises InvalidValue for what has none."""
+    if changes is not None and not isinstance(changes, Mapping):
+        raise InvalidValue(f"what a message is given are keys and values, not {quoted(changes)}")
+    return {**message, **(changes or {})}
 
 
 def is_behind(line: Line, draft: Draft) -> bool:

@@ -266,6 +266,9 @@ def test_another_message_of_the_same_id(chat: Store) -> None:
 WRONG: list[tuple[Callable[[Any], None], type[Exception]]] = [
     (lambda answer: answer.write(5), InvalidValue),
     (lambda answer: answer.write("x", key=None), InvalidValue),
+    (lambda answer: answer.write("x", key="\ud800"), InvalidValue),
+    (lambda answer: answer.write("x", key="a\0b"), InvalidValue),
+    (lambda answer: answer.update(5), InvalidValue),
     (lambda answer: answer.write("x", key="parts"), InvalidValue),
     (lambda answer: answer.update({"content": "other"}), InvalidValue),
     (lambda answer: answer.update({"role": None}), InvalidMessage),
@@ -395,6 +398,14 @@ def test_a_draft_is_discarded(chat: Store) -> None:
     assert chat.drafts() == []
     assert pieces(chat) == 0
     assert said(chat) == ["why?"]
+
+
+def test_what_is_no_update_finishes_no_draft(chat: Store) -> None:
+    """The draft stays."""
+    draft = broken(chat, "half")
+    with pytest.raises(InvalidValue, match="keys and values, not 5"):
+        chat.finish_draft(draft, update=5)  # type: ignore[arg-type]
+    assert chat.drafts() == [draft]
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "f" * 32, "0" * 32, "0" * 33, None, 5])
