@@ -91,6 +91,13 @@ Root = Annotated[
         show_default="what the file tells",
     ),
 ]
+Aside = Annotated[
+    bool,
+    typer.Option(
+        "--beside",
+        help="Keep hooks, own commands and added context as notes beside messages.",
+    ),
+]
 Notes = Annotated[
     bool,
     typer.Option(
@@ -123,6 +130,7 @@ class Wanted(NamedTuple):
     session_id: str | None
     replace: bool
     project_root: str | None
+    beside: bool
 
 
 def import_(
@@ -132,6 +140,7 @@ def import_(
     id: Id = None,  # noqa: A002 - the option's name
     replace: Replace = False,
     root: Root = None,
+    beside: Aside = False,
     notes: Notes = False,
     found: FoundOnly = False,
     watch: Watch = False,
@@ -143,7 +152,7 @@ def import_(
     """
     if found:
         return _print_found(paths, json=json)
-    wanted = Wanted(kind, id, replace, root)
+    wanted = Wanted(kind, id, replace, root, beside)
     if watch:
         return _watch(ctx, paths, wanted, json=json)
     with _given(paths) as given:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
 from ..face import Store
-from ..transcripts import Compacted, Event, FilePath, Noted, Opened, Progress, Said, StoreRow
+from ..transcripts import (
+    Beside,
+    Compacted,
+    Event,
+    FilePath,
+    Noted,
+    Opened,
+    Progress,
+    Said,
+    StoreRow,
+)
 from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
@@ -32,6 +43,7 @@ def import_file(
     session_id: str | None = None,
     replace: bool = False,
     project_root: str | None = None,
+    beside: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
     """Import every session of a transcript; importing it again adds only what the file has gained.
@@ -49,7 +61,8 @@ def import_file(
     found = kind or transcripts.sniff(path)
     report = ImportReport(Path(path), found, [], [])
     lines: list[int] = []
-    events = transcripts.read(path, kind=found, progress=progress, lines=lines.append)
+    read = partial(transcripts.read, path, kind=found, beside=beside)
+    events = read(progress=progress, lines=lines.append)
     if found == transcripts.HEAD:
         _refuse_changes(session_id, project_root)
         with in_steps():
@@ -149,6 +162,8 @@ class _Import:
             self._opened = event
         elif isinstance(event, Compacted):
             self._compact(event)
+        elif isinstance(event, Beside):
+            self._keep_beside(event)
         elif isinstance(event, Said):
             self._say(event)
 
@@ -170,6 +185,13 @@ class _Import:
             self._current = self._begun(self._opened, None)
         if self._current:
             self._current.compact(event)
+
+    def _keep_beside(self, event: Beside) -> None:
+        """Keep what stands beside the message taken last, once the session has begun."""
+        if self._opened and not self._current:
+            self._current = self._begun(self._opened, None)
+        if self._current:
+            self._current.keep_beside(event, self._report.kind)
 
     def _wait(self, opened: Opened, said: Said) -> None:
         """Keep a message until one tells when the session began."""

@@ -23,7 +23,8 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import EXTRA_KEYS, Compacted, Noted, Said, fields_of, list_of
+from ..transcripts import EXTRA_KEYS, Beside, Compacted, Noted, Said, fields_of, list_of
+from .beside import NotesBeside
 from .known import at_latest_now, said_at
 from .left import Ahead, Kept, Stretch, count_while
 from .report import ImportedSession
@@ -76,6 +77,7 @@ class SessionOfFile:
         self._batch_size = 0
         self._differs_at: int | None = None
         self._spending = Spending(session.id)
+        self._beside = NotesBeside(session.id)
 
     def take(self, said: Said) -> None:
         """Take the file's next message: it is on the line already, or new."""
@@ -86,6 +88,11 @@ class SessionOfFile:
         self.places.append(self._place)
         for place, row in enumerate(rows, self._place - len(rows) + 1):
             self._sight.take(row.message, place)
+
+    def keep_beside(self, event: Beside, kind: str) -> None:
+        """Keep what stands beside the message taken last, unless it is not on the line."""
+        if self._place and not self._left_alone():
+            self._beside.add(self._place, kind, event.rows)
 
     def compact(self, event: Compacted) -> None:
         """Hide what the program did, unless the line goes on behind it already, or it is known."""
@@ -128,6 +135,7 @@ class SessionOfFile:
         if self._place < self._head and not self._left_alone():
             self._take_back()
         self._flush()
+        self._notes += self._beside.write(self._store)
         return ImportedSession(
             self._id, self._count, self._appended, self._head, self._calls, self._differs_at
         )

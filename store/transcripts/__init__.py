@@ -23,6 +23,7 @@ from .costs import Spent, Tokens
 from .database import Database, Layout, is_database
 from .events import (
     EXTRA_KEYS,
+    Beside,
     Compacted,
     Event,
     Noted,
@@ -48,6 +49,7 @@ __all__ = [
     "KINDS",
     "OWNER",
     "PROJECT_ROOT",
+    "Beside",
     "Compacted",
     "Event",
     "FilePath",
@@ -111,18 +113,21 @@ def read(
     kind: str | None = None,
     progress: Progress | None = None,
     lines: Progress | None = None,
+    beside: bool = False,
 ) -> Iterator[Event]:
     """Read a transcript: each session, then its messages, with notes on what was left out.
 
     Where its program compacted the context, that is told behind the message before.
 
     ``kind`` None means by content. ``progress`` gets the bytes consumed so far, ``lines`` at the
-    end how many were read, a document being one. The same file gives the same events each time.
+    end how many were read, a document being one. With ``beside`` what a program kept beside its
+    messages is told, and not only counted. The same file gives the same events each time.
     Raises StoreError where the file cannot be read, UnknownTranscript where it is none.
     """
     _refuse_unknown(kind)
     source = _open(path)
     found = KINDS[kind or source.kind or _sniff(source)]
+    source.keeps_beside = beside
     source.report_to(progress)
     return _events(source, found, lines or (lambda _: None))
 

@@ -85,6 +85,12 @@ class Compacted(NamedTuple):
     summary: str | None = None
 
 
+class Beside(NamedTuple):
+    """What a program kept beside the message before: hooks, its own commands, context it added."""
+
+    rows: list[Fields]
+
+
 class Noted(NamedTuple):
     """Something the user should be told, with the row of the file that it is about, if one is.
 
@@ -107,7 +113,7 @@ class StoreRow(NamedTuple):
     row: int | None
 
 
-Event = Opened | Said | Compacted | Noted | StoreRow
+Event = Opened | Said | Compacted | Beside | Noted | StoreRow
 
 
 class SessionNames:

@@ -70,6 +70,9 @@ class Source:
     rows = 0
     kind: str | None = None
 
+    keeps_beside = False
+    """Whether what stands beside messages is told, and not only counted."""
+
     def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
         self.path = Path(path)
         self._file = held or self.path

@@ -8,6 +8,7 @@ the provider compacted stands for what was before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ...text import Fields
@@ -169,7 +170,8 @@ class _Reading:
             return self._from(*before, exchange), 0
         found = [_Begun(*each.shared(exchange.asked), each) for each in self._conversations]
         past = (each for each in found if each.is_past_answer)
-        best = max(past, key=lambda each: each.length, default=_Begun(0, 0, None))
+        none = _Begun(0, 0, None)
+        best = max(past, key=attrgetter("length"), default=none)
         return self._from(best.conversation, best.length, exchange), best.known
 
     def _from(
@@ -205,8 +207,10 @@ def _exchange(value: Any) -> Exchange | None:
 
 def _is_of(api: Api, address: str, sent: Fields, got: Fields | str) -> bool:
     held = sent.get(api.asked)
-    if not isinstance(held, str) and not all(map(fields_of, list_of(held) or [None])):
-        return False
+    if not isinstance(held, str):
+        messages = list_of(held) or [None]
+        if not all(map(fields_of, messages)):
+            return False
     return api.address in address or api.answered in fields_of(got)
 
 

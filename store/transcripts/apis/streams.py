@@ -72,7 +72,8 @@ def _add_delta(message: Fields, calls: dict[str, Fields], delta: Fields) -> None
 
 def _append(fields: Fields, key: str, piece: object) -> None:
     """Put a piece of text behind what stands under a key."""
-    fields[key] = (text_of(fields.get(key)) or "") + (text_of(piece) or "")
+    before = text_of(fields.get(key)) or ""
+    fields[key] = before + (text_of(piece) or "")
 
 
 def message(events: list[Fields]) -> Fields:

@@ -5,11 +5,11 @@ Newer programs keep some of the last messages in sight, and say which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...messages import Message
 from ...text import Fields
-from ..events import Compacted, Event, Said, fields_of, list_of
+from ..events import Beside, Compacted, Event, Said, fields_of, list_of
 
 
 def said(messages: Sequence[Message]) -> Iterator[Event]:
@@ -20,6 +20,20 @@ def said(messages: Sequence[Message]) -> Iterator[Event]:
         if facts.get("isCompactSummary") is True:
             through = _first_preserved(fields_of(facts.get("compactMetadata")), messages[:place])
             yield from [Compacted(through)] if through else []
+
+
+BesideCount = Mapping[int, list[Fields]]
+"""What stood beside messages, by how many there are with each."""
+
+
+def with_beside(events: Iterable[Event], beside: BesideCount) -> Iterator[Event]:
+    """Yield events, and behind each message what stood beside it."""
+    count = 0
+    for event in events:
+        yield event
+        count += isinstance(event, Said)
+        if isinstance(event, Said) and count in beside:
+            yield Beside(beside[count])
 
 
 def _first_preserved(told: Fields, before: Sequence[Message]) -> int:

@@ -22,15 +22,24 @@ from ..events import (
     fields_of,
     first_text,
     iso_milliseconds,
-    text_of,
     without,
 )
 from ..source import Source
-from .compactions import said
+from .compactions import said, with_beside
 from .rows import Reading, Row, constant_of, differences, is_unread
 from .sessions import Sessions
 from .titles import prompt_titles
-from .tree import MAIN, Indices, Run, continued, in_order, is_prompt, parents_of, runs_of
+from .tree import (
+    MAIN,
+    Indices,
+    Run,
+    continued,
+    in_order,
+    is_prompt,
+    parents_of,
+    prompts_of,
+    runs_of,
+)
 
 SYNTHETIC = "<synthetic>"
 """The model of answers that no model gave: Claude Code's own notices."""
@@ -71,7 +80,7 @@ def parse(source: Source) -> Iterator[Event]:
 
     Notes on what was left out come last.
     """
-    sessions = Sessions()
+    sessions = Sessions(keeps_beside=source.keeps_beside)
     yield from sessions.read(source)
     for reading in sessions.readings:
         yield from _events(reading, source.stem)
@@ -111,9 +120,10 @@ class _Session:
         own = members.get(MAIN) or range(len(self._rows))
         self._id = self._first_said("sessionId", reversed(own)) or stem
         self._ids: dict[int, str] = {}
+        self._counts: dict[int, int] = {}
         self._ends: dict[Run, list[tuple[int, int]]] = {}
         self._stems: dict[Run, Stem] = {}
-        self._calls = dict(_prompts_of(self._rows))
+        self._calls = dict(prompts_of(self._rows))
 
     def events(self, run: Run) -> Iterator[Event]:
         """Return a run's session and messages."""
@@ -128,10 +138,19 @@ class _Session:
         title = next(iter(titles), None)
         stem = self._stem(run) if run.kind == "branch" else None
         yield Opened(name, title, root, metadata, titles=titles, stem=stem)
-        yield from said(messages)
+        yield from with_beside(said(messages), self._beside(run))
         if run.kind == "branch":
             followed = f"with {len(messages) - 1} messages after it"
             yield Noted(None, f"a prompt that was taken back, {followed}, is session {name!r}")
+
+    def _beside(self, run: Run) -> dict[int, list[Fields]]:
+        """Return what stood beside a run's messages, by how many there are with each."""
+        found: dict[int, list[Fields]] = {}
+        for index in self._members[run]:
+            if index in self._reading.beside:
+                rows = found.setdefault(self._counts[index], [])
+                rows += self._reading.beside[index]
+        return found
 
     def _first_said(self, key: str, indices: Iterable[int]) -> str | None:
         """Return the first text that rows say under a key of their envelopes."""
@@ -146,6 +165,8 @@ class _Session:
         self._ends[run] = [
             (draft.indices[0], end) for draft, end in zip(ordered, ends, strict=True)
         ]
+        for draft, (_, end) in zip(ordered, self._ends[run], strict=True):
+            self._counts |= dict.fromkeys(draft.indices, end)
         finished = _finished(ordered, self._rows, constant)
         messages = list(chain.from_iterable(finished))
         for draft in drafts:
@@ -211,26 +232,6 @@ class _Session:
         """Return the call whose prompt is a subagent's first text; 1.0 has no other link."""
         prompt = root.blocks[0].get("text") if root.blocks else None
         return self._calls.get(prompt) if isinstance(prompt, str) else None
-
-
-def _prompts_of(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    """Yield the prompts that calls on the main line give to subagents, and the calls' ids.
-
-    The first call comes last.
-    """
-    for row in reversed(rows):
-        if row.sidechain:
-            continue
-        for block in reversed(row.blocks):
-            if block.get("type") == "tool_use":
-                yield from _prompt_of(block)
-
-
-def _prompt_of(call: Fields) -> Iterator[tuple[str, str]]:
-    prompt = text_of(fields_of(call.get("input")).get("prompt"))
-    call_id = text_of(call.get("id"))
-    if prompt and call_id:
-        yield prompt, call_id
 
 
 def _drafts(rows: Sequence[Row], indices: Sequence[int]) -> list[Draft]:

@@ -33,6 +33,13 @@ SUBTYPES: dict[str, Callable[[Fields], object]] = {
 }
 """Row type → what tells its rows apart, for the note on what was left out."""
 
+BESIDE: dict[str, Callable[[str], bool]] = {
+    "system": lambda subtype: subtype in ("local_command", "stop_hook_summary"),
+    "attachment": lambda _: True,
+    "progress": lambda subtype: subtype == "hook_progress",
+}
+"""Row type → of which of its rows what they say may be kept beside a message."""
+
 OF_ONE_MESSAGE = {
     "parentUuid",
     "logicalParentUuid",
@@ -103,10 +110,13 @@ class Reading:
     ``anchors`` leads from every uuid to the row of the conversation it stands for: the row itself,
     the row a copy repeats, or the nearest one above a row that is no conversation (None where there
     is none). ``agents`` leads from subagents to the calls that began them. ``_absorbed`` leads from
-    words that left the queue for the turn that was running to their row.
+    words that left the queue for the turn that was running to their row. ``beside`` leads from rows
+    to what hung on them and is no conversation, where that is to be kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_beside: bool = False) -> None:
+        self._keeps_beside = keeps_beside
+        self.beside: dict[int, list[Fields]] = {}
         self.rows: list[Row] = []
         self.anchors: dict[str, int | None] = {}
         self._subagents = Agents()
@@ -243,8 +253,12 @@ class Reading:
             self._leave(kind, value)
 
     def _leave(self, kind: str, value: Fields) -> None:
-        subtype = SUBTYPES[kind](value) if kind in SUBTYPES else None
-        self._left_out[kind, text_of(subtype) or ""] += 1
+        told = SUBTYPES[kind](value) if kind in SUBTYPES else None
+        subtype = text_of(told) or ""
+        if self._keeps_beside and kind in BESIDE and BESIDE[kind](subtype):
+            self.beside.setdefault(self._above(value) or 0, []).append(value)
+        else:
+            self._left_out[kind, subtype] += 1
 
     def _above(self, value: Fields) -> int | None:
         """Return the row of the conversation above a row that is none."""

@@ -20,8 +20,9 @@ class Sessions:
     Rows of a new id wait for the first one of its conversation, which tells where they belong.
     """
 
-    def __init__(self) -> None:
-        self.readings = [Reading()]
+    def __init__(self, *, keeps_beside: bool) -> None:
+        self._keeps_beside = keeps_beside
+        self.readings = [Reading(keeps_beside=keeps_beside)]
         self._last = self.readings[0]
         self._homes: dict[str, Reading] = {}
         self._waiting: dict[str, list[Value]] = {}
@@ -61,7 +62,7 @@ class Sessions:
         return self._begun() if self._homes and any(map(_is_root, rows)) else self._last
 
     def _begun(self) -> Reading:
-        self.readings.append(Reading())
+        self.readings.append(Reading(keeps_beside=self._keeps_beside))
         return self.readings[-1]
 
 

@@ -163,7 +163,7 @@ class _Stream:
         return {**link, **without(self._init, *_OF_INIT), **told}
 
     def _told(self, rest: Tokens) -> Iterator[Event]:
-        last = next(iter([*self._answers.values()][-1:]), None)
+        last = next(reversed(self._answers.values()), None)
         for each in self._said:
             if isinstance(each, Compacted):
                 yield each

@@ -9,12 +9,12 @@ Rows are named by their index in the list of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ...text import Fields
-from ..events import text_of
+from ..events import fields_of, text_of
 from .rows import Row
 
 
@@ -159,3 +159,23 @@ def _run(index: int, row: Row, inherited: Run) -> Run:
     if row.agent:
         return Run("agent", row.agent)
     return inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))
+
+
+def prompts_of(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the prompts that calls on the main line give to subagents, and the calls' ids.
+
+    The first call comes last.
+    """
+    for row in reversed(rows):
+        if row.sidechain:
+            continue
+        for block in reversed(row.blocks):
+            if block.get("type") == "tool_use":
+                yield from _prompt_of(block)
+
+
+def _prompt_of(call: Fields) -> Iterator[tuple[str, str]]:
+    prompt = text_of(fields_of(call.get("input")).get("prompt"))
+    call_id = text_of(call.get("id"))
+    if prompt and call_id:
+        yield prompt, call_id

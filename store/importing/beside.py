@@ -1,0 +1,49 @@
+"""What a program kept beside its messages, as notes beside the stored ones.
+
+A file that has grown may tell more of a message; a note that says the same is not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ..errors import StoreError
+from ..face import Steps, Store
+from ..text import Fields
+from ..transcripts import Noted
+
+
+class NotesBeside:
+    """The notes of a session that is imported, by their positions, under one key."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._key = ""
+        self._told: dict[int, list[Fields]] = {}
+
+    def add(self, place: int, key: str, rows: list[Fields]) -> None:
+        """Keep rows that stand beside the message at a position."""
+        self._key = key
+        self._told.setdefault(place, []).extend(rows)
+
+    def write(self, store: Store) -> Iterator[Noted]:
+        """Write what the store does not have; yield a note for each that it refuses."""
+        known = self._known(store) if self._told else {}
+        for place, rows in self._told.items():
+            if known.get(place) != rows:
+                yield from self._write(store, place)
+
+    def _known(self, store: Store) -> dict[int, object]:
+        notes = store.annotations(self._id, key=self._key)
+        return {note.seq: note.value for note in notes}
+
+    def _write(self, store: Store, place: int) -> Iterator[Noted]:
+        try:
+            store.atomically(partial(self._annotate, place))
+        except StoreError as refused:
+            text = f"what stands beside position {place} of {self._id!r} is left out: {refused}"
+            yield Noted(None, text, broken=True)
+
+    def _annotate(self, place: int, steps: Steps) -> None:
+        steps.annotate(self._id, place, self._key, self._told[place])
