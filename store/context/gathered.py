@@ -56,6 +56,13 @@ class Gathered(NamedTuple):
     """What is left to do, by the last todo list."""
     project_root: Root | None
     """Where the project's files are: as the caller says, else as the session does."""
+    in_order: bool = False
+    """Whether the view sends a message for each that is placed."""
+
+    @property
+    def explained(self) -> Gathered:
+        """The same without what is given to the caller, who may change it."""
+        return self._replace(view=self.view._replace(messages=[]))
 
 
 def gather(
@@ -94,6 +101,7 @@ def gather(
         answered=answered,
         recap=_recap(look, begins or last + 1) if recap else None,
         project_root=pointer.project_root if root is None else checked_root(root),
+        in_order=view.sent is not None,
     )
 
 

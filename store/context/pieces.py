@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ..formats import Placed, clean, sendable
-from ..messages import Message, content_text
+from ..messages import Message, content_text, owned
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
 from .at_files import Root, remind, reminder
@@ -60,10 +60,25 @@ def of_view(
     layers = _layers(view.entries, begins)
     for layer, entry, each in zip(layers, view.entries, placed, strict=True):
         message = clean(each)
-        piece = Piece(layer, message, entry.tokens, each)
+        own = each._replace(message=owned(each.message))
+        piece = Piece(layer, message, entry.tokens, own)
         if message["role"] == "user" and entry.rule is None:
             piece = reminded(piece, root)
         yield piece
+
+
+def with_reminders(view: View, placed: Sequence[Placed], root: Root | None) -> Iterator[Message]:
+    """Yield what a view sends to a chat, each user message with its reminder."""
+    for message, each in zip(view.messages, placed, strict=True):
+        if message["role"] == "user" and _is_as_it_was(each):
+            yield reminded(Piece("", message, 0, each), root).message
+        else:
+            yield message
+
+
+def _is_as_it_was(placed: Placed) -> bool:
+    """Tell whether a message is one that was said, and nothing of it was mended."""
+    return placed.seq is not None and not (placed.rule or placed.repair)
 
 
 def reminded(piece: Piece, root: Root | None) -> Piece:

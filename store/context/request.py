@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
 from ..errors import InvalidValue
-from ..formats import REACT, Format, Placed, System, Written, format_named
+from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
 from ..policy import Policy
 from ..records import View
@@ -33,7 +34,7 @@ from ..tokens import estimate
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
 from .law import Law
-from .pieces import LAYERS, Piece, made, merged, of_view, reminded, with_markers
+from .pieces import LAYERS, Piece, made, merged, of_view, reminded, with_markers, with_reminders
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
 
@@ -58,16 +59,45 @@ class Context(NamedTuple):
     """
 
     messages: list[Any]
-    layers: dict[str, int]
-    stable_prefix_tokens: int
-    first_changed: int | None
+    layered: Layered
     open_turn: int | None
     tools: list[Mapping[str, Any]] | None
-    pieces: list[Piece]
     view: View
-    is_first: bool = True
+    before: Layered | Hashed | None = None
     notices: tuple[str, ...] = ()
     system: System = None
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Each message in its layer, with what it costs."""
+        return self.layered.pieces
+
+    @property
+    def layers(self) -> dict[str, int]:
+        """The tokens of each layer."""
+        return self.layered.tokens
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the store assembled no request for the session before."""
+        return self.before is None
+
+    @property
+    def stable_prefix_tokens(self) -> int:
+        """The tokens that are as in the request before."""
+        return sum(self.layered.costs[: self._same])
+
+    @property
+    def first_changed(self) -> int | None:
+        """The index of the first message that differs from the request before."""
+        if self.before is None or self._same == len(self.before.hashes):
+            return None
+        return max(0, self._same - 1)
+
+    @property
+    def _same(self) -> int:
+        """How much a request begins with of the one before: its tools, then messages."""
+        return 0 if self.before is None else _common(self.before.hashes, self.layered.hashes)
 
     @property
     def fixed_tokens(self) -> int:
@@ -94,6 +124,51 @@ class Context(NamedTuple):
         return str(whole["content"])
 
 
+LEADING = ("system", "developer")
+"""The roles of what may begin a line."""
+
+
+class Layered:
+    """The layers of a request, made when somebody asks for them; what is sent needs none of them.
+
+    ``make`` returns the messages in their layers, before any of them are put into one.
+    """
+
+    def __init__(self, make: Callable[[], list[Piece]], tools: object, *, merges: bool) -> None:
+        self._make, self._tools, self._merges = make, tools, merges
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Each message in its layer; they are hashed before anybody can change them."""
+        _ = self.hashes
+        return self._pieces
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """The tokens of each layer."""
+        return _layer_tokens(self._apart, self._tools)
+
+    @cached_property
+    def hashes(self) -> list[int]:
+        """The request as hashes: of its tools, and of each message."""
+        messages = (_hash(piece.message) for piece in self._pieces)
+        return [hash(_json(self._tools)), *messages]
+
+    @cached_property
+    def costs(self) -> list[int]:
+        """The tokens of the tools, and of each message."""
+        messages = (piece.tokens for piece in self._pieces)
+        return [_tools_tokens(self._tools), *messages]
+
+    @cached_property
+    def _apart(self) -> list[Piece]:
+        return self._make()
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return merged(self._apart) if self._merges else self._apart
+
+
 class Asked(NamedTuple):
     """What the caller of `Store.context` gives of a request; None where the store is to find it."""
 
@@ -115,8 +190,14 @@ class Asked(NamedTuple):
         return list(self.tools)
 
 
+class Hashed(NamedTuple):
+    """A request of which no more is known than how the next one differs from it."""
+
+    hashes: list[int]
+
+
 class Requests:
-    """The last request of each session that a store assembled, as hashes.
+    """The last request of each session that a store assembled: as hashes, but for the latest.
 
     The newest sessions only.
     """
@@ -124,24 +205,17 @@ class Requests:
     KEPT = 64
 
     def __init__(self) -> None:
-        self._last: OrderedDict[str, list[int]] = OrderedDict()
+        self._last: OrderedDict[str, Layered | Hashed] = OrderedDict()
 
     def compared(self, session_id: str, context: Context) -> Context:
-        """Return a request with what it has in common with the one before, and remember it."""
-        hashes = _hashes(context)
-        before = self._last.pop(session_id, [])
-        self._remember(session_id, hashes)
-        same = _common(before, hashes)
-        return context._replace(
-            stable_prefix_tokens=sum(_costs(context)[:same]),
-            first_changed=max(0, same - 1) if same < len(before) else None,
-            is_first=not before,
-        )
-
-    def _remember(self, session_id: str, hashes: list[int]) -> None:
-        self._last[session_id] = hashes
+        """Return a request with the one before, and remember it."""
+        before = self._last.pop(session_id, None)
+        for name, latest in [*self._last.items()][-1:]:
+            self._last[name] = Hashed(latest.hashes)
+        self._last[session_id] = context.layered
         while len(self._last) > self.KEPT:
             self._last.popitem(last=False)
+        return context._replace(before=before)
 
 
 def asked(system: object, tools: object, user_input: object, todo_recap: object) -> Asked:
@@ -176,23 +250,55 @@ def assemble(
     marked: bool = False,
 ) -> Context:
     """Return a request from what the caller gave, what the store has, and the project's rules."""
-    layered = _layered(asked, gathered, law, policy)
-    pieces = merged(layered) if policy.summary_role == "merge" else layered
-    tools = asked.definitions
-    sent = with_markers(pieces) if marked else pieces
-    written = _written(format_named(format), sent, tools)
+    merges = policy.summary_role == "merge"
+    pieces = partial(_layered, asked, gathered.explained, law, policy)
+    layered = Layered(pieces, asked.definitions, merges=merges)
+    if gathered.in_order and not (merges or marked):
+        written = Written(_in_order(asked, gathered, law, policy))
+    else:
+        sent = with_markers(layered.pieces) if marked else layered.pieces
+        written = _written(format_named(format), sent, asked.definitions)
     return Context(
         messages=written.messages,
         system=written.system,
-        layers=_layer_tokens(layered, tools),
-        stable_prefix_tokens=0,
-        first_changed=None,
+        layered=layered,
         open_turn=None if gathered.answered else gathered.begins,
-        tools=tools,
-        pieces=pieces,
+        tools=asked.definitions,
         view=gathered.view,
         notices=(law.problem,) if law.problem else (),
     )
+
+
+def _in_order(asked: Asked, gathered: Gathered, law: Law, policy: Policy) -> list[Message]:
+    """Return a request for a chat, of what the view sends and what stands around it."""
+    shown = [*with_reminders(gathered.view, gathered.placed, gathered.project_root)]
+    stored = zip(gathered.placed, shown, strict=True)
+    leading = sum(1 for _ in takewhile(_leads_view, stored))
+    return [
+        *_chat(made("system", "system", asked.system)),
+        *shown[:leading],
+        *_chat(_rules(asked, law, policy)),
+        *shown[leading:],
+        *_chat(_new_input(asked, gathered)),
+        *_chat(_left_to_do(asked, gathered, _recap_role(policy))),
+    ]
+
+
+def _chat(pieces: list[Piece]) -> list[Message]:
+    return CHAT.write([piece.placed for piece in pieces])
+
+
+def _leads_view(stored: tuple[Placed, Message]) -> bool:
+    placed, message = stored
+    return placed.seq is not None and message["role"] in LEADING
+
+
+def _rules(asked: Asked, law: Law, policy: Policy) -> list[Piece]:
+    """Return what stands between the system messages and the history."""
+    return [
+        *made("tools", "system", asked.tools_text),
+        *made("code_law", _law_role(policy), law.text),
+    ]
 
 
 def _layered(
@@ -208,8 +314,7 @@ def _layered(
     return [
         *made("system", "system", asked.system),
         *(piece._replace(layer="system") for piece in leading),
-        *made("tools", "system", asked.tools_text),
-        *made("code_law", _law_role(policy), law.text),
+        *_rules(asked, law, policy),
         *shown[len(leading) :],
         *_new_input(asked, gathered),
         *_left_to_do(asked, gathered, _recap_role(policy)),
@@ -230,7 +335,7 @@ def _recap_role(policy: Policy) -> str:
 
 def _leads(piece: Piece) -> bool:
     """Tell one of the stored system messages that begin a line."""
-    return piece.seq is not None and piece.message["role"] in ("system", "developer")
+    return piece.seq is not None and piece.message["role"] in LEADING
 
 
 def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
@@ -274,18 +379,6 @@ def _common(before: Sequence[int], now: Sequence[int]) -> int:
     """Return how many of their first numbers two lists have in common."""
     same = map(eq, before, now)
     return sum(takewhile(bool, same))
-
-
-def _hashes(context: Context) -> list[int]:
-    """Return a request as hashes: of its tools, and of each message."""
-    messages = (_hash(piece.message) for piece in context.pieces)
-    return [hash(_json(context.tools)), *messages]
-
-
-def _costs(context: Context) -> list[int]:
-    """Return the tokens of a request: of its tools, and of each message."""
-    messages = (piece.tokens for piece in context.pieces)
-    return [_tools_tokens(context.tools), *messages]
 
 
 def _hash(message: Message) -> int:
