@@ -15,8 +15,18 @@ from store.drawing import INK, Block, Point, dot, grid, picture, stroke, width, 
 
 WIDTH = 860
 COLOURS = (
-    "#3f7fe8", "#d0612b", "#2f9a63", "#a667d8", "#c9487f", "#1f95ab", "#9a8320", "#7a828e",
-)  # fmt: skip
+    "#3f7fe8",
+    "#d0612b",
+    "#2f9a63",
+    "#a667d8",
+    "#c9487f",
+    "#1f95ab",
+    "#9a8320",
+    "#7a828e",
+    "#a0714a",
+    "#5f9a2f",
+)
+"""One for each line: more lines in a plot nobody could tell apart."""
 LINE = 17
 """How far apart words stand, from middle to middle."""
 TITLE, SMALL = 14, 12
@@ -133,7 +143,7 @@ def _lines(lines: Sequence[Line], across: Axis, up: Axis, area: Block) -> Iterat
     """Yield each line with its dots, and its label beside its end, where there is room for it."""
     placed = [_points(line, across, up) for line in lines]
     heights = spread([points[-1].y for points in placed], LINE, area.y, area.bottom)
-    for line, points, y, colour in zip(lines, placed, heights, COLOURS, strict=False):
+    for line, points, y, colour in zip(lines, placed, heights, COLOURS[: len(lines)], strict=True):
         yield stroke(points, colour)
         yield from (dot(point, _DOT - 0.5, colour) for point in points)
         begin = Point(area.right + 14, y)
@@ -194,7 +204,7 @@ def compared(title: str, rows: Mapping[str, Mapping[str, float]], ours: str) -> 
     and its figure at the end of the row.
     """
     sides = [*dict.fromkeys(side for row in rows.values() for side in row)]
-    colours = dict(zip(sides, COLOURS, strict=False))
+    colours = dict(zip(sides, COLOURS[: len(sides)], strict=True))
     labels = max(map(width, rows))
     legend, top = _legend(sides, colours, ours)
     area = Block(labels + 16, top + 12, WIDTH - labels - 16 - 70, 30 * len(rows))

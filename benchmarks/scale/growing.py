@@ -8,7 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store import Store
+from store import Policy, Store
 
 from ..stage import ENDLESS
 from ..workload import ROOT, START, Message, conversation
@@ -20,6 +20,7 @@ WHOLE = 100_000
 """The most messages of which everything is read; more than that nobody sends to a model."""
 SESSION, KEPT, NEWEST, REWOUND, ADDED = "session", 50, 20, 10, 3
 BATCH = 5_000
+SUMMARY = "What was said before."
 NOW = START + 10**12
 """A moment after all messages, so that their age is not what differs."""
 
@@ -29,13 +30,14 @@ OPERATIONS = {
     "behind": "view behind a summary",
     "fork": "fork at the middle",
     "rewind": "rewind by 10, undo it",
+    "hidden": "view behind a hidden range",
     "again": "view again after 3 more",
     "first": "view of all, the first",
     "load": "load all",
 }
 """In the words of the plot."""
-OF_ALL = ("again", "first", "load")
-"""What reads the whole session, at least the first time."""
+OF_ALL = ("hidden", "again", "first", "load")
+"""What looks at the whole session, at least the first time."""
 
 
 class Step(NamedTuple):
@@ -73,12 +75,13 @@ class Growing:
     def steps(self) -> dict[str, Step]:
         """Return the operations, for the session as long as it is now."""
         store, head = self.store, self.store.session(SESSION).head
-        hidden = self._hidden(head)
+        compacted = self._compacted(head)
         return {
             "load": Step(_nothing, lambda _: store.messages(SESSION)),
             "newest": Step(_nothing, lambda _: store.messages(SESSION, -NEWEST)),
             "first": Step(self._afresh, _first),
-            "behind": Step(_nothing, lambda _: store.view(hidden, now=NOW).messages),
+            "behind": Step(_nothing, lambda _: store.view(compacted, now=NOW).messages),
+            "hidden": Step(lambda: self._hidden(head), self._behind_a_range),
             "fork": Step(self._name, lambda name: store.fork(SESSION, head // 2, name)),
             "rewind": Step(_nothing, self._there_and_back),
             "again": Step(self._added, lambda _: store.view(SESSION, now=NOW).messages),
@@ -88,11 +91,24 @@ class Growing:
     def _name(self) -> str:
         return f"fork-{next(self._names)}"
 
-    def _hidden(self, head: int) -> str:
-        """Return a fork of which all but the newest messages are behind a summary."""
+    def _compacted(self, head: int) -> str:
+        """Return a fork that was compacted step by step, until the newest messages are left."""
         fork = self.store.fork(SESSION, session_id=self._name()).id
-        self.store.hide(fork, 1, head - KEPT, "What was said before.")
+        step = Policy.named(
+            "raw", keep_messages=KEPT, window_messages=min(head, WHOLE), transcript_max_chars=2**31
+        )
+        while self.store.compact(fork, step, lambda _: SUMMARY, now=NOW).outcome == "applied":
+            pass
         return fork
+
+    def _hidden(self, head: int) -> str:
+        """Return a fork of which all but the newest messages were hidden by position."""
+        fork = self.store.fork(SESSION, session_id=self._name()).id
+        self.store.hide(fork, 1, head - KEPT, SUMMARY)
+        return fork
+
+    def _behind_a_range(self, fork: str) -> None:
+        assert self.store.view(fork, now=NOW).messages
 
     def _afresh(self) -> Store:
         """Open the file as the next process does; it is connected when the clock runs."""

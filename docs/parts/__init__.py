@@ -13,6 +13,7 @@ from . import (
     formats,
     library,
     logs,
+    performance,
     picture,
     policies,
     requirements,
@@ -44,6 +45,15 @@ PARTS: dict[str, Callable[[], str]] = {
     "changing": storage.changing,
     "views": storage.views,
     "changes": diagrams.changes,
+    "measured_growing": performance.measured_on("scale"),
+    "growing": performance.growing_table,
+    "many": performance.many_table,
+    "crowds": performance.crowd_table,
+    "measured_peers": performance.measured_on("peers"),
+    "sides": performance.sides,
+    "peers": performance.peers,
+    "waits": performance.waits,
+    "faster": performance.faster,
     "requirements": requirements.requirements,
 }
 
@@ -51,6 +61,10 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/view.svg": picture.session_picture,
     "docs/pipeline.svg": diagrams.pipeline,
     "docs/states.svg": diagrams.states,
+    "docs/performance-growing.svg": performance.growing_plot,
+    "docs/performance-many.svg": performance.many_plot,
+    "docs/performance-crowd.svg": performance.crowd_plot,
+    "docs/performance-peers.svg": performance.peers_plot,
 }
 
 

@@ -1,14 +1,18 @@
-"""The programs that measure, at tiny sizes."""
+"""The programs that measure, at tiny sizes, and what the page of performance makes of figures."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+import sys
 import xml.etree.ElementTree as ET
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from conftest import ROOT
 
 from benchmarks import figures, plots
 from benchmarks.peers import __main__ as peers
@@ -17,7 +21,11 @@ from benchmarks.scale import __main__ as scale
 from benchmarks.scale import crowd, growing, many
 from store import Store, drawing
 
+sys.path.insert(0, str(ROOT / "docs"))
+performance = importlib.import_module("parts.performance")
+
 pytestmark = pytest.mark.sqlite_only
+PICTURES = sorted((ROOT / "docs").glob("performance-*.svg"))
 
 
 @pytest.mark.slow
@@ -117,6 +125,21 @@ def meet(one: Said, other: Said) -> bool:
     return beside and one.top < other.bottom and other.top < one.bottom
 
 
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_plots_can_be_read(path: Path) -> None:
+    """Every picture of the page is well formed, and its words keep apart."""
+    svg = path.read_text("utf-8")
+    assert len(said(svg)) > 8
+    assert is_readable(svg)
+
+
+def test_no_operation_is_left_out_of_its_plot() -> None:
+    """Each has a line, or a row, with its words."""
+    for name, operations in (("growing", growing.OPERATIONS), ("many", many.OPERATIONS)):
+        svg = (ROOT / "docs" / f"performance-{name}.svg").read_text("utf-8")
+        assert {*operations.values()} <= {each.text for each in said(svg)}
+
+
 def test_lines_that_end_in_one_point_have_their_words_apart() -> None:
     """The same at the upper edge, at the lower one and between."""
     points: dict[str, list[tuple[float, float]]] = {
@@ -159,6 +182,25 @@ def test_a_time_is_said_in_its_unit() -> None:
     ]
 
 
+def test_who_is_faster_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes clearly less, at the largest size; nobody who takes about as much."""
+    taken = {"raw": 1.0, "ours": 2.0, "llm": 0.5, "adk": 1.95}
+    times = {"append": {"10": {name: {"cpu": cpu} for name, cpu in taken.items()}}}
+    sides = {name: {"label": PEERS[name].label} for name in taken}
+    monkeypatch.setattr(performance, "read", lambda: {"peers": {"sides": sides, "times": times}})
+    told = performance.faster()
+    assert "| 2 × that of the work by hand, 4 × that of llm | a message is checked" in told
+    assert "ADK" not in told
+    taken["ours"] = 0.4
+    times["append"]["10"]["ours"]["cpu"] = 0.4
+    assert performance.faster() == "In none of these operations."
+
+
+def test_each_operation_says_why_it_may_cost_more() -> None:
+    """So that a faster side never stands without a reason."""
+    assert {*performance.WHY} == {*OPERATIONS}
+
+
 def test_figures_of_one_program_leave_those_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,3 +214,18 @@ def test_figures_of_one_program_leave_those_of_another(
     assert figures.read() == {"peers": {"sizes": [2]}, "scale": {"many": []}}
     assert {Path(command[1]).name for command in made} == {"generate.py"}
     assert len(made) == 3
+
+
+def test_the_page_has_every_figure() -> None:
+    """Every operation, every side and every size that was measured; versions and the day."""
+    page = (ROOT / "docs" / "performance.md").read_text("utf-8")
+    kept = figures.read()
+    wanted = [*OPERATIONS.values(), *growing.OPERATIONS.values(), *many.OPERATIONS.values()]
+    wanted += [side["label"] for side in kept["peers"]["sides"].values()]
+    wanted += [side["version"] for side in kept["peers"]["sides"].values()]
+    wanted += [kept[program]["machine"]["date"] for program in ("peers", "scale")]
+    assert [each for each in wanted if each not in page] == []
+    assert re.findall(r"!\[[^]]+\]\((performance-\w+\.svg)\)", page) == [
+        f"performance-{name}.svg" for name in ("growing", "many", "crowd", "peers")
+    ]
+    assert len(PICTURES) == 4
