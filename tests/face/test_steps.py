@@ -60,6 +60,21 @@ def test_steps_are_one_commit(chats: Store) -> None:
     assert chats.session("a").metadata == {"sum": 3}
 
 
+def test_a_step_that_fails_leaves_nothing_behind(chats: Store) -> None:
+    """Not what it did before it failed, either; the host goes on."""
+
+    def work(t: Steps) -> None:
+        with pytest.raises(Conflict):
+            t.append("new", said(1), create=True, expected_head=5)
+        with pytest.raises(SessionNotFound):
+            t.session("new")
+        t.append("a", said(2))
+
+    chats.atomically(work)
+    assert {each.id for each in chats.sessions()} == {"a", "b"}
+    assert contents(chats, "a") == [2]
+
+
 @pytest.mark.parametrize("kind", [KeyError, ValueError, StoreError, KeyboardInterrupt])
 def test_what_leaves_the_work_takes_back_all(chats: Store, kind: type[BaseException]) -> None:
     """An exception of the host's own comes out as it is, and nothing was stored."""

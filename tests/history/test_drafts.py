@@ -18,6 +18,7 @@ from store import Conflict, Draft, DraftNotFound, Policy, Store, Streaming
 from store.database.schema import METADATA
 from store.errors import InvalidMessage, InvalidValue, SessionNotFound, StoreBusy
 from store.face import streaming
+from store.history import drafts
 
 ANSWER = {"role": "assistant"}
 NEVER = {"every_bytes": 2**40, "every_ms": 2**40}
@@ -398,6 +399,17 @@ def test_a_draft_is_discarded(chat: Store) -> None:
     assert chat.drafts() == []
     assert pieces(chat) == 0
     assert said(chat) == ["why?"]
+
+
+def test_a_draft_is_of_its_own_session(chat: Store) -> None:
+    """Nothing of it is kept, and it does not end, in another one."""
+    chat.create_session("t")
+    draft = broken(chat, "half").draft
+    with chat.database.writing() as connection:
+        with pytest.raises(DraftNotFound):
+            drafts.keep(connection, "t", draft, 1, [], None, now=1_800_000_000_000)
+        with pytest.raises(DraftNotFound):
+            drafts.end(connection, "t", draft, ANSWER, now=1_800_000_000_000)
 
 
 def test_what_is_no_update_finishes_no_draft(chat: Store) -> None:

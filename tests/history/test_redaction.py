@@ -172,6 +172,21 @@ def test_tokens_of_what_follows_are_fewer(chat: Store) -> None:
     assert chat.verify() == []
 
 
+def counted(store: Store, seq: int) -> int:
+    """Return how many counts there are of the messages at a position."""
+    count = sqlalchemy.text("SELECT count(*) FROM token_counts WHERE seq = :seq")
+    with store.database.reading() as connection:
+        return connection.scalar(count, {"seq": seq}) or 0
+
+
+def test_what_was_counted_of_it_is_forgotten(chat: Store) -> None:
+    """Tokens that were counted exactly are those of the words; they are counted anew."""
+    chat.count_tokens("s")
+    assert counted(chat, 2) == 1
+    chat.redact("s", 2, "leaked")
+    assert counted(chat, 2) == 0
+
+
 def test_summaries_of_it_are_named(chat: Store) -> None:
     """Those whose line ran through it; the others are not."""
     chat.append("s", [said("Go on."), {"role": "assistant", "content": "Yes."}] * 30)

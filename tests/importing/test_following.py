@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from store import Store
+from store.errors import HeadMoved
 from store.importing import import_file
 
 DAY = 1_767_225_600_000
@@ -36,6 +37,24 @@ def taken(store: Store, path: Path, *lines: object, **options: Any) -> list[int]
     """Import a file of some lines; return how many messages each session got."""
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return [each.appended for each in import_file(store, path, **options).sessions]
+
+
+def test_who_appends_meanwhile_is_not_overtaken(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was compared is not the end of the line any more, so nothing is put behind it."""
+    path, lines = tmp_path / "talk.jsonl", [{"role": "user", "content": each} for each in "abc"]
+    taken(store, path, *lines[:1])
+    atomically = store.atomically
+
+    def late(work: Any, **options: Any) -> Any:
+        store.append("talk", lines[2])
+        return atomically(work, **options)
+
+    monkeypatch.setattr(store, "atomically", late)
+    with pytest.raises(HeadMoved):
+        taken(store, path, *lines[:2])
+    assert [each.message["content"] for each in store.messages("talk")] == ["a", "c"]
 
 
 def titled(kind: str, key: str, title: str) -> dict[str, Any]:

@@ -54,6 +54,16 @@ def test_what_grows_or_is_new_is_told_once(tmp_path: Path) -> None:
     assert names(growing) == ["a.jsonl"]
 
 
+def test_what_is_written_over_is_told(tmp_path: Path) -> None:
+    """Though it is as long as it was."""
+    file = tmp_path / "a.jsonl"
+    file.write_text(HELLO)
+    growing = Growing([tmp_path])
+    assert names(growing) == ["a.jsonl"]
+    os.utime(file, ns=(0, 0))
+    assert names(growing) == ["a.jsonl"]
+
+
 @pytest.mark.sqlite_only
 def test_what_the_store_did_not_take_is_read_again(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
