@@ -395,6 +395,12 @@ def imported(code: str) -> set[str]:
     return {*done.stdout.split()}
 
 
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Two of one name cannot be collected together."""
+    named = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in named.items() if count > 1] == []
+
+
 def test_files_are_short() -> None:
     """A file is read in one sitting."""
     assert [where(module) for module in every_module() if module.lines > LONGEST_FILE] == []
