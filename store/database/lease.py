@@ -212,3 +212,16 @@ def kept_by(connection: Connection) -> Kept | None:
     """Return what the store of a connection keeps in memory; None where nothing may be."""
     lease = lease_of(connection)
     return lease.kept if lease.kept.limit and not lease.writes else None
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return the driver's connection, the transaction begun.
+
+    What ran before the first statement ran outside of it. Each statement comes by here.
+    """
+    lease: Lease = vars(connection)[_KEY]()
+    if not lease.begun:
+        lease.begin()
+    elif lease.is_on_server:
+        lease.keep_deadline()
+    return lease.driver

@@ -38,7 +38,7 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from ..errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
 from .files import TOO_MANY_FILES
-from .lease import lease_of
+from .lease import driver_of, lease_of
 from .seals import SEALED, seal, sealed_names
 
 Row = tuple[Any, ...]
@@ -104,10 +104,10 @@ class Statement(Generic[R]):
 
         Raises StoreError where it has none: a row that others need is gone from the database.
         """
-        row = self.row(connection, **values)
+        row: R | None = self._execute(connection, values).fetchone()
         if row is None:
             raise StoreError(_GONE)
-        return row
+        return self._make(row) if self._make else row
 
     def value(self, connection: Connection, **values: Any) -> Any:
         """Return the first column of the first row, or None where there is no row."""
@@ -134,7 +134,7 @@ class Statement(Generic[R]):
 
     def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
         text, constants = self._named(connection.dialect.name)
-        driver = _driver(connection)
+        driver = driver_of(connection)
         try:
             return driver.execute(text, {**constants, **values} if constants else values)
         except _UNSTORABLE as error:
@@ -188,7 +188,7 @@ class Insertion(Statement[Row]):
             places = self._sealed
             rows = [(*row, seal(places, (row[at] for at in places.values()))) for row in rows]
         text = self._positional(connection.dialect.name)
-        cursor = _driver(connection).cursor()
+        cursor = driver_of(connection).cursor()
         try:
             cursor.executemany(text, rows)
         except _UNSTORABLE as error:
@@ -223,19 +223,6 @@ _UNSTORABLE = (OverflowError, UnicodeEncodeError)
 
 def _unstorable(error: Exception) -> InvalidValue:
     return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
-
-
-def _driver(connection: Connection) -> Any:
-    """Return the driver's connection, the transaction begun.
-
-    What ran before the first statement ran outside of it.
-    """
-    lease = lease_of(connection)
-    if not lease.begun:
-        lease.begin()
-    elif lease.is_on_server:
-        lease.keep_deadline()
-    return lease.driver
 
 
 def driver_errors() -> tuple[type[Exception], ...]:

@@ -100,15 +100,15 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
         answer = "; of an answer append choices[0].message" if "choices" in rest else ""
         raise InvalidMessage(index, "role", f"a role is a non-empty text{answer}")
     usual_calls = _split_usual_calls(rest)
-    name = _split_text(rest, "name")
-    status = _split_text(rest, "messageStatus")
-    tool_call_id = _split_text(rest, "tool_call_id")
+    name, status, tool_call_id = _split_texts(rest)
     moment = _split_time(rest)
     _check(rest, index)
     message_id = _split_id(rest)
     form, content = _split_value(rest, "content")
     columns = Columns(role, name, status, tool_call_id, moment, message_id, None, form, content)
-    return columns, usual_calls or _split_calls(rest)
+    if "tool_calls" not in rest:
+        return columns, usual_calls
+    return columns, _split_calls(rest)
 
 
 def _rest_text(given: Message, rest: Message, held: Message) -> str | None:
@@ -117,6 +117,17 @@ def _rest_text(given: Message, rest: Message, held: Message) -> str | None:
     if [*{**held, **rest}] != given_order:
         return encode([given_order, rest])
     return encode(rest) if rest else None
+
+
+_TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
+_has_no_text = frozenset(_TEXT_KEYS).isdisjoint
+
+
+def _split_texts(rest: Message) -> list[str | None]:
+    """Take the texts out of the rest that few messages have."""
+    if _has_no_text(rest):
+        return [None] * len(_TEXT_KEYS)
+    return [_split_text(rest, key) for key in _TEXT_KEYS]
 
 
 def _split_text(rest: Message, key: str) -> str | None:
