@@ -50,8 +50,9 @@ MADE_ANEW = (search_rows, token_counts)
 TABLES = {table.name: table for table in TREE_TABLES if table not in MADE_ANEW}
 RUN = 100
 """Rows written at once."""
-NUMBER = re.compile("[0-9]{1,18}|[0-8][0-9]{18}")
-"""Numbers that a tree may have."""
+DIGITS = re.compile("[0-9]{1,19}")
+LARGEST = 2**63 - 1
+"""The largest number that a tree may have: that of a column."""
 
 _owned = {name: Insertion(table) for name, table in TABLES.items()}
 INSERT_ID = Insertion(session_ids)
@@ -113,7 +114,7 @@ def check_schema_of(head: Fields) -> None:
 def tree_of(begin: Fields) -> int:
     """Return the tree that rows are of, by what they begin with. Raises InvalidValue."""
     text = begin.get("tree_id")
-    if isinstance(text, str) and NUMBER.fullmatch(text):
+    if isinstance(text, str) and DIGITS.fullmatch(text) and int(text) <= LARGEST:
         return int(text)
     raise InvalidValue(f"{text!r:.40} is the number of no tree")
 

@@ -121,7 +121,7 @@ def test_a_request_is_recorded(run: Run) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--by", "week"], "model, session, owner, day, not by 'week'"),
+        (["--by", "week"], "model, session, owner, day, not 'week'"),
         (["--since", "monday"], "--since is ms since the epoch"),
         (["--until", "monday"], "--until is ms since the epoch"),
         (["--input", "1", "--output", "1"], "SESSION"),

@@ -69,6 +69,7 @@ ACROSS_TREES = {
     "history.redaction.NOTE_REWRITTEN": "one purge is enough for the redactions of all trees",
     "history.redaction.REDACTIONS": "lists the redactions of all trees",
     "history.slices.OPEN_TREES": "finds what is left to do in all trees",
+    "inspection.whole.TREES": "lists the trees",
     **dict.fromkeys(
         (
             "history.spending.LIST_OWNED",
@@ -280,6 +281,7 @@ SCANNED = {
     "history.redaction.NOTE_REWRITTEN": "redactions are few, and a purge rewrites the whole file",
     "history.redaction.REDACTIONS": "reads all that there is",
     "history.slices.OPEN_TREES": "walks the index of what is left to do",
+    "inspection.whole.TREES": "lists all that there is",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
