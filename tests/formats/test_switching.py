@@ -16,6 +16,11 @@ from store import Policy, Store
 Message = dict[str, Any]
 MESSAGES = 2_000
 IN_TURNS = ("anthropic", "gemini")
+AS_THEY_CAME = ("anthropic", "responses", "gemini")
+"""Formats whose own turn goes out as it came: with what is signed or sealed, and in its order.
+
+Behind a rewind or a summary it may stand in one message with what is left before it.
+"""
 MINUTE = 60_000
 
 
@@ -135,7 +140,8 @@ def converse(path: Path, messages: int) -> None:
         number = 0
         while store.session("s").head < messages:
             name = names[number % len(names)]
-            for message in talk.turn(name, number):
+            turn = talk.turn(name, number)
+            for message in turn:
                 (stored,) = store.append("s", message, dedupe="off", now=NOW + number * MINUTE)
                 raw.append(message)
                 ends.append((stored.seq, len(raw)))
@@ -143,6 +149,8 @@ def converse(path: Path, messages: int) -> None:
             assert complaints(name, view.messages, view.system) == []
             if own_types(name) and number % 20 < len(names):
                 assert misfits(name, view.messages) == []
+            if name in AS_THEY_CAME and before:
+                assert view.messages[-len(turn) :] == turn
             sent = [json.dumps(each) for each in view.messages]
             kept = before.get(name, [])[: -1 if name in IN_TURNS else None]
             assert sent[: len(kept)] == kept
