@@ -112,27 +112,6 @@ KINDS = {
         anthropic.foreign,
         left_out="what is no message",
     ),
-    "codex": TranscriptKind(
-        "lines with a 'type' and a 'payload'",
-        codex.looks,
-        codex.parse,
-        linked="branches, parents, compactions",
-        left_out="lines for the screen",
-        homes=(
-            Home(
-                ".codex",
-                ("sessions/*rollout-*.json*", "archived_sessions/*rollout-*.json*"),
-                "CODEX_HOME",
-            ),
-        ),
-    ),
-    "responses": TranscriptKind(
-        "items of OpenAI's Responses API, in a list, under 'input' and 'output' or one a line",
-        responses.looks,
-        responses.parse,
-        responses.foreign,
-        left_out="what is no item",
-    ),
     "exchanges": TranscriptKind(
         "a 'request' to an API with its 'response', one a line",
         exchanges.looks,
@@ -177,6 +156,27 @@ KINDS = {
         claude_code.stream.foreign,
         linked="subagents, compactions",
         left_out="states, limits",
+    ),
+    "codex": TranscriptKind(
+        "lines with a 'type' and a 'payload'",
+        codex.looks,
+        codex.parse,
+        linked="branches, parents, compactions",
+        left_out="lines for the screen",
+        homes=(
+            Home(
+                ".codex",
+                ("sessions/*rollout-*.json*", "archived_sessions/*rollout-*.json*"),
+                "CODEX_HOME",
+            ),
+        ),
+    ),
+    "responses": TranscriptKind(
+        "items of OpenAI's Responses API, in a list, under 'input' and 'output' or one a line",
+        responses.looks,
+        responses.parse,
+        responses.foreign,
+        left_out="what is no item",
     ),
     "openhands": TranscriptKind(
         "events with a 'source', in a list or one a line",

@@ -319,7 +319,7 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
 
 def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
-    apis = ("openai", "anthropic", "codex", "responses", "exchanges")
+    apis = ("openai", "anthropic", "exchanges")
     benchmarks = ("tau2_bench", "mini_swe_agent", "inspect")
     assert tuple(KINDS) == (
         *benchmarks,
@@ -330,6 +330,8 @@ def test_kinds_are_named() -> None:
         "qwen_code",
         "claude_code",
         "stream_json",
+        "codex",
+        "responses",
         "openhands",
         "convostore",
         "chatgpt",
