@@ -18,7 +18,7 @@ TURNS = Policy.named("turns")
 
 def request(stage: Stage) -> Found:
     """Assemble the whole session as a request, against its view alone by the same policy."""
-    store, now = stage.normal, stage.now
+    store, now = stage.forgetful, stage.now
     view = store.view(SESSION, TURNS, now=now).messages
     equal(store.context(SESSION, PROMPT, TOOLS, now=now).messages[1 : len(view) + 1], view)
     yield (

@@ -127,10 +127,10 @@ def view(stage: Stage) -> Found:
     def by_hand(_: object) -> list[Any]:
         return [made.summary, *rivals.view(raw.messages(SESSION, first, stage.size), now, ROOT)]
 
-    equal(store.view(fork, POLICY, now=now).messages[-50:], by_hand(None)[-50:])
+    equal(stage.forgetful.view(fork, POLICY, now=now).messages[-50:], by_hand(None)[-50:])
     yield (
         "view behind a compaction",
-        interleaved(lambda _: store.view(fork, POLICY, now=now), by_hand, stage.pace),
+        interleaved(lambda _: stage.forgetful.view(fork, POLICY, now=now), by_hand, stage.pace),
     )
 
 

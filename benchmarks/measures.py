@@ -109,6 +109,12 @@ MEASURES: dict[str, Measure] = {
         smallest=1_000,
         largest=10_000,
     ),
+    "again": Measure(
+        reading.view_again,
+        {f"{name} again, 3 more messages": Target("cpu", 0.5) for name in ("view", "context")},
+        smallest=1_000,
+        largest=10_000,
+    ),
     "list": Measure(reading.list_sessions, {"list 200": Target("cpu", 1.3)}, once=True),
     "append": Measure(
         writing.append_one,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from store import Store
+from store import Policy, Store
 from store.history import sessions as known_sessions
 
 from . import alone, rivals
@@ -19,6 +19,7 @@ Found = Iterator[tuple[str, Pair | float]]
 """Lines of the table: their name and two medians, or a figure."""
 
 DEPTH = 100
+DEFAULT = Policy()
 PROVIDERS = ("responses", "anthropic", "gemini")
 
 
@@ -81,7 +82,7 @@ def newest(stage: Stage) -> Found:
 
 def view(stage: Stage) -> Found:
     """Compute the view of the whole session, against a load by hand and the rules in Python."""
-    store, raw, now = stage.normal, stage.raw_normal, stage.now
+    store, raw, now = stage.forgetful, stage.raw_normal, stage.now
 
     def by_hand(_: object) -> list[Any]:
         return rivals.view(raw.messages(SESSION), now, ROOT)
@@ -93,9 +94,29 @@ def view(stage: Stage) -> Found:
     )
 
 
+def view_again(stage: Stage) -> Found:
+    """Compute the view and the request after three more messages, against the whole by hand."""
+    store, raw, now = stage.normal, stage.raw_normal, stage.now
+
+    def say_more() -> None:
+        said = stage.more(3)
+        store.append(SESSION, said)
+        raw.append(SESSION, said)
+
+    def by_hand(_: object) -> list[Any]:
+        return rivals.view(raw.messages(SESSION), now, ROOT)
+
+    asked: dict[str, Callable[[object], object]] = {
+        "view": lambda _: store.view(SESSION, now=now),
+        "context": lambda _: store.context(SESSION, policy=DEFAULT, now=now),
+    }
+    for name, ours in asked.items():
+        yield f"{name} again, 3 more messages", interleaved(ours, by_hand, stage.pace, say_more)
+
+
 def view_foreign(stage: Stage) -> Found:
     """Compute the view in the format of each other provider, against that of a chat."""
-    store, now = stage.normal, stage.now
+    store, now = stage.forgetful, stage.now
     for name in PROVIDERS:
         yield (
             f"view for {name}, against chat",
@@ -117,7 +138,7 @@ def depth(stage: Stage) -> Found:
     reads: dict[str, Callable[[str], object]] = {
         "load": store.messages,
         "newest 20": lambda session: store.messages(session, -20),
-        "view": lambda session: store.view(session, now=stage.now),
+        "view": lambda session: stage.forgetful.view(session, now=stage.now),
     }
     for name, read in reads.items():
         yield f"depth 100 against 1: {name}", _against(read, deep, "shallow", stage)

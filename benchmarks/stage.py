@@ -32,7 +32,8 @@ class Extent(NamedTuple):
 class Stage:
     """A session of ``size`` messages and one of a hundred, in the store and by hand.
 
-    Each is there as FULL and NORMAL. The moment of views lies after all messages.
+    Each is there as FULL and NORMAL; ``forgetful`` makes each view anew. The moment of views lies
+    after all messages.
     """
 
     def __init__(self, folder: Path, size: int, extent: Extent) -> None:
@@ -42,6 +43,8 @@ class Stage:
         self._opened = ExitStack()
         self.full = self._opened.enter_context(Store(self.path))
         self.normal = self._opened.enter_context(Store(self.path, durability="normal"))
+        forgetful = Store(self.path, durability="normal", cache_bytes=0)
+        self.forgetful = self._opened.enter_context(forgetful)
         self.raw_full, self.raw_normal = Raw(self.raw_path), Raw(self.raw_path, "NORMAL")
         self.payload = 0
         for session, length in ((SESSION, size), (SMALL, 100)):

@@ -307,6 +307,24 @@ def test_what_is_kept_is_what_would_be_made_anew(
         world.close()
 
 
+@law(max_examples=160)
+@given(
+    st.one_of(conversations, busy_conversations, messy_conversations),
+    st.one_of(st.sampled_from(READY), policies),
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), min_size=4, max_size=12),
+)
+def test_a_line_that_grows_is_judged_as_a_whole(
+    url: str, line: list[Message], policy: Policy, steps: list[tuple[int, int]]
+) -> None:
+    """However many messages come at a time, and however much time passes between."""
+    with Store(url, durability="normal") as store, Store(url, cache_bytes=0) as plain:
+        session_id, now = store.create_session(project_root=ROOT).id, NOW - 30 * MINUTE
+        for count, minutes in steps:
+            batch, line, now = line[:count], line[count:], now + minutes * MINUTE
+            store.append(session_id, batch or agent_line(count)[1:])
+            alike(*(each.view(session_id, policy, now=now) for each in (store, plain)))
+
+
 def play(world: World, policy: Policy, steps: int) -> None:
     """Let things happen, and look after each."""
     acts, weights = zip(*HAPPENS, strict=True)
