@@ -67,8 +67,7 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
     kept = kept_by(look.connection)
     if kept is None:
-        anew = _anew(look, format, _truth(look, {}), judge(look, None))
-        return anew._replace(written=None)
+        return _anew(look, format, _truth(look, {}), judge(look, None))
     key = ("view", *look.line.values(), format, look.policy.model_dump_json())
     truth = _truth(look, stored_kinds(look.connection))
     known: Followed | None = kept.get(key)
