@@ -22,7 +22,10 @@ NAME = ITEMS
 NAMES = Names(ids=WORD, tools=WORD)
 CALL, FREE = "function_call", "custom_tool_call"
 """The types of calls that any text answers: those of a function, and those whose input is text."""
-PLAIN = (f"{CALL}_output", f"{FREE}_output", "local_shell_call_output", "apply_patch_call_output")
+SHELL = "local_shell_call_output"
+"""A result that names its call by its own id, in the types of the provider's clients."""
+PATCHED = "apply_patch_call_output"
+PLAIN = (f"{CALL}_output", f"{FREE}_output", SHELL, PATCHED)
 """Types of results that are a text."""
 ASKED = ("arguments", "input", "action", "operation")
 """Keys that hold what a call asks for."""
@@ -112,7 +115,18 @@ class _Writing:
         if call and wanted not in PLAIN:
             wanted = f"{CALL}_output"
             self.items[place] = _call(call, None)
-        return {"type": wanted, "call_id": call_id, "output": _output(placed.message)}
+        made = {"type": wanted, "call_id": call_id, "output": _output(placed.message)}
+        return made | _beside(wanted, placed)
+
+
+def _beside(wanted: str, placed: Placed) -> Message:
+    """Return what a made result of a type must say beside its words."""
+    if wanted == SHELL:
+        return {"id": placed.call_id}
+    if wanted != PATCHED:
+        return {}
+    is_failed = placed.seq is None or placed.message.get("messageStatus") == "error"
+    return {"status": "failed" if is_failed else "completed"}
 
 
 def _own_result(placed: Placed, wanted: str) -> Message | None:
@@ -127,7 +141,7 @@ def _own_result(placed: Placed, wanted: str) -> Message | None:
     if isinstance(content, str) and not is_plain:
         return None
     said = {str(first_key(block, ANSWERED)): _output(message) if is_plain else mended(content)}
-    return filled(mended(block), call_id=placed.call_id, **said)
+    return filled(mended(block), **{_paired_by(block): placed.call_id}, **said)
 
 
 def _call(call: ApiCall, held: Message | None) -> Message:
@@ -275,20 +289,32 @@ def rows(message: Message) -> list[Message]:
 
 
 def _identified(item: Message) -> Message:
-    """Return an item without an id that is another item's."""
-    return {} if item["type"] == "item_reference" else item
+    """Return an item; nothing of one whose id is another item's."""
+    return {} if item["type"] in ("item_reference", SHELL) else item
 
 
 def _row_of_item(item: Message) -> Message:
     kind = item["type"]
-    is_paired = isinstance(item.get("call_id"), str)
-    if is_paired and kind.endswith("_call"):
+    paired = _paired_by(item)
+    if not isinstance(item.get(paired), str):
+        return row(NAME, "assistant", {}, {"block": item})
+    if kind.endswith("_call"):
         return _row_of_call(item)
-    answered = first_key(item, ANSWERED)
-    if is_paired and kind.endswith("_output") and answered:
-        shown = {"tool_call_id": item["call_id"], "content": item[answered]}
-        return row(NAME, "tool", shown, {"block": emptied(item, "call_id", answered)})
+    if kind.endswith("_output"):
+        return _row_of_result(item, paired)
     return row(NAME, "assistant", {}, {"block": item})
+
+
+def _paired_by(item: Message) -> str:
+    """Return the key by which a call and its result are paired."""
+    return "id" if item["type"] == SHELL and "call_id" not in item else "call_id"
+
+
+def _row_of_result(item: Message, paired: str) -> Message:
+    """Return a result as its row; one that says nothing beside its status has no content."""
+    answered = str(first_key(item, ANSWERED))
+    shown = {"tool_call_id": item[paired], "content": item.get(answered)}
+    return row(NAME, "tool", shown, {"block": emptied(item, paired, answered)})
 
 
 def _row_of_call(item: Message) -> Message:
@@ -313,7 +339,7 @@ def given(rows: Sequence[Message]) -> Message:
     block = held["block"]
     if one["role"] == "tool":
         said = {str(first_key(block, ANSWERED)): one["content"]}
-        return filled(block, call_id=one["tool_call_id"], **said)
+        return filled(block, **{_paired_by(block): one["tool_call_id"]}, **said)
     if "tool_calls" not in one:
         return dict(block)
     (call,) = one["tool_calls"]

@@ -59,7 +59,7 @@ Change = Callable[[Media], Message | None]
 def media_of(part: object) -> Media | None:
     """Return what a content part holds, in any of the shapes in use; None where it is no media."""
     kind = part.get("type") if isinstance(part, dict) else None
-    if not isinstance(part, dict) or kind not in MEDIA_TYPES:
+    if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_words(part):
         return None
     fields = _flat(part)
     url = _first(fields, URL_KEYS)
@@ -71,6 +71,12 @@ def media_of(part: object) -> Media | None:
         return _of_data(_first(fields, TYPE_KEYS) or _family(kind), held)
     links = kind in LINKED and url and not url.startswith(_DATA)
     return Media(_family(kind), url) if links and url else None
+
+
+def _is_words(part: Message) -> bool:
+    """Tell a document that is a plain text, under the key of bytes."""
+    source = part.get("source")
+    return isinstance(source, dict) and source.get("type") == "text"
 
 
 def changed(value: Any, change: Change) -> Any:

@@ -736,3 +736,45 @@ def test_reasoning_is_told_as_text_by_choice(
     assert is_told == (name == "openai" or name != wanted)
     plain = store.view(session_id, format=wanted)
     assert "<thinking>" not in json.dumps(plain.messages)
+
+
+WORDS = {"type": "text", "media_type": "text/plain", "data": "plain words"}
+PATCH = {"type": "apply_patch_call", "call_id": "p1", "status": "completed", "operation": {}}
+PATCH["operation"] = {"type": "delete_file", "path": "a"}
+SHELL = {"type": "local_shell_call", "id": "l1", "call_id": "s1", "status": "completed"}
+SHELL["action"] = {"type": "exec", "command": ["ls"], "env": {}}
+
+
+def test_a_document_of_words_is_told(store: Store) -> None:
+    """It is no base64, whatever key it is under."""
+    asked = {"role": "user", "content": [{"type": "document", "source": WORDS}, text()]}
+    called = says(used("a"))
+    answered = {"role": "user", "content": [returned("a", [{"type": "document", "source": WORDS}])]}
+    session_id = stored(store, [asked, called, answered], "anthropic")
+    for wanted in PROVIDERS:
+        sent = store.view(session_id, Policy(picture_keep=1), format=wanted).messages
+        assert json.dumps(sent).count("plain words") == 2
+        assert "inlineData" not in json.dumps(sent)
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        (PATCH, {"type": "apply_patch_call_output", "call_id": "p1", "status": "failed"}),
+        (SHELL, {"type": "local_shell_call_output", "id": "s1", "output": "a.py"}),
+    ],
+)
+def test_a_result_is_paired_as_its_type_has_it(
+    store: Store, call: Message, result: Message
+) -> None:
+    """Without any output, or by its own id; where there is none, one is made that is taken."""
+    line = [{"type": "message", "role": "user", "content": "x"}, call, result]
+    session_id = stored(store, line, "responses")
+    assert same(store.view(session_id, format="responses").messages, line)
+    for wanted in PROVIDERS:
+        sent = store.view(session_id, format=wanted).messages
+        assert complaints(wanted, sent) == []
+        assert "No result" not in json.dumps(sent)
+    alone = stored(store, line[:2], "responses")
+    (*_, made) = store.view(alone, format="responses").messages
+    assert {*result} <= {*made}
