@@ -26,7 +26,7 @@ from . import (
     pi,
     vscode_chat,
 )
-from .apis import anthropic, exchanges, openai, responses
+from .apis import anthropic, exchanges, openai, openai_agents, responses
 from .data_sets import (
     inspect_log,
     mini_swe_agent,
@@ -40,9 +40,10 @@ from .data_sets import (
 )
 from .database import Layout
 from .events import Event
-from .gemini import gemini_cli, qwen_code
+from .gemini import adk, gemini_cli, qwen_code
 from .homes import CURSOR_CHATS, GOOSE_SESSIONS, STORED, VSCODE_CHATS, Home
 from .source import Source
+from .stores import librechat, llm_logs, open_webui
 
 
 class TranscriptKind(NamedTuple):
@@ -323,6 +324,44 @@ KINDS = {
         "trees of a 'prompt' and its replies",
         oasst.looks,
         oasst.parse,
+        linked="branches",
+    ),
+    "openai_agents": TranscriptKind(
+        "the database of the OpenAI Agents SDK's SQLiteSession",
+        openai_agents.looks,
+        openai_agents.parse,
+        seen=False,
+        left_out="what is no item",
+        layout=openai_agents.LAYOUT,
+    ),
+    "adk": TranscriptKind(
+        "the database of Google's Agent Development Kit",
+        adk.looks,
+        adk.parse,
+        seen=False,
+        left_out="events that say nothing",
+        layout=adk.LAYOUT,
+    ),
+    "llm": TranscriptKind(
+        "the 'logs.db' of llm",
+        llm_logs.looks,
+        llm_logs.parse,
+        seen=False,
+        left_out="tables of 0.32 and later, fragments",
+        layout=llm_logs.LAYOUT,
+    ),
+    "open_webui": TranscriptKind(
+        "chats with a 'chat' that has a 'history' of messages",
+        open_webui.looks,
+        open_webui.parse,
+        seen=False,
+        linked="branches",
+    ),
+    "librechat": TranscriptKind(
+        "conversations with 'messages' that a user created or not",
+        librechat.looks,
+        librechat.parse,
+        seen=False,
         linked="branches",
     ),
 }

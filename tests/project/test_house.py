@@ -83,7 +83,7 @@ INSIDE = {
     ),
     "transcripts": (
         "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported writing kinds"
+        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
         "standing hiding look repair short_results named_results old_calls conditions ranks rules borders covering judging "
@@ -94,7 +94,7 @@ INSIDE = {
 
 PROGRAMS = {
     "aider": "history reading",
-    "apis": "openai anthropic likeness streams answers responses exchanges",
+    "apis": "openai anthropic likeness streams answers responses exchanges openai_agents",
     "chatgpt": "nodes reading",
     "claude_ai": "messages reading",
     "claude_code": "titles queue compactions agents rows sessions tree reading stream",
@@ -103,12 +103,13 @@ PROGRAMS = {
     "cursor": "rows bubbles transcripts reading",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
     "droid": "stream entries reading",
-    "gemini": "parts records gemini_cli qwen_code",
+    "gemini": "parts records gemini_cli qwen_code adk",
     "opencode": "rows storage messages reading",
     "goose": "rows messages reading",
     "kiro": "turns messages reading",
     "openhands": "program_events conversation reading",
     "pi": "messages reading",
+    "stores": "llm_logs open_webui librechat",
     "writing": "about claude_code codex markdown",
     "vscode_chat": "log results parts requests reading",
 }

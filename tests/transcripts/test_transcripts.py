@@ -349,6 +349,7 @@ def test_kinds_are_named() -> None:
         "toolbench",
         "moatless",
         "oasst",
+        *("openai_agents", "adk", "llm", "open_webui", "librechat"),
     )
 
 

@@ -1,0 +1,270 @@
+"""Stores of other libraries and apps, made up after what their own code writes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from store import Store
+from store.importing import ImportReport, import_file
+
+Fields = dict[str, Any]
+WEATHER = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+
+
+def database(path: Path, tables: str, rows: Iterable[tuple[str, Fields]]) -> Path:
+    """Write a database of these tables."""
+    with closing(sqlite3.connect(path)) as made, made:
+        made.executescript(tables)
+        for table, row in rows:
+            places = ", ".join("?" for _ in row)
+            made.execute(
+                f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", [*row.values()]
+            )
+    return path
+
+
+def imported(path: Path, store: Store) -> ImportReport:
+    """Import a file twice, whose bytes stay; the second time nothing is new."""
+    before = path.read_bytes()
+    report = import_file(store, path)
+    again = import_file(store, path)
+    assert sum(each.appended for each in again.sessions) == 0
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir() if each.name.startswith(path.name)] == [
+        path.name
+    ]
+    assert store.verify() == []
+    return report
+
+
+def said(store: Store, name: str) -> list[tuple[str, Any]]:
+    """Return who said what in a session, as a chat's API is told."""
+    view = store.view(name)
+    return [
+        (each["role"], each.get("content") or each["tool_calls"][0]["function"])
+        for each in view.messages
+    ]
+
+
+AGENTS = """
+CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY, created_at TIMESTAMP, updated_at TIMESTAMP);
+CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT, created_at TIMESTAMP);
+"""
+ITEMS: list[Fields] = [
+    {"role": "user", "content": "Weather in Paris?"},
+    {"type": "function_call", "call_id": "c1", "id": "fc_1", "status": "completed", **WEATHER},
+    {"type": "function_call_output", "call_id": "c1", "output": "18C"},
+    {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "18C."}],
+    },
+]
+
+
+def test_sessions_of_the_agents_sdk(store: Store, tmp_path: Path) -> None:
+    """Items as they are; one that cannot be read is told."""
+    rows = [("agent_sessions", {"session_id": name}) for name in ("s1", "empty")]
+    items = [*map(json.dumps, ITEMS), "{"]
+    rows += [("agent_messages", {"session_id": "s1", "message_data": item}) for item in items]
+    report = imported(database(tmp_path / "agents.db", AGENTS, rows), store)
+    assert (report.kind, [each.id for each in report.sessions]) == ("openai_agents", ["s1"])
+    assert [note.text for note in report.notes if note.broken] == ["item 5 of s1 cannot be read"]
+    assert [each.message for each in store.messages("s1")] == ITEMS
+    assert [role for role, _ in said(store, "s1")] == ["user", "assistant", "tool", "assistant"]
+
+
+ADK = """
+CREATE TABLE app_states (app_name TEXT PRIMARY KEY, state TEXT, update_time REAL);
+CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time REAL, update_time REAL);
+CREATE TABLE events (id TEXT, app_name TEXT, user_id TEXT, session_id TEXT, invocation_id TEXT,
+    timestamp REAL, event_data TEXT);
+"""
+
+
+def test_sessions_of_the_agent_development_kit(store: Store, tmp_path: Path) -> None:
+    """Owners, times, calls with their responses; what only changes the state says nothing."""
+    call = {"id": "c1", "name": "get_weather", "args": {"city": "Paris"}}
+    answered = {"id": "c1", "name": "get_weather", "response": {"result": "18C"}}
+    contents: list[Fields | None] = [
+        {"role": "user", "parts": [{"text": "Weather in Paris?"}]},
+        {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"function_call": call}]},
+        {"role": "user", "parts": [{"function_response": answered}]},
+        {"role": "model", "parts": [{"text": "18C."}]},
+        None,
+    ]
+    key = {"app_name": "app", "user_id": "ann"}
+    times = {"create_time": 1_700_000_000.5, "update_time": 1_700_000_009.0}
+    rows = [("sessions", {**key, "id": "s2", "state": '{"a": 1}', **times})]
+    for number, content in enumerate(contents):
+        event = {"id": f"e{number}", "author": "root", "content": content}
+        row = {"id": f"e{number}", "invocation_id": "i", "timestamp": 1_700_000_001 + number}
+        rows += [("events", {**key, "session_id": "s2", **row, "event_data": json.dumps(event)})]
+    report = imported(database(tmp_path / "adk.db", ADK, rows), store)
+    assert report.kind == "adk"
+    session = store.session("s2")
+    assert (session.owner, session.created_at, session.head) == ("ann", 1_700_000_000_500, 4)
+    assert said(store, "s2") == [
+        ("user", "Weather in Paris?"),
+        ("assistant", WEATHER),
+        ("tool", "18C"),
+        ("assistant", "18C."),
+    ]
+    assert store.message("s2", 2).message["reasoning_content"] == "Hm."
+    assert session.metadata == {"adk": {"app_name": "app", "state": {"a": 1}}}
+
+
+LLM = """
+CREATE TABLE conversations (id TEXT PRIMARY KEY, name TEXT, model TEXT);
+CREATE TABLE responses (id TEXT PRIMARY KEY, model TEXT, prompt TEXT, system TEXT, prompt_json TEXT,
+    options_json TEXT, response TEXT, response_json TEXT, conversation_id TEXT, duration_ms INTEGER,
+    datetime_utc TEXT, input_tokens INTEGER);
+"""
+LLM_TOOLS = """
+CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, response_id TEXT, name TEXT, arguments TEXT, tool_call_id TEXT);
+CREATE TABLE tool_results (id INTEGER PRIMARY KEY, response_id TEXT, name TEXT, output TEXT, tool_call_id TEXT,
+    exception TEXT);
+CREATE TABLE turns (id TEXT PRIMARY KEY, model TEXT);
+"""
+RESPONSES = [
+    {
+        "id": "r1",
+        "prompt": "Weather in Paris?",
+        "system": "Be kind.",
+        "response": "",
+        "input_tokens": 9,
+    },
+    {"id": "r2", "prompt": "", "system": "Be kind.", "response": "18C."},
+    {"id": "r3", "prompt": "Thanks.", "system": None, "response": "Bye."},
+]
+
+
+def logged(path: Path, tables: str, more: list[tuple[str, Fields]], name: str = "k1") -> Path:
+    """Write a log of a conversation."""
+    rows: list[tuple[str, Fields]] = [
+        ("conversations", {"id": name, "name": "Weather", "model": "m"})
+    ]
+    for number, response in enumerate(RESPONSES):
+        told = {"conversation_id": name, "datetime_utc": f"2026-01-01T00:00:0{number}+00:00"}
+        rows.append(("responses", {**response, **told}))
+    return database(path, tables, [*rows, *more])
+
+
+def test_conversations_that_llm_logged(store: Store, tmp_path: Path) -> None:
+    """Prompts, answers, calls with their results, the system prompt once."""
+    call = {"response_id": "r1", "tool_call_id": "c1", **WEATHER}
+    result = {"response_id": "r2", "tool_call_id": "c1", "name": "get_weather", "output": "18C"}
+    more = [("tool_calls", call), ("tool_results", result), ("turns", {"id": "t", "model": "m"})]
+    report = imported(logged(tmp_path / "logs.db", LLM + LLM_TOOLS, more), store)
+    assert report.kind == "llm"
+    assert [note.text for note in report.notes if note.broken] == [
+        "left out 1 turn of newer tables, which only the program itself puts together"
+    ]
+    assert store.session("k1").title == "Weather"
+    assert said(store, "k1") == [
+        ("system", "Be kind."),
+        ("user", "Weather in Paris?"),
+        ("assistant", WEATHER),
+        ("tool", "18C"),
+        ("assistant", "18C."),
+        ("user", "Thanks."),
+        ("assistant", "Bye."),
+    ]
+
+
+def test_an_older_log_of_llm(store: Store, tmp_path: Path) -> None:
+    """Without tables of tools."""
+    report = imported(logged(tmp_path / "logs.db", LLM, [], "k2"), store)
+    assert (report.notes, store.session("k2").head) == ([], 6)
+
+
+def exported(path: Path, value: Any) -> Path:
+    """Write a JSON document."""
+    path.write_text(json.dumps(value), "utf-8")
+    return path
+
+
+def test_chats_of_open_webui(store: Store, tmp_path: Path) -> None:
+    """The present path, an answer that was made anew, calls that an answer tells of."""
+    output = [
+        {"type": "function_call", "call_id": "c1", **WEATHER},
+        {
+            "type": "function_call_output",
+            "call_id": "c1",
+            "output": [{"type": "input_text", "text": "18C"}],
+        },
+        {"type": "message", "content": [{"type": "output_text", "text": "18C."}]},
+    ]
+    nodes = {
+        "u1": {
+            "id": "u1",
+            "parentId": None,
+            "role": "user",
+            "content": "Weather?",
+            "timestamp": 1_700_000_000,
+        },
+        "a1": {
+            "id": "a1",
+            "parentId": "u1",
+            "role": "assistant",
+            "content": "No idea.",
+            "model": "m",
+        },
+        "a2": {
+            "id": "a2",
+            "parentId": "u1",
+            "role": "assistant",
+            "content": "<details/>18C.",
+            "output": output,
+        },
+    }
+    chat = {"title": "Weather", "history": {"currentId": "a2", "messages": nodes}}
+    value = [
+        {"id": "w1", "user_id": "ann", "chat": chat, "created_at": 1_700_000_000, "pinned": False}
+    ]
+    report = imported(exported(tmp_path / "chats.json", value), store)
+    assert (report.kind, [each.id for each in report.sessions]) == (
+        "open_webui",
+        ["w1", "w1/branch-a1"],
+    )
+    assert said(store, "w1")[0] == ("user", "Weather?")
+    assert [role for role, _ in said(store, "w1")] == ["user", "assistant", "tool", "assistant"]
+    assert said(store, "w1")[-1] == ("assistant", "18C.")
+    assert said(store, "w1/branch-a1") == [("user", "Weather?"), ("assistant", "No idea.")]
+    assert (store.session("w1").owner, store.session("w1/branch-a1").forked_from) == ("ann", "w1")
+
+
+def test_conversations_of_librechat(store: Store, tmp_path: Path) -> None:
+    """Messages below each other; texts of either shape, calls with their results."""
+
+    def node(name: str, text: str, *children: Fields, by_user: bool = False, **more: Any) -> Fields:
+        told = {
+            "messageId": name,
+            "text": text,
+            "isCreatedByUser": by_user,
+            "children": [*children],
+        }
+        for child in children:
+            child["parentMessageId"] = name
+        return {**told, "createdAt": "2026-01-01T00:00:00Z", **more}
+
+    call = {"id": "c1", "name": "get_weather", "args": WEATHER["arguments"], "output": "18C"}
+    parts = [{"type": "tool_call", "tool_call": call}, {"type": "text", "text": {"value": "18C."}}]
+    root = node(
+        "u1", "Weather?", node("a1", "No idea."), node("a2", "", content=parts), by_user=True
+    )
+    value = {"conversationId": "l1", "title": "Weather", "endpoint": "openAI", "messages": [root]}
+    report = imported(exported(tmp_path / "export.json", value), store)
+    assert (report.kind, [each.id for each in report.sessions]) == (
+        "librechat",
+        ["l1", "l1/branch-a1"],
+    )
+    assert [role for role, _ in said(store, "l1")] == ["user", "assistant", "tool", "assistant"]
+    assert said(store, "l1")[2] == ("tool", "18C")
+    assert said(store, "l1/branch-a1") == [("user", "Weather?"), ("assistant", "No idea.")]
