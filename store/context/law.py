@@ -45,9 +45,15 @@ def code_law(root: Root | None) -> Law:
         path = _found(root)
         return Law() if path is None else Law(_text(path, root))
     except (OSError, ValueError, RuntimeError) as error:
-        problem = f"{NAME} of {root} is not sent: {error}"
-        log.warning(problem, extra={"root": os.fspath(root)})
+        folder = _printable(os.fspath(root))
+        problem = f"{NAME} of {folder} is not sent: {error}"
+        log.warning(problem, extra={"root": folder})
         return Law(problem=problem)
+
+
+def _printable(path: str) -> str:
+    """Return a path as any log can hold it: what is no text in UTF-8 stands in it as an escape."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _found(root: Root) -> Path | None:

@@ -135,3 +135,10 @@ def test_a_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
     (project / "CODE_LAW.md").symlink_to("rules.md")
     (tmp_path / "link").symlink_to(project)
     assert code_law(project) == code_law(tmp_path / "link") == "rules"
+
+
+def test_what_is_logged_is_text(caplog: pytest.LogCaptureFixture) -> None:
+    """A folder whose name is no text in UTF-8 is told so that a log can be written."""
+    told = law_of("no \ud800 text").problem or ""
+    assert told.startswith(r"CODE_LAW.md of no \ud800 text is not sent: ")
+    assert caplog.text.encode("utf-8")
