@@ -155,8 +155,20 @@ class Log:
         )
         say(*lines)
         self.sent, self.turn = len(request.messages), request.open_turn
-        pieces = [(each.layer, each.seq) for each in request.pieces]
-        fields = {**request._asdict(), "pieces": pieces, "view": request.view.at, "now": now}
+        fields = {
+            "messages": request.messages,
+            "layers": request.layers,
+            "stable_prefix_tokens": request.stable_prefix_tokens,
+            "first_changed": request.first_changed,
+            "open_turn": request.open_turn,
+            "tools": request.tools,
+            "pieces": [(each.layer, each.seq) for each in request.pieces],
+            "view": request.view.at,
+            "now": now,
+            "is_first": request.is_first,
+            "notices": request.notices,
+            "system": request.system,
+        }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(fields) + "\n")
 
