@@ -283,7 +283,8 @@ CREATE TABLE drafts (
 	branch INTEGER NOT NULL,
 	head INTEGER NOT NULL,
 	at INTEGER NOT NULL,
-	message TEXT NOT NULL, sealed BLOB,
+	message TEXT NOT NULL,
+	wire_format TEXT, sealed BLOB,
 	CONSTRAINT pk_drafts PRIMARY KEY (tree_id, draft),
 	CONSTRAINT fk_drafts_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )

@@ -194,6 +194,7 @@ def create_drafts() -> None:
         sa.Column("session_id", IDENTIFIER, nullable=False),
         *(sa.Column(name, BIG, nullable=False) for name in ("branch", "head", "at")),
         sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("wire_format", sa.Text()),
         sa.PrimaryKeyConstraint("tree_id", "draft", name="pk_drafts"),
         sa.ForeignKeyConstraint(
             ["tree_id", "branch"],

@@ -9,7 +9,7 @@ import typer
 from ..clock import milliseconds
 from ..errors import DraftNotFound, InvalidValue
 from ..face import Store
-from ..messages import content_text
+from ..history import drafts as unfinished
 from ..records import Draft
 from . import render
 from .fitting import Column
@@ -112,5 +112,5 @@ def _list(found: list[Draft], *, json: bool) -> None:
 
 
 def _row(draft: Draft) -> Row:
-    says = render.one_line(content_text(draft.message.get("content")))
+    says = render.one_line(unfinished.said(draft))
     return draft.draft[:20], draft.session_id, draft.head, render.moment(draft.at), says

@@ -326,6 +326,7 @@ drafts = _table(
     Column("head", BIG, nullable=False),
     Column("at", BIG, nullable=False, info=CHANGES),
     Column("message", Text, nullable=False, info=CHANGES),
+    Column("wire_format", Text),
     _sealed(),
     _of("branches", "tree_id", "branch"),
 )

@@ -32,9 +32,9 @@ from sqlalchemy import (
 
 from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
-from ..errors import Conflict, DraftNotFound, InvalidValue, SessionNotFound, quoted
-from ..formats import format_named
-from ..messages import Message, as_object, decode, encode, prepare
+from ..errors import Conflict, DraftNotFound, InvalidMessage, InvalidValue, SessionNotFound, quoted
+from ..formats import format_named, taken
+from ..messages import Message, as_object, content_text, decode, encode, prepare
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
@@ -63,6 +63,7 @@ class Kept(NamedTuple):
     head: int
     at: int
     message: str
+    wire_format: str | None
 
     @property
     def place(self) -> dict[str, int]:
@@ -135,7 +136,7 @@ def begin(
     moment, text = given(now), encode(checked(message, format))
     pointer = lines.lock(connection, session_id, expected)
     place = (pointer.session_id, pointer.branch, pointer.head)
-    kept = Kept(pointer.tree_id, secrets.randbits(63), *place, moment, text)
+    kept = Kept(pointer.tree_id, secrets.randbits(63), *place, moment, text, format)
     INSERT_DRAFT.run(connection, **kept._asdict())
     return whole(connection, kept)
 
@@ -270,14 +271,14 @@ def finish_draft(
     ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
     as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
     revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
-    that of the message as in `append`. Raises DraftNotFound, Conflict, InvalidMessage,
-    InvalidValue.
+    that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
+    Conflict, InvalidMessage, InvalidValue.
     """
     moment = given(now)
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
-    message = whole(connection, kept).message
-    batch = append.ready(updated(message, update), moment, format)
+    began = whole(connection, kept)
+    batch = append.ready(updated(began.message, update), moment, format or began.format)
     return _appended(Line(connection, pointer), kept, batch)
 
 
@@ -305,7 +306,8 @@ def whole(connection: Connection, kept: Kept) -> Draft:
         at = max(at, moment)
         texts.append(Text(key, decode(text)))
     message = grown(decode(kept.message), texts)
-    return Draft(kept.id, kept.session_id, message, at, kept.branch, kept.head)
+    place = (kept.branch, kept.head)
+    return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
 
 
 def grown(message: Message, texts: Iterable[Text]) -> Message:
@@ -314,6 +316,15 @@ def grown(message: Message, texts: Iterable[Text]) -> Message:
     for each in texts:
         came.setdefault(each.key, [message.get(each.key) or ""]).append(each.text)
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
+
+
+def said(draft: Draft) -> str:
+    """Return the text of a draft; one that is none of its format yet has a chat's, if any."""
+    try:
+        rows = taken(draft.message, draft.format, 0).rows
+    except InvalidMessage:
+        rows = [draft.message]
+    return content_text(rows[0].get("content"))
 
 
 def updated(message: Message, changes: Message | None) -> Message:

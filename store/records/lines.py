@@ -98,6 +98,7 @@ class Draft(NamedTuple):
 
     ``draft`` is its id. ``head`` and ``branch`` say behind which message it stands, ``at`` is when
     something was kept last, in ms: one to which nothing is added any more has lost its process.
+    ``format`` is the one that it is to be of; None where its shape is to tell.
     """
 
     draft: str
@@ -106,6 +107,7 @@ class Draft(NamedTuple):
     at: int
     branch: int
     head: int
+    format: str | None
 
 
 class HeadMove(NamedTuple):

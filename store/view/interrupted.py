@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..formats import Placed, taken
+from ..formats import Placed
 from ..history import drafts
-from ..messages import content_text
 from ..records import Draft
 from .look import Look
 
@@ -43,7 +42,7 @@ def _is_in_sight(look: Look, draft: Draft) -> bool:
 
 def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
     """Return messages with a draft in its place, if it says anything and is not answered anew."""
-    text = content_text(taken(draft.message, None, 0).rows[0].get("content"))
+    text = drafts.said(draft)
     place = _place(placed, draft.head)
     if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
         return placed

@@ -40,6 +40,21 @@ def test_drafts_are_listed(run: Run, path: Path, drafts: list[Draft]) -> None:
     assert run("--db", path, "drafts", "--idle", "5").out == "no drafts\n"
 
 
+def test_a_draft_of_another_format_says_what_came(run: Run, path: Path) -> None:
+    """And becomes a message of that format."""
+    parts = [{"text": "because"}]
+    with Store(path) as store:
+        store.create_session("g")
+        with suppress(KeyError), store.streaming("g", {"role": "model"}, format="gemini") as answer:
+            answer.update({"parts": parts})
+            raise KeyError
+        (draft,) = store.drafts("g")
+    assert "because" in run("--db", path, "drafts").out
+    assert run("--db", path, "drafts", "--finish", draft.draft).status == 0
+    with Store(path) as store:
+        assert store.messages("g")[0].message == {"role": "model", "parts": parts}
+
+
 def test_a_draft_is_finished_or_discarded(run: Run, path: Path, drafts: list[Draft]) -> None:
     """By the beginning of its id."""
     one, two, three = (each.draft for each in drafts)

@@ -365,8 +365,9 @@ def test_an_answer_may_be_of_any_format(
         with suppress(Broken), chat.streaming("s", began, format=named):
             raise Broken
         (draft,) = chat.drafts("s")
+        assert draft.format == named
         assert chat.view("s", Policy(show_drafts=True)).messages
-        chat.finish_draft(draft, update=said, format=named)
+        chat.finish_draft(draft, update=said)
     else:
         with chat.streaming("s", began, format=named) as answer:
             answer.update(update)
@@ -374,8 +375,12 @@ def test_an_answer_may_be_of_any_format(
                 answer.write("because", key)
     (stored,) = chat.messages("s", start=2)
     assert stored.message == said
-    row = chat._database.read(lambda connection: connection.execute(WIRE).scalar_one())
-    assert row == named
+    assert wire_format(chat) == named
+
+
+def wire_format(store: Store) -> Any:
+    """As what the second message came."""
+    return store._database.read(lambda connection: connection.execute(WIRE).scalar_one())
 
 
 WIRE = select(METADATA.tables["messages"].c.wire_format).order_by("seq").offset(1)
@@ -389,7 +394,20 @@ def test_an_answer_of_another_format_stays_a_draft(chat: Store) -> None:
         answer.write("because")
     (draft,) = chat.drafts("s")
     assert draft.message == {**ANSWER, "content": "because"}
-    assert chat.finish_draft(draft).seq == 2
+    with pytest.raises(InvalidMessage):
+        chat.finish_draft(draft)
+    assert chat.finish_draft(draft, format="openai").seq == 2
+
+
+def test_a_draft_without_a_format_is_told_by_its_shape(chat: Store) -> None:
+    """In the end, when all of it is there."""
+    with suppress(Broken), chat.streaming("s", {"role": "assistant"}) as answer:
+        answer.update({"content": PARTS})
+        raise Broken
+    (draft,) = chat.drafts("s")
+    assert draft.format is None
+    assert chat.finish_draft(draft).message["content"] == PARTS
+    assert wire_format(chat) == "anthropic"
 
 
 def test_a_draft_is_discarded(chat: Store) -> None:

@@ -67,6 +67,25 @@ def test_a_draft_is_shown_where_it_is_asked_for(chat: Store) -> None:
     assert view.stats.tokens == sum(each.tokens for each in view.entries)
 
 
+BROKEN = [
+    ("gemini", {"role": "model", "parts": []}, {"parts": [{"text": "Because"}]}),
+    ("responses", {"type": "message", "role": "assistant"}, {"content": "Because"}),
+    ("anthropic", {"role": "assistant"}, {"content": [{"type": "text", "text": "Because"}]}),
+]
+
+
+@pytest.mark.parametrize(("named", "began", "came"), BROKEN)
+def test_a_draft_of_any_format_says_what_came(
+    chat: Store, named: str, began: dict[str, Any], came: dict[str, Any]
+) -> None:
+    """In its own words, as soon as it has any."""
+    with suppress(KeyError), chat.streaming("s", began, format=named) as answer:
+        assert told(chat) == ["why?"]
+        answer.update(came)
+        raise KeyError
+    assert told(chat) == ["why?", "Because …"]
+
+
 def test_the_language_of_the_notice(chat: Store) -> None:
     """Is that of the policy, unless it is given."""
     broken(chat, "Because")

@@ -6,6 +6,7 @@ INSERT INTO drafts (
   head,
   at,
   message,
+  wire_format,
   sealed
 )
 VALUES (
@@ -16,5 +17,6 @@ VALUES (
   %(head)s::BIGINT,
   %(at)s::BIGINT,
   %(message)s::VARCHAR,
+  %(wire_format)s::VARCHAR,
   %(sealed)s
 )

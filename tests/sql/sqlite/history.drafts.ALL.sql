@@ -4,5 +4,6 @@ SELECT drafts.tree_id,
   drafts.branch,
   drafts.head,
   drafts.at,
-  drafts.message
+  drafts.message,
+  drafts.wire_format
 FROM drafts

@@ -4,7 +4,8 @@ SELECT drafts.tree_id,
   drafts.branch,
   drafts.head,
   drafts.at,
-  drafts.message
+  drafts.message,
+  drafts.wire_format
 FROM drafts
 JOIN sessions ON sessions.tree_id = drafts.tree_id
   AND sessions.id = drafts.session_id

@@ -4,7 +4,8 @@ SELECT drafts.tree_id,
   drafts.branch,
   drafts.head,
   drafts.at,
-  drafts.message
+  drafts.message,
+  drafts.wire_format
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id
