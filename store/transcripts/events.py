@@ -120,14 +120,18 @@ Event = Opened | Said | Compacted | Beside | Noted | StoreRow
 class SessionNames:
     """Give every session of a file an id of its own, the same each time the file is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, stem: str) -> None:
+        self.stem = stem
         self._taken: set[str] = set()
         self._count = 0
 
-    def name(self, wanted: str) -> str:
-        """Return the wanted id; where it is taken, with the session's number in the file."""
+    def name(self, wanted: str | None = None) -> str:
+        """Return the wanted id (None: the file's name); where it is taken, with a number.
+
+        That is the session's number in the file.
+        """
         self._count += 1
-        name = wanted
+        wanted = name = wanted or self.stem
         if wanted in self._taken:
             name = f"{wanted}-{self._count}"
         while name in self._taken:

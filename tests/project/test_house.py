@@ -82,7 +82,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "costs events homes foreign spent blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
+        "costs events homes foreign spent blocks source archive database several trees claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (

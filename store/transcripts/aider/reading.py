@@ -6,14 +6,14 @@ Lines that aider marks as its own output were never sent.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
 from ..events import (
     Event,
-    Noted,
     Opened,
     Said,
     SessionNames,
@@ -22,7 +22,8 @@ from ..events import (
     left_out,
     title_of,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 
 TYPED, OUTPUT = "#### ", "> "
 """How lines begin that the user typed, and that the program said."""
@@ -41,19 +42,13 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each chat in which something was said."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            yield from _session(item.value, source, names)
-        else:
-            yield Noted(item.row, "this is no chat of a history", broken=True)
-
-
-def _session(chat: Fields, source: Source, names: SessionNames) -> Iterator[Event]:
-    started = str(chat["aider_chat"])
     folder = source.path.absolute().parent
+    return conversations(source, looks, "chat of a history", partial(_session, folder))
+
+
+def _session(folder: Path, item: Value, names: SessionNames) -> Iterator[Event]:
+    chat = fields_of(item.value)
+    started = str(chat["aider_chat"])
     name = names.name(f"aider-{folder.name}-{started.replace(' ', 'T')}")
     messages = list(_messages(chat["lines"]))
     if messages:

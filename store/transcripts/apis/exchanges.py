@@ -138,7 +138,7 @@ class _Reading:
     """The conversations of a file, as far as it is read."""
 
     def __init__(self, stem: str) -> None:
-        self._names, self._stem = SessionNames(), stem
+        self._names = SessionNames(stem)
         self._conversations: list[Conversation] = []
         self._answers: dict[str, tuple[Conversation, int]] = {}
         self._refused = 0
@@ -183,7 +183,7 @@ class _Reading:
         stem = Stem(conversation.id, length) if conversation else None
         line = conversation.line[:length] if conversation else []
         told = without(asked.request, asked.api.asked, "stream", "previous_response_id")
-        made = Conversation(self._names.name(self._stem), told, stem, line)
+        made = Conversation(self._names.name(), told, stem, line)
         self._conversations.append(made)
         return made
 

@@ -78,7 +78,7 @@ def _program_of(value: Any) -> str | None:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     items = source.values()
     before: Fields = {}
     for item in items:

@@ -53,7 +53,7 @@ def foreign(value: Any) -> str | None:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions and items of a file, and a note for each thing that is none."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     values = source.values()
     for item in values:
         if isinstance(item, Noted):

@@ -20,13 +20,13 @@ from ..events import (
     SessionNames,
     fields_of,
     first_text,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_line,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Parents, Tree, ancestors, tree_events
 from .nodes import is_node, message_of
@@ -45,25 +45,15 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each conversation, its branches after it."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for conversation in items_of(item.value):
-            yield from _session(Value(item.row, conversation), source.stem, names)
+    return conversations(source, _nodes, "conversation: it has no 'mapping' of nodes", _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
     nodes = _nodes(fields)
-    if not nodes:
-        text = f"{sketch(item.value)} is no conversation: it has no 'mapping' of nodes"
-        yield Noted(item.row, text, broken=True)
-        return
     parents = {name: text_of(fields_of(node).get("parent")) for name, node in nodes.items()}
     tree = Tree(parents, text_of(fields.get("current_node")), partial(_said, nodes, parents))
-    opened, notes = _opened(fields, names.name(first_text(map(fields.get, IDS)) or stem))
+    opened, notes = _opened(fields, names.name(first_text(map(fields.get, IDS))))
     yield from tree_events(tree, opened)
     yield from notes
 

@@ -25,6 +25,7 @@ from ..events import (
     title_line,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Parents, Tree, tree_events
 from .messages import is_message, messages_of
@@ -45,22 +46,16 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each conversation, its branches after it."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for conversation in items_of(item.value):
-            yield from _session(Value(item.row, conversation), source.stem, names)
+    return conversations(source, _is_one, "conversation: it has no list 'chat_messages'", _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _is_one(value: Any) -> bool:
+    return isinstance(fields_of(value).get("chat_messages"), list)
+
+
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
-    if not isinstance(fields.get("chat_messages"), list):
-        text = f"{sketch(item.value)} is no conversation: it has no list 'chat_messages'"
-        yield Noted(item.row, text, broken=True)
-        return
-    opened, notes = _opened(fields, names.name(text_of(fields.get("uuid")) or stem))
+    opened, notes = _opened(fields, names.name(text_of(fields.get("uuid"))))
     yield from _unread(fields, opened.session_id)
     yield from tree_events(_tree(fields), opened)
     yield from notes

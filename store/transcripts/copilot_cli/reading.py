@@ -72,7 +72,7 @@ class _Chat:
     """
 
     def __init__(self) -> None:
-        self._names = SessionNames()
+        self._names = SessionNames("event")
         self._events: dict[str, Fields] = {}
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
@@ -89,7 +89,7 @@ class _Chat:
 
     def take(self, event: Fields) -> None:
         """Take the next event."""
-        name = self._names.name(text_of(event["id"]) or "event")
+        name = self._names.name(text_of(event["id"]))
         self._events[name], self._parents[name] = event, self._last
         self._last = name
         message = message_of(name, event)

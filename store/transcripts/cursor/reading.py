@@ -54,7 +54,7 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a database, or the one of a transcript."""
-    names = SessionNames()
+    names = SessionNames("chat")
     lines: list[Message] = []
     for number, item in enumerate(source.values(), 1):
         if isinstance(item, Noted):
@@ -91,7 +91,7 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
     messages = list(chain.from_iterable(said.values()))
     if not messages:
         return
-    name = names.name(text_of(known.get("composerId")) or "chat")
+    name = names.name(text_of(known.get("composerId")))
     opened = _opened(known, name, bubbles)
     titles = title_lines((known.get("name"), title_of(messages)))
     opened = opened._replace(title=first_text(titles), titles=titles)

@@ -62,7 +62,7 @@ def _is_sample(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each sample; a head tells of those behind it."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     head: Fields = {}
     for item in source.values():
         if isinstance(item, Noted):
@@ -73,16 +73,16 @@ def parse(source: Source) -> Iterator[Event]:
         samples = [item.value] if is_one else list_of(fields_of(item.value).get("samples"))
         for sample in samples:
             if _is_sample(sample):
-                yield from _session(sample, head, source.stem, names)
+                yield from _session(sample, head, names)
             else:
                 yield Noted(item.row, f"{sketch(sample)} is no sample", broken=True)
 
 
-def _session(sample: Fields, head: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Event]:
     spent = dict(_spent(sample))
     told = (_attached(each, sample) for each in objects_of(sample["messages"]) if "role" in each)
     messages = [_message(each, spent) for each in told]
-    run = first_text((head.get("run_id"), head.get("eval_id"))) or stem
+    run = first_text((head.get("run_id"), head.get("eval_id"))) or names.stem
     name = f"{run}-{sample.get('id')!s:.80}-{sample['epoch']}"
     metadata, notes = split_metadata(telling(without(sample, *LEFT_OUT)))
     links = telling({"model": head.get("model"), "task": head.get("task")})

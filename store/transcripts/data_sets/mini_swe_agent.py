@@ -12,7 +12,6 @@ from ...messages import Message
 from ...text import Fields
 from ..events import (
     Event,
-    Noted,
     Opened,
     Said,
     SessionNames,
@@ -23,7 +22,6 @@ from ..events import (
     left_out,
     milliseconds_of,
     objects_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
@@ -31,7 +29,8 @@ from ..events import (
     within,
     without,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 
 PROGRAM = "mini-swe-agent"
 
@@ -49,22 +48,17 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of each trajectory."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            name = text_of(item.value.get("instance_id")) or source.stem
-            yield from _session(item.value, names.name(name.removesuffix(".traj")))
-        else:
-            yield Noted(item.row, f"{sketch(item.value)} is no trajectory", broken=True)
+    return conversations(source, looks, "trajectory", _session)
 
 
-def _session(told: Fields, name: str) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+    told = fields_of(item.value)
+    wanted = text_of(told.get("instance_id")) or names.stem
     messages = [message for each in told["messages"] for message in _messages(fields_of(each))]
     known = without(told, "messages", "instance_id")
     metadata, notes = split_metadata(known)
     model = text_of(within(told, "info", "config", "model", "model_name"))
+    name = names.name(wanted.removesuffix(".traj"))
     yield Opened(name, title_of(messages), None, telling({"model": model}) | metadata)
     yield from map(Said, messages)
     ends = sum(within(each, "role") == EXIT for each in told["messages"])

@@ -11,12 +11,11 @@ from ...text import Fields
 from ..blocks import assistant_message, blocks_of
 from ..events import (
     Event,
-    Noted,
     Opened,
+    SessionNames,
     call_of,
     fields_of,
     list_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
@@ -24,7 +23,8 @@ from ..events import (
     within,
     without,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 from ..trees import Tree, tree_events
 
 KEY = "moatless"
@@ -47,16 +47,11 @@ def _is_node(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of each tree, and its branches."""
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            yield from _session(item.value, source.stem)
-        else:
-            yield Noted(item.row, f"{sketch(item.value)} is no tree of nodes", broken=True)
+    return conversations(source, looks, "tree of nodes", _session)
 
 
-def _session(told: Fields, stem: str) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+    told = fields_of(item.value)
     nodes = {str(node["node_id"]): node for node in filter(_is_node, told["nodes"])}
     parents = {name: _parent(node) for name, node in nodes.items()}
     agent = fields_of(told["agent"])
@@ -65,7 +60,7 @@ def _session(told: Fields, stem: str) -> Iterator[Event]:
     if system:
         first = next(iter(said.values()))
         first.insert(0, {"role": "system", "content": system})
-    name = text_of(within(told, "metadata", "instance_id")) or stem
+    name = names.name(text_of(within(told, "metadata", "instance_id")))
     model = text_of(within(agent, "completion", "model"))
     metadata, notes = split_metadata(
         without(told, "nodes", "agent") | {"agent": without(agent, "system_prompt")}

@@ -12,19 +12,18 @@ from ...messages import Message
 from ...text import Fields, items_of
 from ..events import (
     Event,
-    Noted,
     Opened,
     SessionNames,
     fields_of,
     iso_milliseconds,
     list_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_of,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Tree, tree_events
 
@@ -54,20 +53,10 @@ def _is_reply(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each tree, its branches after it."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for tree in items_of(item.value):
-            yield from _session(Value(item.row, tree), names)
+    return conversations(source, _is_tree, "tree of messages", _session)
 
 
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    if not _is_tree(item.value):
-        text = f"{sketch(item.value)} is no tree of messages"
-        yield Noted(item.row, text, broken=True)
-        return
     replies: Replies = {}
     parents: dict[str, str | None] = {}
     present = _walk(item.value["prompt"], replies, parents)

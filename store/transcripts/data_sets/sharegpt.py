@@ -24,6 +24,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 
 CALL = "function_call"
@@ -60,24 +61,15 @@ def _is_turn(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each conversation, and a note for each thing that is none."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for conversation in items_of(item.value):
-            yield from _session(Value(item.row, conversation), source.stem, names)
+    expected = "conversation with turns of 'from' and 'value'"
+    return conversations(source, _is_conversation, expected, _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
-    if not _is_conversation(item.value):
-        text = f"{sketch(item.value)} is no conversation with turns of 'from' and 'value'"
-        yield Noted(item.row, text, broken=True)
-        return
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     turns = item.value["conversations"]
     messages = _messages(item.value.get("system"), list(filter(_is_turn, turns)))
     metadata, notes = split_metadata(without(item.value, "conversations", "system", "id"))
-    name = names.name(text_of(item.value.get("id")) or stem)
+    name = names.name(text_of(item.value.get("id")))
     title = first_text((item.value.get("title"), title_of(messages)))
     yield Opened(name, title, None, metadata)
     yield from map(Said, messages)

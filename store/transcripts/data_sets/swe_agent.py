@@ -17,11 +17,11 @@ from ..events import (
     SessionNames,
     as_messages,
     fields_of,
-    sketch,
     split_metadata,
     title_of,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 
 PROMPTS = ("query", "messages")
@@ -42,24 +42,18 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of a file, its messages as they are, all but the steps as metadata."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        else:
-            yield from _session(item, source.stem, names)
+    problem = "it has no list 'history', and no step keeps the messages it was given"
+    return conversations(source, _is_read, f"trajectory that can be read: {problem}", _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _is_read(value: Any) -> bool:
+    return _messages_of(fields_of(value)) is not None
+
+
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
-    steps = _list(fields, "trajectory") or []
-    messages = _messages_of(fields, steps)
-    if messages is None:
-        problem = "it has no list 'history', and no step keeps the messages it was given"
-        text = f"{sketch(item.value)} is no trajectory that can be read: {problem}"
-        yield Noted(item.row, text, broken=True)
-        return
-    session_id = names.name(stem)
+    steps, messages = _list(fields, "trajectory"), _messages_of(fields) or []
+    session_id = names.name()
     metadata, notes = split_metadata(without(fields, "history", "trajectory"))
     yield Opened(session_id, _title(messages), None, metadata)
     yield from as_messages(messages, session_id=session_id)
@@ -69,9 +63,9 @@ def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
     yield from notes
 
 
-def _messages_of(fields: Fields, steps: list[Any]) -> list[Any] | None:
+def _messages_of(fields: Fields) -> list[Any] | None:
     history = _list(fields, "history")
-    return _last_prompt(steps) if history is None else history
+    return _last_prompt(_list(fields, "trajectory") or []) if history is None else history
 
 
 def _list(fields: Fields, key: str) -> list[Any] | None:

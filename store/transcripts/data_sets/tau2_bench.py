@@ -63,7 +63,7 @@ def _simulations(value: Any) -> list[Any]:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each simulation, and a note for each value that is none."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     for item in source.values():
         if isinstance(item, Noted):
             yield item
@@ -71,15 +71,15 @@ def parse(source: Source) -> Iterator[Event]:
         model = text_of(within(item.value, "info", "agent_info", "llm"))
         for each in _simulations(item.value):
             if _is_simulation(each):
-                yield from _session(each, model, source.stem, names)
+                yield from _session(each, model, names)
             else:
                 yield Noted(item.row, f"{sketch(each)} is no simulation", broken=True)
 
 
-def _session(told: Fields, model: str | None, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(told: Fields, model: str | None, names: SessionNames) -> Iterator[Event]:
     messages = _messages([each for each in told["messages"] if _is_message(each)])
     metadata, notes = split_metadata(without(told, "messages", "id"))
-    wanted = text_of(told.get("id")) or f"{stem}-{told.get('task_id')!s:.80}"
+    wanted = text_of(told.get("id")) or f"{names.stem}-{told.get('task_id')!s:.80}"
     name = names.name(wanted)
     yield Opened(name, title_of(messages), None, telling({"model": model}) | metadata)
     yield from map(Said, messages)

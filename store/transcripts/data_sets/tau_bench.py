@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields, items_of
+from ...text import Fields
 from ..events import (
     Event,
-    Noted,
     Opened,
     SessionNames,
     as_messages,
     fields_of,
-    sketch,
     split_metadata,
     title_of,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 
 
@@ -31,22 +30,13 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each trial: its messages as they are, its other keys as metadata."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for trial in items_of(item.value):
-            yield from _session(Value(item.row, trial), source.stem, names)
+    expected = "record of a trial: it has no list 'traj'"
+    return conversations(source, _has_messages, expected, _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     trial = item.value
-    if not _has_messages(trial):
-        text = f"{sketch(trial)} is no record of a trial: it has no list 'traj'"
-        yield Noted(item.row, text, broken=True)
-        return
-    session_id = names.name(f"{stem}-{_name_of(trial)}")
+    session_id = names.name(f"{names.stem}-{_name_of(trial)}")
     metadata, notes = split_metadata(without(trial, "traj"))
     title = title_of(filter(fields_of, trial["traj"]))
     yield Opened(session_id, title, None, metadata)

@@ -14,13 +14,12 @@ from ...messages import Message
 from ...text import Fields
 from ..events import (
     Event,
-    Noted,
     Opened,
+    SessionNames,
     call_of,
     fields_of,
     list_of,
     objects_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
@@ -28,7 +27,8 @@ from ..events import (
     within,
     without,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 from ..trees import Tree, tree_events
 
 THOUGHT, INPUT = "Thought", "Action Input"
@@ -52,16 +52,11 @@ def _root(fields: Fields) -> Fields:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of each answer, and its branches."""
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            yield from _session(item.value, source.stem)
-        else:
-            yield Noted(item.row, f"{sketch(item.value)} is no tree of thoughts", broken=True)
+    return conversations(source, looks, "tree of thoughts", _session)
 
 
-def _session(told: Fields, name: str) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+    told = fields_of(item.value)
     answer = fields_of(told["answer_generation"])
     nodes: Nodes = {}
     parents: dict[str, str | None] = {}
@@ -75,7 +70,8 @@ def _session(told: Fields, name: str) -> Iterator[Event]:
     known = {**without(told, "tree", "answer_generation", "compare_candidates"), **answer}
     metadata, notes = split_metadata(telling(without(known, "train_messages", "query")))
     title = title_line(text_of(answer.get("query")) or "") or None
-    yield from tree_events(Tree(parents, ends, said), Opened(name, title, None, metadata))
+    opened = Opened(names.name(), title, None, metadata)
+    yield from tree_events(Tree(parents, ends, said), opened)
     yield from notes
 
 

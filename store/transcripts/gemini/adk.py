@@ -23,7 +23,8 @@ from ..events import (
     title_of,
     without,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
 
 SESSIONS = "SELECT app_name, user_id, id, state, create_time FROM sessions ORDER BY rowid"
@@ -48,20 +49,16 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return each session, and its messages; events that say nothing change the state alone."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        else:
-            yield from _session(fields_of(item.value), source.stem, names)
+    return conversations(source, looks, "session of the database", _session)
 
 
-def _session(fields: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+    fields = fields_of(item.value)
     messages = [message for each in _events(fields) for message in _messages(each)]
     told = telling(without(fields, "id", "events", "user_id", "create_time"))
     metadata, notes = split_metadata(told)
     created = _milliseconds(fields.get("create_time"))
-    name, owner = names.name(text_of(fields.get("id")) or stem), text_of(fields.get("user_id"))
+    name, owner = names.name(text_of(fields.get("id"))), text_of(fields.get("user_id"))
     title = title_of(messages)
     yield Opened(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
     yield from map(Said, messages)

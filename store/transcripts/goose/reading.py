@@ -57,21 +57,20 @@ def _is_head(fields: Fields) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file or a database, and the notes."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     lines: list[Any] = []
     head: Fields = {}
     for item in source.values():
         if isinstance(item, Noted):
             yield item
         elif _is_whole(fields_of(item.value)):
-            name = text_of(item.value.get("id")) or source.stem
-            yield from _session(item.value, names.name(name))
+            yield from _session(item.value, names.name(text_of(item.value.get("id"))))
         elif not lines and not head and _is_head(fields_of(item.value)):
             head = item.value
         else:
             lines.append(item.value)
     if lines:
-        yield from _session({**head, "conversation": lines}, names.name(source.stem))
+        yield from _session({**head, "conversation": lines}, names.name())
 
 
 def _session(told: Fields, name: str) -> Iterator[Event]:

@@ -54,7 +54,7 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a database, or the one of a file."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     lines: list[Fields] = []
     for item in source.values():
         if isinstance(item, Noted):
@@ -62,13 +62,13 @@ def parse(source: Source) -> Iterator[Event]:
         elif messages.is_line(item.value):
             lines.append(item.value)
         elif looks(item.value):
-            yield from _chat(item.value, source.stem, names)
+            yield from _chat(item.value, names)
         else:
             yield Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
     yield from _file(source, lines)
 
 
-def _chat(chat: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
+def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
     told = list_of(chat["history"])
     known = [turn for turn in told if turns.is_turn(turn)]
     made = (turns.messages_of(turn, place) for place, turn in enumerate(known, 1))
@@ -82,7 +82,7 @@ def _chat(chat: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
     metadata = telling({"model": model, "kiro": kept})
     created = chat.get("created_at")
     opened = Opened(
-        names.name(text_of(chat.get("conversation_id")) or stem),
+        names.name(text_of(chat.get("conversation_id"))),
         title_of(said),
         _root(chat, known),
         metadata,

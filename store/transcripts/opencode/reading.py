@@ -29,6 +29,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Parents, Tree, tree_events, with_compactions
 from .messages import USED, is_message, messages_of, parts_of
@@ -57,25 +58,16 @@ def _is_session(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return each session of a file, what was reverted of it, and the notes."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for session in items_of(item.value):
-            yield from _session(Value(item.row, session), source.stem, names)
+    expected = "session: it has no 'info' and no 'messages'"
+    return conversations(source, _is_session, expected, _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
-    if not _is_session(item.value):
-        text = f"{sketch(item.value)} is no session: it has no 'info' and no 'messages'"
-        yield Noted(item.row, text, broken=True)
-        return
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     info = item.value["info"]
     told, broken = _told(item)
     yield from broken
     said = {name: messages_of(name, message) for name, message in told.items()}
-    name = names.name(text_of(info.get("id")) or stem)
+    name = names.name(text_of(info.get("id")))
     opened, notes = _opened(name, info, said)
     tree = Tree(_parents(told), _present(info, list(told)), said.__getitem__)
     events = tree_events(tree, opened) if told else iter([opened])
@@ -86,12 +78,12 @@ def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
 
 def _told(item: Value) -> tuple[Told, list[Noted]]:
     """Return the messages, and a note for each that is none."""
-    names = SessionNames()
+    names = SessionNames("message")
     told: Told = {}
     broken = []
     for message in item.value["messages"]:
         if is_message(message):
-            told[names.name(text_of(message["info"].get("id")) or "message")] = message
+            told[names.name(text_of(message["info"].get("id")))] = message
         else:
             broken.append(Noted(item.row, f"{sketch(message)} is no message", broken=True))
     return told, broken

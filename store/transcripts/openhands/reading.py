@@ -36,7 +36,7 @@ def parse(source: Source) -> Iterator[Event]:
 
     Each list of events is a session; so are all events that are rows of their own, together.
     """
-    names = SessionNames()
+    names = SessionNames(source.stem)
     loose = Conversation()
     for item in source.values():
         if isinstance(item, Noted):
@@ -44,12 +44,12 @@ def parse(source: Source) -> Iterator[Event]:
         elif _is_event(item.value):
             loose.take(item.value)
         else:
-            yield from _listed(item, source.stem, names)
+            yield from _listed(item, names)
     if not loose.is_empty:
-        yield from loose.events(names.name(loose.name or source.stem), {})
+        yield from loose.events(names.name(loose.name), {})
 
 
-def _listed(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _listed(item: Value, names: SessionNames) -> Iterator[Event]:
     """Return the session of one list of events, or of an object that holds one."""
     events = _events_in(item.value)
     if events is None:
@@ -58,7 +58,7 @@ def _listed(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
         return
     fields = fields_of(item.value)
     wanted = first_text(fields.get(key) for key in NAMES)
-    name = names.name(f"{stem}-{wanted:.80}" if wanted else stem)
+    name = names.name(f"{names.stem}-{wanted:.80}" if wanted else None)
     conversation = Conversation()
     for number, event in enumerate(events, 1):
         if _is_event(event):

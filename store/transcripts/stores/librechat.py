@@ -10,7 +10,6 @@ from ...messages import Message
 from ...text import Fields, items_of
 from ..events import (
     Event,
-    Noted,
     Opened,
     SessionNames,
     fields_of,
@@ -23,6 +22,7 @@ from ..events import (
     title_line,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Tree, tree_events
 
@@ -40,30 +40,25 @@ OPENED = ("conversationId", "title", "messages", "messagesTree")
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them."""
-    return any(any(map(_is_message, _listed(each))) for each in items_of(value))
+    return any(map(_has_messages, items_of(value)))
 
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each conversation, its branches after it."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for conversation in items_of(item.value):
-            yield from _session(Value(item.row, conversation), source.stem, names)
+    return conversations(source, _has_messages, "conversation with messages", _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _has_messages(value: Any) -> bool:
+    return any(map(_is_message, _listed(value)))
+
+
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
     nodes = {each["messageId"]: each for each in _flat(_listed(fields))}
-    if not nodes:
-        yield Noted(item.row, "this is no conversation with messages", broken=True)
-        return
     known = telling(without(fields, *OPENED))
     metadata, notes = split_metadata(known)
     title = title_line(text_of(fields.get("title")) or "") or None
-    name = names.name(text_of(fields.get("conversationId")) or stem)
+    name = names.name(text_of(fields.get("conversationId")))
     parents = {name: text_of(node.get("parentMessageId")) for name, node in nodes.items()}
     tree = Tree(parents, [*nodes][-1], lambda node: _messages(nodes[node]))
     yield from tree_events(tree, Opened(name, title, None, {"librechat": metadata}))

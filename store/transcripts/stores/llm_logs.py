@@ -14,7 +14,6 @@ from ...text import Fields
 from ..database import Layout, Rows, tables_in
 from ..events import (
     Event,
-    Noted,
     Opened,
     Said,
     SessionNames,
@@ -26,7 +25,8 @@ from ..events import (
     text_of,
     title_line,
 )
-from ..source import Source
+from ..several import conversations
+from ..source import Source, Value
 
 CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
 RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"
@@ -48,18 +48,14 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return each conversation as a session."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        yield from _session(fields_of(item.value), source.stem, names)
+    return conversations(source, looks, "conversation of the database", _session)
 
 
-def _session(fields: Fields, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+    fields = fields_of(item.value)
     known = fields_of(fields.get("conversation"))
     title = title_line(text_of(known.get("name")) or "") or None
-    name = names.name(text_of(known.get("id")) or stem)
+    name = names.name(text_of(known.get("id")))
     yield Opened(name, title, None, telling({"model": known.get("model")}))
     system: str | None = None
     for response in map(fields_of, list_of(fields.get("responses"))):

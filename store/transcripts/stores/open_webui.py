@@ -10,7 +10,6 @@ from ...messages import Message
 from ...text import Fields, items_of
 from ..events import (
     Event,
-    Noted,
     Opened,
     SessionNames,
     fields_of,
@@ -21,6 +20,7 @@ from ..events import (
     title_line,
     without,
 )
+from ..several import conversations
 from ..source import Source, Value
 from ..trees import Tree, tree_events
 
@@ -34,27 +34,18 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each chat, its branches after it."""
-    names = SessionNames()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        for chat in items_of(item.value):
-            yield from _session(Value(item.row, chat), source.stem, names)
+    return conversations(source, _history, "chat with a history of messages", _session)
 
 
-def _session(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
+def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
     nodes = _history(fields)
-    if not nodes:
-        yield Noted(item.row, "this is no chat with a history of messages", broken=True)
-        return
     chat = fields_of(fields.get("chat"))
     known = telling(without(fields, "id", "user_id", "title", "chat"))
     metadata, notes = split_metadata(known)
     title = title_line(text_of(fields.get("title")) or text_of(chat.get("title")) or "") or None
     owner, created = text_of(fields.get("user_id")), _moment(fields.get("created_at"))
-    name = names.name(text_of(fields.get("id")) or stem)
+    name = names.name(text_of(fields.get("id")))
     told: Fields = {"open_webui": metadata}
     opened = Opened(name, title, None, told, owner=owner, created_at=created)
     parents = {name: text_of(fields_of(node).get("parentId")) for name, node in nodes.items()}

@@ -51,7 +51,7 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each chat of a file, its branches after it, then the notes."""
-    names = SessionNames()
+    names = SessionNames(source.stem)
     log = _Chat(source)
     for item in source.values():
         if isinstance(item, Noted):
@@ -123,7 +123,7 @@ class _Chat:
         told = self._state
         given = (told.get("customTitle"), told.get("computedTitle"))
         titles = title_lines((*given, title_of(asked)))
-        name = names.name(text_of(told.get("sessionId")) or self._source.stem)
+        name = names.name(text_of(told.get("sessionId")))
         kept, notes = split_metadata(telling(without(told, *_SAID)))
         model = first_text(map(model_of, reversed(self._requests.values())))
         metadata = telling({"model": model}) | {"vscode_chat": kept}
