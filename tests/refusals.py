@@ -98,16 +98,20 @@ def _wrong_calls(made: list[Message]) -> Iterator[str]:
     if not made:
         yield "no calls in tool_calls"
     for call in made:
-        function = call.get("function", {})
-        if call.keys() != {"id", "type", "function"} or call["type"] != "function":
+        kind = call.get("type")
+        if kind not in ASKED or call.keys() != {"id", "type", kind}:
             yield f"call {call!r}"
-        if not call.get("id") or not isinstance(call["id"], str):
-            yield f"call id {call.get('id')!r}"
-        if function.keys() != {"name", "arguments"} or not function["name"]:
-            yield f"function {function!r}"
-        if not isinstance(function.get("name"), str) or not isinstance(
-            function.get("arguments"), str
-        ):
-            yield f"function {function!r}"
+            continue
+        if not call["id"] or not isinstance(call["id"], str):
+            yield f"call id {call['id']!r}"
+        held = call[kind]
+        if held.keys() != {"name", ASKED[kind]} or not held["name"]:
+            yield f"{kind} {held!r}"
+        if not all(isinstance(each, str) for each in held.values()):
+            yield f"{kind} {held!r}"
     if len({call["id"] for call in made}) < len(made):
         yield "two calls with one id"
+
+
+ASKED = {"function": "arguments", "custom": "input"}
+"""The types of calls, and the key under which each says what it asks for."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..errors import InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
-from . import anthropic, gemini, openai, react, responses
+from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
 from .openai import clean, continues, foreign_kinds, fresh, sendable
@@ -69,7 +69,7 @@ class Format(NamedTuple):
     write: Callable[[Sequence[Placed]], list[Message]]
     """Returns the messages of a request. They may be fewer or more than what they are made of."""
     codec: Codec | None = None
-    """How messages of the format come in; None where they are messages of a chat."""
+    """How messages of the format come in; None where none do."""
     names: Names | None = None
     """Which ids and names are taken; None where a request has none."""
     system: Callable[[Sequence[Placed]], System] | None = None
@@ -90,7 +90,14 @@ class Format(NamedTuple):
 
 
 CHAT_NAMES = openai.NAMES
-CHAT = Format("openai", openai.write, None, CHAT_NAMES)
+CHAT = Format(
+    openai.NAME,
+    openai.write,
+    Codec(
+        said_elsewhere.problem, said_elsewhere.is_told, said_elsewhere.rows, said_elsewhere.given
+    ),
+    CHAT_NAMES,
+)
 """One message for each that is placed, in the shape in which a context shows its pieces too."""
 RESPONSES = Format(
     responses.NAME,
@@ -119,7 +126,7 @@ FORMATS: Mapping[str, Format] = {
 }
 """The formats by name."""
 CODECS = (RESPONSES, ANTHROPIC, GEMINI)
-"""Those whose messages are told by their shape."""
+"""Those whose messages are told by their shape, which no message of a chat has."""
 
 
 def format_named(name: object) -> Format:
@@ -135,7 +142,7 @@ def stands_for_call(sent: str, call_id: str) -> bool:
 
 
 class Taken(NamedTuple):
-    """A message as it is stored: the format in which it came, None of a chat's, and its rows."""
+    """A message as it is stored: the format in which it came, None of a row's own, and its rows."""
 
     name: str | None
     rows: list[Message]
@@ -147,22 +154,23 @@ def taken(message: Message, name: str | None, index: int) -> Taken:
     Raises InvalidMessage, naming ``index`` and the key, where it is not of the format.
     """
     row = _told(message) if name is None else format_named(name)
-    if row is None or row.codec is None:
+    if row.codec is None:
         return Taken(None, [message])
     problem = row.codec.problem(message)
     if problem:
         raise InvalidMessage(index, *problem)
-    return Taken(row.name, row.codec.rows(message))
+    rows = row.codec.rows(message)
+    return Taken(None if rows[0] is message else row.name, rows)
 
 
-def _told(message: Message) -> Format | None:
-    """Return the format of a message that can be of no other, None of any that may be a chat's."""
+def _told(message: Message) -> Format:
+    """Return the format of a message that can be of no other, the chat's of any that may be its."""
     if isinstance(message.get("content"), str):
-        return None
+        return CHAT
     for row in CODECS:
         if row.codec and row.codec.is_told(message) and row.codec.problem(message) is None:
             return row
-    return None
+    return CHAT
 
 
 def given_back(name: str, rows: Sequence[Message]) -> Message:

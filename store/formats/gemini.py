@@ -8,7 +8,7 @@ one, and the first call of each content needs it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..messages import WIRE, Media, Message
@@ -65,7 +65,7 @@ def _content(turn: Turn) -> Message:
 def _signed(parts: list[Message]) -> list[Message]:
     """Return parts in which the first call has a signature."""
     first = next((part for part in parts if "functionCall" in part), None)
-    if first is not None and not any(key in first for key in SIGNATURES):
+    if first is not None and not any(map(first.get, SIGNATURES)):
         first[SIGNATURES[0]] = UNSIGNED
     return parts
 
@@ -137,10 +137,21 @@ def _media(media: Media) -> Message | None:
 
 
 def _own(part: Message) -> Message | None:
-    """Return a part of a message that came in this format: without the type that it has here."""
-    if part.get("type") == "text" and not part["text"].strip():
+    """Return a part of a message that came in this format: without the type that it has here.
+
+    A blank text says nothing, unless it has a signature that the provider asks for.
+    """
+    is_text = part.get("type") == "text"
+    if is_text and not part["text"].strip() and not any(map(part.get, SIGNATURES)):
         return None
-    return {key: mended(held) for key, held in part.items() if key != "type"}
+    return _as_sent(part, "type")
+
+
+def _as_sent(part: Message, *without: str) -> Message:
+    """Return a part without some of its keys, and without those that say nothing."""
+    return {
+        key: mended(held) for key, held in part.items() if held is not None and key not in without
+    }
 
 
 SPEECH = Speech(_text, _media)
@@ -171,7 +182,7 @@ def _parts(place: str, held: Any, own: Message) -> Iterator[Message]:
     elif place == PART:
         yield from part_told(held, OWN)
     else:
-        yield mended(held)
+        yield _as_sent(held)
 
 
 def _bare_call(call: ApiCall) -> Message:
@@ -182,8 +193,7 @@ def _bare_call(call: ApiCall) -> Message:
 def _call(call: ApiCall, own: Message) -> Message:
     """Return a call as its part, with all that it had beside the call as it came."""
     came = own.get("calls", {}).get(str(call.position), {})
-    beside = {key: mended(held) for key, held in came.items() if key not in CALLS}
-    return {**_bare_call(call), **beside}
+    return {**_bare_call(call), **_as_sent(came, *CALLS)}
 
 
 # --- in, and out again as it was ------------------------------------------------------------------
@@ -191,7 +201,9 @@ def _call(call: ApiCall, own: Message) -> Message:
 ROLES = ("user", "model", "function", None)
 FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE)
 TYPES = {"text": "text"} | dict.fromkeys(("inlineData", "inline_data"), "file")
-"""Key of a part → the type that it gets as a part of a chat; any other part has its first key."""
+"""Key of a part → the type that it gets as a part of a chat; any other has its first key that says
+something: a part may be null under all keys but its own.
+"""
 
 
 def is_told(message: Message) -> bool:
@@ -214,33 +226,38 @@ def problem(message: Message) -> Problem | None:
 
 
 UNFIT = (
-    "a part is an object without a type; a functionCall is the model's, and has a name and args, "
-    "a functionResponse is the user's, and has a name and a response"
+    "a part is an object without a type that says something; a functionCall is the model's, and "
+    "has a name and args, a functionResponse is the user's, and has a name and a response"
 )
 
 
 def _fits(part: Any, role: str | None) -> bool:
-    if not isinstance(part, dict) or not part or "type" in part:
+    if not isinstance(part, dict) or "type" in part or _said_key(part, part) is None:
         return False
     call, response = _within(part, CALLS), _within(part, RESPONSES)
     if call is not None:
-        return role == "model" and _is_whole(call, "args", optional=True)
+        return role == "model" and _is_whole(call) and isinstance(call.get("args"), dict | None)
     if response is not None:
-        return role != "model" and _is_whole(response, "response")
-    return isinstance(part.get("text", ""), str)
+        return role != "model" and _is_whole(response) and isinstance(response["response"], dict)
+    return isinstance(part.get("text"), str | None)
+
+
+def _said_key(part: Message, keys: Iterable[str]) -> str | None:
+    """Return the first of some keys under which a part says something."""
+    return next((key for key in keys if part.get(key) is not None), None)
 
 
 def _within(part: Message, keys: Sequence[str]) -> Any:
     """Return what a part holds under the first of some keys; None where it has none of them."""
-    key = first_key(part, keys)
+    key = _said_key(part, keys)
     return None if key is None else part[key]
 
 
-def _is_whole(held: Any, key: str, *, optional: bool = False) -> bool:
+def _is_whole(held: Any) -> bool:
+    """Tell a call or a response that has a name."""
     if not isinstance(held, dict) or not isinstance(held.get("name"), str):
         return False
-    is_named = isinstance(held.get("id", ""), str)
-    return is_named and isinstance(held.get(key, {} if optional else None), dict)
+    return isinstance(held.get("id"), str | None)
 
 
 def rows(message: Message) -> list[Message]:
@@ -261,15 +278,14 @@ def _answer_row(parts: list[Message]) -> Message:
 
 
 def _place_of(part: Message) -> str:
-    if first_key(part, CALLS):
+    if _said_key(part, CALLS):
         return CALL
     return "" if part.get("thought") is True else PART
 
 
 def _typed(part: Message) -> Message:
-    first = next(iter(part))
-    kind = first_key(part, TYPES)
-    return {"type": TYPES[kind] if kind else first, **part}
+    kind = _said_key(part, TYPES)
+    return {"type": TYPES[kind] if kind else _said_key(part, part), **part}
 
 
 def _row_call(part: Message) -> Message:
@@ -280,17 +296,15 @@ def _row_call(part: Message) -> Message:
 
 def _without_said(part: Message, keys: Sequence[str]) -> Message:
     """Return a part with null in the place of what its row says of a call or a response."""
-    key = first_key(part, keys)
-    emptied_part = {each: emptied(part[each], "args", "response") for each in keys if each == key}
-    return {**part, **emptied_part}
+    key = str(_said_key(part, keys))
+    return {**part, key: emptied(part[key], "args", "response")}
 
 
 def _runs(parts: list[Message]) -> list[list[Message]]:
     """Return parts of a user's in runs: each response alone; one empty run where there are none."""
     runs: list[list[Message]] = []
     for part in parts:
-        is_response = first_key(part, RESPONSES) is not None
-        if is_response or not runs or first_key(runs[-1][0], RESPONSES):
+        if not runs or _said_key(part, RESPONSES) or _said_key(runs[-1][0], RESPONSES):
             runs.append([part])
         else:
             runs[-1].append(part)
@@ -298,7 +312,7 @@ def _runs(parts: list[Message]) -> list[list[Message]]:
 
 
 def _user_row(run: list[Message]) -> Message:
-    if not run or not first_key(run[0], RESPONSES):
+    if not run or not _said_key(run[0], RESPONSES):
         return row(NAME, "user", {"content": [*map(_typed, run)]}, {})
     (part,) = run
     held = _within(part, RESPONSES)
@@ -330,7 +344,7 @@ def left(row: Message) -> Message:
     if row["role"] != "tool":
         return {}
     block = wire_of(row)["block"]
-    key = str(first_key(block, RESPONSES))
+    key = str(_said_key(block, RESPONSES))
     said = "error" if row.get("messageStatus") == "error" else SAID[0]
     named = {each: block[key][each] for each in ("id", "name") if each in block[key]}
     return {"block": {key: {**named, "response": None}}, "said": said}
@@ -354,7 +368,7 @@ def _given_parts(row: Message) -> list[Message]:
 
 def _with_said(part: Message, keys: Sequence[str], **said: Any) -> Message:
     """Return a part with what its row says in its place."""
-    key = str(first_key(part, keys))
+    key = str(_said_key(part, keys))
     return {**part, key: filled(part[key], **said)}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..messages import WIRE, Media, Message, changed, media_in, media_of, owned
+from ..text import json_object
 from .kept import kept
 from .naming import WORD, Alphabet, Names
 from .placed import ApiCall, Placed
@@ -25,6 +26,9 @@ under its own name.
 Any other role speaks as the user. Of media that a role has no part for, the type and size are said;
 any other part is sent as its JSON text.
 """
+NAME = "openai"
+CUSTOM = "custom"
+"""The type of calls whose tool takes any text, and the key under which such a call has it."""
 ITEMS = "responses"
 """The format in which an answer is several items."""
 TEXTS = ("text", "input_text", "output_text")
@@ -70,7 +74,8 @@ def fresh(message: Message) -> Message:
 
 
 def _fresh_call(call: Message) -> Message:
-    return {**call, "function": call["function"].copy()}
+    kind = call["type"]
+    return {**call, kind: call[kind].copy()}
 
 
 def continues(message: Message) -> bool:
@@ -121,7 +126,7 @@ def clean(placed: Placed) -> Message:
         sent["name"] = sendable(name)
     content = message.get("content")
     if placed.calls:
-        return sent | _calling(content, placed.calls, role)
+        return sent | _calling(placed, role)
     sent["content"] = _content(content, role)
     return sent
 
@@ -137,11 +142,12 @@ def sendable(text: str) -> str:
     return text
 
 
-def _calling(content: Any, calls: Sequence[ApiCall], role: str) -> Message:
+def _calling(placed: Placed, role: str) -> Message:
     """Return a content and the calls beside it, where null stays null."""
+    content, customs = placed.message.get("content"), _customs(placed.message)
     return {
         "content": None if content is None else _content(content, role),
-        "tool_calls": [_call(call) for call in calls],
+        "tool_calls": [_call(call, customs) for call in placed.calls],
     }
 
 
@@ -213,7 +219,17 @@ def _text_part(text: str) -> Message:
     return {"type": "text", "text": sendable(text)}
 
 
-def _call(call: ApiCall) -> Message:
+def _customs(message: Message) -> Sequence[Any]:
+    """Return what is kept of calls of free text, in their places among the calls."""
+    held = kept(message, NAME)
+    return held["moved"].get("tool_calls", ()) if held else ()
+
+
+def _call(call: ApiCall, customs: Sequence[Any]) -> Message:
+    if call.position < len(customs) and customs[call.position]:
+        text = arguments_text(json_object(call.arguments).get("input"))
+        custom = {"name": sendable(call.name), "input": text}
+        return {"id": sendable(call.id), "type": CUSTOM, CUSTOM: custom}
     function = {"name": sendable(call.name), "arguments": arguments_text(call.arguments)}
     return {"id": sendable(call.id), "type": "function", "function": function}
 

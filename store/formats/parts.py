@@ -16,7 +16,9 @@ from .openai import TEXTS, sendable
 
 REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
 """Parts that are a model's reasoning, which says nothing to another provider's."""
-SEALED = frozenset(("encrypted_content", "encrypted_index", "signature", "thoughtSignature"))
+SEALED = frozenset(
+    ("encrypted_content", "encrypted_index", "signature", "thoughtSignature", "thought_signature")
+)
 """Keys under which parts hold what only their own provider can read."""
 
 

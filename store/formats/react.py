@@ -67,8 +67,8 @@ def _thought(said: str) -> str:
 
 
 def _action(call: Message) -> str:
-    function = call["function"]
-    return f"{ACTION}{function['name']}[{function['arguments']}]"
+    name, asked = call[call["type"]].values()
+    return f"{ACTION}{name}[{asked}]"
 
 
 def _said(content: Any) -> str:

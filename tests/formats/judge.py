@@ -20,7 +20,7 @@ from refusals import refusals
 Message = dict[str, Any]
 WORD = re.compile(r"[A-Za-z0-9_-]{1,64}")
 GEMINI_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
-USER_BLOCKS = {"text", "image", "document", "search_result", "tool_result"}
+USER_BLOCKS = {"text", "image", "document", "search_result", "tool_result", "container_upload"}
 
 
 def complaints(format_name: str, messages: list[Message], system: Any = None) -> list[str]:
@@ -61,8 +61,9 @@ def openai(messages: list[Message]) -> Iterator[str]:
     calls = [call for each in messages for call in each.get("tool_calls", ())]
     yield from _ids([call["id"] for call in calls], re.compile(r"(?s).{1,40}"))
     for call in calls:
-        if not WORD.fullmatch(call["function"]["name"]):
-            yield f"name {call['function']['name']!r}"
+        name = call[call["type"]]["name"]
+        if not WORD.fullmatch(name):
+            yield f"name {name!r}"
 
 
 def anthropic(messages: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by rule
@@ -206,17 +207,14 @@ def gemini(contents: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
         if not content["parts"]:
             yield f"{place}: empty"
         for part in content["parts"]:
-            if part.get("text", "x") == "" and not part.get("thoughtSignature"):
+            if part.get("text", "x") == "" and not _signed(part):
                 yield f"{place}: empty text"
         made = _held(content, "functionCall")
         ids += [call["id"] for call in made]
         for call in made:
             if not isinstance(call["args"], dict) or not GEMINI_NAME.fullmatch(call["name"]):
                 yield f"{place}: call {call!r:.200}"
-        signed = [
-            part.get("thoughtSignature") for part in content["parts"] if "functionCall" in part
-        ]
-        if made and not signed[0]:
+        if made and not _signed(next(part for part in content["parts"] if "functionCall" in part)):
             yield f"{place}: the first call has no signature"
         before = _held(contents[place - 1], "functionCall") if place else []
         answers = _held(content, "functionResponse")
@@ -227,6 +225,11 @@ def gemini(contents: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
         if any(not isinstance(answer["response"], dict) for answer in answers):
             yield f"{place}: a response is an object"
     yield from _ids(ids, WORD)
+
+
+def _signed(part: Message) -> bool:
+    """In the spelling of the API or of its client."""
+    return bool(part.get("thoughtSignature") or part.get("thought_signature"))
 
 
 def _held(content: Message, key: str) -> list[Message]:

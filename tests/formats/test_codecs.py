@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from judge import complaints
 
 from store import InvalidMessage, InvalidValue, Policy, Store
-from store.formats import FORMATS, given_back, taken
+from store.formats import given_back, taken
 
 Message = dict[str, Any]
 SIGNED = {"type": "thinking", "thinking": "Let me look.", "signature": "c2lnbmVk" * 20}
 HIDDEN = {"type": "redacted_thinking", "data": "x" * 40}
 PNG = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+PNG_TYPE = "image/png"
 EPHEMERAL = {"type": "ephemeral"}
 
 
@@ -166,8 +167,35 @@ GEMINI: list[Message] = [
     },
     {"parts": [{"fileData": {"fileUri": "gs://x", "mimeType": "application/pdf"}}]},
 ]
-GIVEN = {"anthropic": ANTHROPIC, "responses": RESPONSES, "gemini": GEMINI}
-PROVIDERS = [*FORMATS["openai"].name.split(), *GIVEN]
+PATCHES = {"name": "apply_patch", "input": "*** Begin Patch"}
+READS_A = {"name": "Read", "arguments": '{"path": "a"}'}
+CHAT: list[Message] = [
+    {"role": "user", "content": "Do it."},
+    {"role": "assistant", "content": None, "refusal": "I will not.", "annotations": []},
+    {"role": "user", "content": "Say hello."},
+    {
+        "content": "",
+        "refusal": None,
+        "role": "assistant",
+        "audio": {"id": "audio_1", "data": "AAAA", "transcript": "Hello there.", "expires_at": 5},
+    },
+    {
+        "id": "m1",
+        "role": "assistant",
+        "tool_calls": [
+            {"type": "custom", "id": "c1", "custom": PATCHES},
+            {"id": "c2", "type": "function", "function": READS_A},
+        ],
+        "content": "so",
+        "reasoning_content": "Let me look.",
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "patched"},
+    {"role": "tool", "tool_call_id": "c2", "content": "x = 1"},
+    {"function_call": READS_A, "role": "assistant", "content": None, "tool_calls": None},
+    {"name": "Read", "role": "function", "content": "x = 2", "timestamp": 5},
+]
+GIVEN = {"openai": CHAT, "anthropic": ANTHROPIC, "responses": RESPONSES, "gemini": GEMINI}
+PROVIDERS = [*GIVEN]
 
 
 def same(one: object, other: object) -> bool:
@@ -286,7 +314,27 @@ items = mixed(
     st.sampled_from(RESPONSES),
     st.dictionaries(st.sampled_from(["id", "status"]), texts, max_size=1),
 )
-MESSAGES = {"anthropic": anthropic_messages, "gemini": gemini_contents, "responses": items}
+chats = mixed(
+    st.sampled_from([{"role": "assistant"}, {"role": "function"}]),
+    st.dictionaries(st.sampled_from(["id", "timestamp", "x"]), values, max_size=1),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "content": contents,
+            "name": texts,
+            "refusal": st.none() | texts,
+            "audio": st.none() | objects | st.builds(lambda said: {"transcript": said}, texts),
+            "function_call": st.none() | st.fixed_dictionaries({"name": texts, "arguments": texts}),
+            "tool_calls": st.none() | st.lists(st.sampled_from(CHAT[4]["tool_calls"]), max_size=2),
+        },
+    ),
+)
+MESSAGES = {
+    "openai": chats,
+    "anthropic": anthropic_messages,
+    "gemini": gemini_contents,
+    "responses": items,
+}
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -356,6 +404,43 @@ def test_what_may_be_of_a_chat_is(message: Message) -> None:
     assert taken(foreign, "openai", 0) == (None, [foreign])
 
 
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_what_a_chat_says_elsewhere_is_told(store: Store, name: str) -> None:
+    """A refusal, a spoken answer, a call of free text and one of older programs, to everybody."""
+    session_id = stored(store, CHAT)
+    view = store.view(session_id, format=name)
+    assert complaints(name, view.messages, view.system) == []
+    said = json.dumps(view.messages)
+    for words in ("I will not.", "Hello there.", "apply_patch", "*** Begin Patch", "patched"):
+        assert words in said
+    for words in ("x = 1", "x = 2"):
+        assert said.count(words) == 1
+    assert "No result" not in said
+    assert [entry.seq for entry in view.entries] == [*range(1, len(CHAT) + 1)]
+
+
+def test_a_chat_has_its_calls_of_free_text_back(store: Store) -> None:
+    """And the one call of older programs as the first of a list, with its result."""
+    sent = store.view(stored(store, CHAT)).messages
+    assert sent[1]["content"] == [{"type": "refusal", "refusal": "I will not."}]
+    assert sent[4]["tool_calls"] == [
+        {"id": "c1", "type": "custom", "custom": PATCHES},
+        CHAT[4]["tool_calls"][1],
+    ]
+    (call,) = sent[7]["tool_calls"]
+    assert call == {"id": "Read", "type": "function", "function": READS_A}
+    assert sent[8] == {"role": "tool", "tool_call_id": "Read", "content": "x = 2"}
+
+
+def test_what_a_chat_says_elsewhere_is_redacted(store: Store) -> None:
+    """With all that it said."""
+    session_id = stored(store, CHAT)
+    for seq, words in ((2, "I will not."), (4, "Hello there."), (5, "Begin Patch"), (9, "x = 2")):
+        store.redact(session_id, seq, "secret")
+        assert words not in json.dumps(out(store, session_id))
+    assert store.verify() == []
+
+
 def test_several_results_are_several_to_every_rule(store: Store) -> None:
     """And one message again in a request."""
     session_id = stored(store, ANTHROPIC[:3])
@@ -383,6 +468,14 @@ def test_rules_judge_foreign_calls(store: Store, name: str) -> None:
 
 
 READS = {
+    "openai": lambda _: [
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": "Read", "arguments": '{"file_path": "a.py"}'},
+        },
+        {"role": "function", "name": "Read", "content": "x = 1\n" * 50},
+    ],
     "anthropic": lambda number: [
         {"role": "assistant", "content": [used(f"t{number}", "Read", file_path="a.py")]},
         {"role": "user", "content": [returned(f"t{number}", "x = 1\n" * 50)]},
@@ -658,6 +751,75 @@ def test_what_nobody_can_read_is_counted(store: Store, message: Message) -> None
     """Eight thousand characters of reasoning are not four tokens."""
     session_id = stored(store, [message])
     assert store.view(session_id).stats.raw_tokens > 1_500
+
+
+DUMPED = dict.fromkeys(
+    (
+        *("media_resolution", "code_execution_result", "executable_code", "file_data"),
+        *("function_call", "function_response", "inline_data", "text", "thought"),
+        *("thought_signature", "video_metadata"),
+    )
+)
+"""A part as Gemini's client for Python dumps it: null for all that it is not."""
+NULLS: list[Message] = [
+    {"parts": [DUMPED | {"text": "Read it."}], "role": "user"},
+    {
+        "parts": [
+            DUMPED | {"text": "Let me look.", "thought": True},
+            DUMPED | {"text": "", "thought_signature": "c2ln"},
+            DUMPED
+            | {
+                "function_call": {"id": None, "args": {"path": "a"}, "name": "Read"},
+                "thought_signature": "c2ln",
+            },
+            DUMPED | {"function_call": {"id": "g2", "args": None, "name": "List"}},
+        ],
+        "role": "model",
+    },
+    {
+        "parts": [
+            DUMPED
+            | {
+                "function_response": {
+                    "will_continue": None,
+                    "id": None,
+                    "name": "Read",
+                    "response": {"output": "x = 1"},
+                }
+            },
+            DUMPED | {"function_response": {"id": "g2", "name": "List", "response": {"n": 1}}},
+            DUMPED | {"inline_data": {"data": "AAAA", "mime_type": PNG_TYPE}},
+        ],
+        "role": "user",
+    },
+    {"parts": [DUMPED | {"text": "done"}], "role": None},
+]
+
+
+def test_a_part_may_be_null_in_all_that_it_is_not(store: Store) -> None:
+    """As its client dumps it: it comes out so, and is sent without."""
+    session_id = stored(store, NULLS)
+    assert store.session(session_id).head == 6
+    for wanted in PROVIDERS:
+        view = store.view(session_id, format=wanted)
+        assert complaints(wanted, view.messages, view.system) == []
+        assert "null" not in json.dumps(view.messages).replace('"content": null', "")
+        assert "x = 1" in json.dumps(view.messages)
+    model = store.view(session_id, format="gemini").messages[1]["parts"]
+    assert [part.get("thought_signature") for part in model] == [None, "c2ln", "c2ln", None]
+    with pytest.raises(InvalidMessage):
+        store.append(session_id, {"role": "model", "parts": [DUMPED]}, format="gemini")
+
+
+def test_clients_dumps_are_taken(store: Store) -> None:
+    """What Gemini's client makes of its own objects."""
+    types = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
+    call = types.Part.from_function_call(name="Read", args={"path": "a"})
+    response = types.Part.from_function_response(name="Read", response={"output": "x"})
+    contents = [types.Content(role="model", parts=[call]), types.UserContent(parts=[response])]
+    session_id = stored(store, [each.model_dump(mode="json") for each in contents])
+    view = store.view(session_id, format="gemini")
+    assert complaints("gemini", view.messages) == []
 
 
 @pytest.mark.slow
