@@ -30,7 +30,7 @@ EXTRA_KEYS = (
     *("chatgpt", "claude_ai", "gemini_cli", "qwen_code", "anthropic", "copilot_cli"),
     *("vscode_chat", "pi", "opencode", "sharegpt", "oasst", "cursor"),
     *("droid", "tau2_bench", "inspect", "moatless", "goose", "kiro"),
-    *("adk", "llm", "open_webui", "librechat"),
+    *("adk", "llm", "langgraph", "open_webui", "librechat"),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 

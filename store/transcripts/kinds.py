@@ -43,7 +43,7 @@ from .events import Event
 from .gemini import adk, gemini_cli, qwen_code
 from .homes import CURSOR_CHATS, GOOSE_SESSIONS, STORED, VSCODE_CHATS, Home
 from .source import Source
-from .stores import librechat, llm_logs, open_webui
+from .stores import langgraph, librechat, llm_logs, open_webui
 
 
 class TranscriptKind(NamedTuple):
@@ -349,6 +349,14 @@ KINDS = {
         seen=False,
         left_out="tables of 0.32 and later, fragments",
         layout=llm_logs.LAYOUT,
+    ),
+    "langgraph": TranscriptKind(
+        "the database of LangGraph's SqliteSaver",
+        langgraph.looks,
+        langgraph.parse,
+        linked="branches",
+        left_out="graphs in the graph, channels without messages",
+        layout=langgraph.LAYOUT,
     ),
     "open_webui": TranscriptKind(
         "chats with a 'chat' that has a 'history' of messages",

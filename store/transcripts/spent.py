@@ -116,6 +116,16 @@ def _of_chat(extra: Fields) -> Iterator[Spent]:
     yield Spent(Tokens(sent, output, cached), model, None, told)
 
 
+def _of_langgraph(extra: Fields) -> Iterator[Spent]:
+    """Yield what any provider told, as LangChain says it: the input is all that was sent."""
+    told, answer = fields_of(extra.get("usage_metadata")), fields_of(extra.get("response_metadata"))
+    details = fields_of(told.get("input_token_details"))
+    read, written = _count(details, "cache_read"), _count(details, "cache_creation")
+    tokens = Tokens(_count(told, "input_tokens"), _count(told, "output_tokens"), read, written)
+    model = first_text((answer.get("model_name"), answer.get("model")))
+    yield Spent(tokens, model, text_of(answer.get("model_provider")), told)
+
+
 TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "claude_code": of_anthropic,
     "codex": _of_codex,
@@ -129,6 +139,7 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "inspect": _of_chat,
     "moatless": _of_chat,
     "kiro": _of_chat,
+    "langgraph": _of_langgraph,
     "extra": _of_chat,
 }
 """Extra key of a message → what reads the cost of its request there."""

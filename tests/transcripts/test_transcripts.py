@@ -349,7 +349,7 @@ def test_kinds_are_named() -> None:
         "toolbench",
         "moatless",
         "oasst",
-        *("openai_agents", "adk", "llm", "open_webui", "librechat"),
+        *("openai_agents", "adk", "llm", "langgraph", "open_webui", "librechat"),
     )
 
 
