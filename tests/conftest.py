@@ -14,13 +14,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy
-import typer.main
 from hypothesis import HealthCheck, settings
 
 from store import Store
@@ -192,17 +190,6 @@ def no_store_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("CONVOSTORE_DB", raising=False)
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "of-the-user"))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_command() -> Iterator[None]:
-    """Put the command together once.
-
-    Typer does so for each run, and a test process runs it hundreds of times.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

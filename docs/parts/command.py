@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import typer
+
 from .markdown import as_table, paragraphs, plain
 
 
 def commands() -> dict[tuple[str, ...], Any]:
     """Return every command by the words that call it; a group's own commands follow it."""
-    import typer
-
     from store.cli import app
 
     return dict(_commands_of(typer.main.get_command(app), ()))
@@ -19,9 +19,9 @@ def commands() -> dict[tuple[str, ...], Any]:
 
 def _commands_of(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield words, command
-    for name, each in getattr(command, "commands", {}).items():
-        if not each.hidden:
-            yield from _commands_of(each, (*words, name))
+    for name in getattr(command, "commands", ()):
+        _, each, _ = command.resolve_command(typer.Context(command), [name])
+        yield from _commands_of(each, (*words, name))
 
 
 def options(command: Any) -> dict[str, Any]:

@@ -1,117 +1,40 @@
 """The command `convostore`: a thin skin over the store, the one place that knows a terminal.
 
-Commands are plain functions, grouped in the modules beside this one and named in one table. Errors
-of the store become one line on standard error and exit status 2. Nothing in the package may import
-this room.
+Commands are plain functions, grouped in the modules beside this one and named in one table; a
+module is imported when a command of it is called. Errors of the store become one line on standard
+error and exit status 2. Nothing in the package may import this room.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from ..errors import StoreError
 from ..ready import PROBLEMS
-from . import (
-    assembling,
-    compacting,
-    counting,
-    demo,
-    drafting,
-    exporting,
-    hiding,
-    noting,
-    policies,
-    redacting,
-    render,
-    searching,
-    simulating,
-    spending,
-    transfer,
-    writing,
-)
-from . import heads as moving
-from . import show as looking
-from . import store as asking
-from . import upkeep as keeping
+from . import render
+from .commands import Commands
 from .place import VARIABLE, place_of
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
-COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Begin": (demo.demo, transfer.import_, looking.sessions),
-    "Look": (
-        looking.show,
-        looking.view,
-        looking.replaced,
-        assembling.context,
-        writing.tree,
-        counting.stats,
-        counting.tokens,
-        spending.usage,
-        noting.annotations_,
-        moving.branches,
-        moving.moves,
-        searching.search,
-        searching.recall,
-        asking.sql,
-    ),
-    "Compact": (
-        compacting.compact,
-        hiding.hide,
-        compacting.compactions,
-        compacting.check,
-        simulating.simulate,
-    ),
-    "Change": (
-        writing.create,
-        writing.append,
-        writing.rename,
-        writing.tag,
-        writing.archive,
-        writing.unarchive,
-        moving.fork,
-        moving.rewind,
-        moving.switch,
-        moving.undo,
-        moving.project,
-        drafting.drafts,
-        noting.annotate,
-        redacting.redact,
-        moving.delete,
-    ),
-    "Keep": (
-        exporting.export,
-        keeping.backup,
-        keeping.restore,
-        keeping.purge,
-        searching.index,
-        asking.verify,
-        keeping.doctor,
-        keeping.migrate,
-    ),
-}
-"""The commands, by the heading they stand under in the help; a function's name is the command's."""
+__all__ = ["main"]
 
 OK, FAILED, INTERRUPTED = 0, 2, 130
 BROKEN_PIPE = 1
 
 app = typer.Typer(
+    cls=Commands,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for heading, functions in COMMANDS.items():
-    for function in functions:
-        app.command(function.__name__.rstrip("_"), rich_help_panel=heading)(function)
-app.add_typer(policies.group, name="policy", rich_help_panel="Compact")
 
 Db = Annotated[
     str | None,
@@ -185,6 +108,8 @@ def _problem(error: StoreError) -> str:
 
 def _misused(error: typer.TyperException) -> str:
     """Return what is wrong with a command line."""
+    from pydantic import ValidationError  # listing the commands does without
+
     cause, option = error.__cause__, getattr(error, "param", None)
     if option is None or not isinstance(cause, ValidationError):
         return error.format_message()
@@ -194,8 +119,9 @@ def _misused(error: typer.TyperException) -> str:
 def _right(problem: ValidationError) -> str:
     """Return what a value should be, and what it is."""
     found = problem.errors()[0]
-    right = PROBLEMS.get(found["type"], "is something else").format(**found.get("ctx", {}))
-    return f"{right}, not {found['input']!r:.80}"
+    right = PROBLEMS.get(found["type"], "is something else")
+    limits = found.get("ctx", {})
+    return f"{right.format(**limits)}, not {found['input']!r:.80}"
 
 
 def _command_of(error: typer.TyperException) -> str:
@@ -232,10 +158,13 @@ def _db_first(arguments: list[str]) -> list[str]:
 
 def _silence() -> None:
     """Let nothing more be written to a pipe that nobody reads."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("convostore")
     except PackageNotFoundError:

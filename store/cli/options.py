@@ -11,20 +11,21 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..face import Store
-from ..inspection import query
 from ..policy import Policy, load
 from ..ready import POLICIES
-from ..records import Session
 from .fitting import CUT
 from .place import Place, place_of
 from .render import complain
+
+if TYPE_CHECKING:  # a policy is shown without a store
+    from ..face import Store
+    from ..records import Session
 
 PAGE = 500
 """Sessions read at once."""
@@ -38,6 +39,8 @@ PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the sessions whose ids begin so, for a shell; none where there is no store."""
+    from ..inspection import query
+
     place = place_of(ctx.find_root().params.get("db"))
     if place.file is None or not place.exists:
         return []
@@ -157,6 +160,8 @@ def tell(ctx: typer.Context) -> None:
 @contextmanager
 def opened(ctx: typer.Context) -> Iterator[Store]:
     """Give the store, made where there is none; say which it was, also where something fails."""
+    from ..face import Store
+
     place(ctx).make_room()
     try:
         with Store(place(ctx).target) as store:

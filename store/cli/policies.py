@@ -10,7 +10,6 @@ import typer
 
 from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
-from ..summaries import load as load_prompt
 from ..text import counted
 from . import render
 from .fitting import Column
@@ -82,19 +81,17 @@ Name = Annotated[
 File = Annotated[str, typer.Argument(metavar="FILE", help="A TOML file.")]
 Toml = Annotated[bool, typer.Option("--toml", help="Print a TOML file to begin with.")]
 
-group = typer.Typer(
-    help="List, show and check policies; they need no store.", no_args_is_help=False
-)
+policy_ = typer.Typer(add_completion=False)
 
 
-@group.callback(invoke_without_command=True)
-def policy(ctx: typer.Context) -> None:
+@policy_.callback(invoke_without_command=True)
+def alone(ctx: typer.Context) -> None:
     """List, show and check policies; they need no store."""
     if ctx.invoked_subcommand is None:
         list_()
 
 
-@group.command("list")
+@policy_.command("list")
 def list_(json: Json = False) -> None:
     """List the ready policies: when each compacts, what it keeps, what a failure does."""
     ready = [Policy.named(name) for name in POLICIES]
@@ -104,7 +101,7 @@ def list_(json: Json = False) -> None:
         render.table(POLICY_COLUMNS, map(_row, ready))
 
 
-@group.command("show")
+@policy_.command("show")
 def show(
     name: Name = "default",
     fields: Fields = None,
@@ -121,11 +118,13 @@ def show(
         render.table(FIELD_COLUMNS, [_field(name, value) for name, value in shown])
 
 
-@group.command("check")
+@policy_.command("check")
 def check(file: File, json: Json = False) -> None:
     """Say whether a file holds a policy that can be used, and what to know about it."""
+    from ..summaries import load
+
     checked = loaded(file)
-    load_prompt(checked.prompt)
+    load(checked.prompt)
     notes = [*_notes(checked)]
     changes = _changes(checked)
     said = f"{checked.name}: a policy that changes {_changed(changes) or 'nothing'}"

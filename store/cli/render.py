@@ -12,11 +12,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +23,9 @@ from ..errors import CompactionError
 from ..text import one_line as in_one_line
 from ..text import shortened
 from .fitting import Column, Drawn, Texts, fitted, without_start
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 PLAIN_WIDTH = 1000
 """Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
@@ -189,6 +191,8 @@ def remark(text: str) -> None:
 
 def progress(amount: ProgressColumn) -> Progress:
     """Return progress bars for standard error, seen on a terminal only; ``amount`` is how far."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     error = console(error=True)
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -146,8 +146,12 @@ def _first_of(done: Compared) -> Told:
 def _print_providers(done: Compared) -> None:
     first = _first_of(done)
     columns = [Column("policy"), *(Column(name, number=True) for name in first)]
-    rows = ((text, *map(_ratio, told.values(), first.values())) for text, told in done.items())
+    rows = [_ratios(text, told, first) for text, told in done.items()]
     render.table(columns, rows)
+
+
+def _ratios(text: str, told: Told, first: Told) -> Row:
+    return text, *map(_ratio, told.values(), first.values())
 
 
 def _bills(done: dict[str, Simulated]) -> Iterator[Bar]:

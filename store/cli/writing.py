@@ -13,7 +13,6 @@ from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
 from ..text import counted
-from ..transcripts import stands_before
 from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
@@ -206,6 +205,8 @@ def _read() -> list[Message]:
 
 def _messages_of(given: list[Any]) -> list[Message]:
     """Return what is given without the row of an export that is about its session."""
+    from ..transcripts import stands_before
+
     if not given or not stands_before(given[0]):
         return given
     render.remark(LEFT_TO_IMPORT)

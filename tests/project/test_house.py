@@ -46,7 +46,8 @@ FLOORS = [
 INSIDE = {
     "cli": (
         "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep written shapes exporting accounts transfer counting spending noting demo"
+        "drafting redacting hiding searching upkeep written shapes exporting accounts transfer counting spending noting demo "
+        "commands"
     ),
     "compaction": (
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
