@@ -71,9 +71,7 @@ def parser(
 
 def groups(messages: list[Message]) -> Iterator[list[Message]]:
     """Yield messages as they come: the results of one batch at once, everything else by itself."""
-    for is_result, following in groupby(
-        messages, key=lambda message: bool(message["role"] == "tool")
-    ):
+    for is_result, following in groupby(messages, key=lambda each: each.get("role") == "tool"):
         group = list(following)
         yield from [group] if is_result else [[message] for message in group]
 

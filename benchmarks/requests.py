@@ -78,7 +78,7 @@ def _requests(store: Store, transcript: Transcript) -> Iterator[tuple[Context | 
             START,
             *(each["timestamp"] for each in group if isinstance(each.get("timestamp"), int)),
         )
-        if group[0]["role"] == "assistant":
+        if group[0].get("role") == "assistant":
             context = store.context(session, PROMPT, root="", policy=POLICY, now=moment)
             yield before, context
             before = context

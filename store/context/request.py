@@ -20,12 +20,14 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
-from ..errors import InvalidValue
+from ..database import read_before
+from ..errors import InvalidValue, StoreError
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
 from ..policy import Policy
@@ -162,7 +164,8 @@ class Layered:
 
     @cached_property
     def _apart(self) -> list[Piece]:
-        return self._make()
+        with read_before():
+            return self._make()
 
     @cached_property
     def _pieces(self) -> list[Piece]:
@@ -210,12 +213,21 @@ class Requests:
     def compared(self, session_id: str, context: Context) -> Context:
         """Return a request with the one before, and remember it."""
         before = self._last.pop(session_id, None)
-        for name, latest in [*self._last.items()][-1:]:
-            self._last[name] = Hashed(latest.hashes)
+        for name in [*self._last][-1:]:
+            self._keep_hashes(name)
         self._last[session_id] = context.layered
         while len(self._last) > self.KEPT:
             self._last.popitem(last=False)
         return context._replace(before=before)
+
+    def _keep_hashes(self, name: str) -> None:
+        """Keep no more than hashes of a request; nothing of one that was read of damaged rows.
+
+        Whoever looks into it is told; another session's request is not to fail for it.
+        """
+        latest = self._last.pop(name)
+        with suppress(StoreError):
+            self._last[name] = Hashed(latest.hashes)
 
 
 def asked(system: object, tools: object, user_input: object, todo_recap: object) -> Asked:

@@ -24,7 +24,7 @@ from .copying import (
     take_over,
     write_copy,
 )
-from .damage import guarded, translated
+from .damage import guarded, read_before, translated
 from .engine import Database
 from .files import is_private, resolved, url_of
 from .json_sql import Pairs, positions
@@ -114,6 +114,7 @@ __all__ = [
     "paused",
     "positions",
     "put_in_place",
+    "read_before",
     "redactions",
     "resolved",
     "resources",

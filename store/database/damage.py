@@ -34,6 +34,17 @@ def damage(error: BaseException, lease: Lease | None) -> StoreError | None:
 
 
 @contextmanager
+def read_before() -> Iterator[None]:
+    """Tell what damaged rows cause as damage, where their connection has been given back."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except SENSELESS as error:
+        raise StoreError(DAMAGED) from error
+
+
+@contextmanager
 def guarded(connection: Connection) -> Iterator[None]:
     """Tell a host, in the midst of a transaction of its own, of errors as at the end of one.
 

@@ -73,7 +73,8 @@ def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
 @pytest.mark.slow
 def test_hidden_messages_are_not_read(store: Store) -> None:
     """The contents of a view are those of what is kept, however many messages are hidden."""
-    from store.view.build import VISIBLE, lines
+    from store.history import lines
+    from store.view.rendering import VISIBLE
 
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.find(connection, session_id)

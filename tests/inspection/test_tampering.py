@@ -400,3 +400,19 @@ def test_damage_says_what_to_do(file: Path, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=r"damaged; run `convostore verify`") as caught:
             store.messages("s")
         assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.sqlite_only
+def test_what_is_explained_later_is_told_as_damage(file: Path, tmp_path: Path) -> None:
+    """A view says so when it is asked why, and requests of other sessions do not fail for it."""
+    path = Path(shutil.copy(file, tmp_path / "chat.db"))
+    with closing(sqlite3.connect(path)) as connection:
+        of_session = "tree_id = (SELECT tree_id FROM sessions WHERE id = 's')"
+        for table in ("message_facts", "token_counts"):
+            connection.execute(f"DELETE FROM {table} WHERE {of_session} AND seq = 2")
+        connection.commit()
+    with Store(path, durability="normal") as store:
+        assert store.context("s", at=3, now=NOW).messages
+        assert store.context("o", now=NOW).messages
+        with pytest.raises(StoreError, match="convostore verify"):
+            _ = store.view("s", at=3, now=NOW).entries

@@ -14,7 +14,18 @@ from benchmarks.recorded import Transcript
 from benchmarks.replay import Variant, replayed
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
-from store.view.repair import arrange
+from store.context.pieces import Piece, of_view
+from store.view.repair import Group, arrange
+
+
+def renamed(piece: Piece) -> Piece:
+    """Return a piece that is another each time."""
+    return piece._replace(message={**piece.message, "name": f"{next(NUMBERS)}"})
+
+
+def backwards(group: Group) -> Group:
+    """Return a call and its results with the results in front."""
+    return group._replace(placed=group.placed[::-1])
 
 
 @pytest.mark.slow
@@ -126,7 +137,7 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
         ),
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: reversed([*arrange(items, policy)]),
+            lambda items, policy, **_: map(backwards, arrange(items, policy)),
             "the API refuses",
         ),
         (
@@ -169,14 +180,14 @@ def test_the_program_prints_what_it_found(
     [
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: reversed([*arrange(items, policy)]),
+            lambda items, policy, **_: map(backwards, arrange(items, policy)),
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),
         ("store.view.borders.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
         (
-            "store.view.rendering.short_form",
-            lambda *_, **__: str(next(NUMBERS)),
+            "store.context.request.of_view",
+            lambda *arguments: map(renamed, of_view(*arguments)),
             "does not begin as the one before",
         ),
     ],

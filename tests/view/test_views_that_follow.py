@@ -436,13 +436,18 @@ def test_processes_see_what_others_do(url: str) -> None:
         other = context.Process(target=change_for_a_while, args=(url, session_id))
         other.start()
         while other.is_alive():
-            at = store.session(session_id).revision
+            moment = moment_of(plain, session_id)
             views = [each.view(session_id, READY[0], now=NOW) for each in (store, plain)]
-            if plain.session(session_id).revision == at:
+            if moment_of(plain, session_id) == moment:
                 alike(*views)
         other.join()
         assert other.exitcode == 0
         alike(store.view(session_id, now=NOW), plain.view(session_id, now=NOW))
+
+
+def moment_of(store: Store, session_id: str) -> tuple[str, int]:
+    """What tells one moment of a session from another."""
+    return store.session(session_id).revision, len(store.redactions())
 
 
 def change_for_a_while(url: str, session_id: str) -> None:

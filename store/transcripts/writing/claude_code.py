@@ -6,6 +6,7 @@ in one chain, a block of an answer a row, a result a row; rows of an answer have
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 
@@ -15,6 +16,12 @@ from .about import About, Timed, iso
 
 VERSION = "2.1.0"
 """The version of the program whose rows these are."""
+BLOCKS = (
+    *("text", "thinking", "redacted_thinking"),
+    *("tool_use", "tool_result"),
+    *("image", "document"),
+)
+"""Types of blocks that the program writes; its requests ask for none of a server's own tools."""
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
@@ -99,9 +106,16 @@ def _said(blocks: list[Message]) -> Fields:
 
 def _parts(message: Message) -> list[list[Message]]:
     """Return the blocks of a message, as they are rows: each alone, but what a user says."""
-    blocks = message["content"]
+    blocks = [*map(_known, message["content"])]
     if message["role"] == "assistant":
         return [[block] for block in blocks]
     results = [[block] for block in blocks if block["type"] == "tool_result"]
     words = [block for block in blocks if block["type"] != "tool_result"]
     return [*results, words] if words else results
+
+
+def _known(block: Message) -> Message:
+    """Return a block as the program has it: what it never writes as its JSON text."""
+    if block["type"] in BLOCKS:
+        return block
+    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
