@@ -17,26 +17,24 @@ off is resumed by asking again.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
-from ..database import read_before
 from ..errors import InvalidValue, StoreError
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
 from ..policy import Policy
 from ..records import View
-from ..tokens import estimate
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
 from .law import Law
-from .pieces import LAYERS, Piece, made, merged, of_view, reminded, with_markers, with_reminders
+from .layered import Hashed, Layered, as_json
+from .pieces import LAYERS, Piece, made, of_view, reminded, with_markers, with_reminders
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
 
@@ -130,48 +128,6 @@ LEADING = ("system", "developer")
 """The roles of what may begin a line."""
 
 
-class Layered:
-    """The layers of a request, made when somebody asks for them; what is sent needs none of them.
-
-    ``make`` returns the messages in their layers, before any of them are put into one.
-    """
-
-    def __init__(self, make: Callable[[], list[Piece]], tools: object, *, merges: bool) -> None:
-        self._make, self._tools, self._merges = make, tools, merges
-
-    @property
-    def pieces(self) -> list[Piece]:
-        """Each message in its layer; they are hashed before anybody can change them."""
-        _ = self.hashes
-        return self._pieces
-
-    @cached_property
-    def tokens(self) -> dict[str, int]:
-        """The tokens of each layer."""
-        return _layer_tokens(self._apart, self._tools)
-
-    @cached_property
-    def hashes(self) -> list[int]:
-        """The request as hashes: of its tools, and of each message."""
-        messages = (_hash(piece.message) for piece in self._pieces)
-        return [hash(_json(self._tools)), *messages]
-
-    @cached_property
-    def costs(self) -> list[int]:
-        """The tokens of the tools, and of each message."""
-        messages = (piece.tokens for piece in self._pieces)
-        return [_tools_tokens(self._tools), *messages]
-
-    @cached_property
-    def _apart(self) -> list[Piece]:
-        with read_before():
-            return self._make()
-
-    @cached_property
-    def _pieces(self) -> list[Piece]:
-        return merged(self._apart) if self._merges else self._apart
-
-
 class Asked(NamedTuple):
     """What the caller of `Store.context` gives of a request; None where the store is to find it."""
 
@@ -191,12 +147,6 @@ class Asked(NamedTuple):
         if self.tools is None or isinstance(self.tools, str):
             return None
         return list(self.tools)
-
-
-class Hashed(NamedTuple):
-    """A request of which no more is known than how the next one differs from it."""
-
-    hashes: list[int]
 
 
 class Requests:
@@ -371,16 +321,8 @@ def _written(
     """Return a request in a format; tools stand in front where it has no place beside them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
-        placed.insert(0, Placed(None, {"role": "system", "content": _json(tools)}))
+        placed.insert(0, Placed(None, {"role": "system", "content": as_json(tools)}))
     return format.request(placed)
-
-
-def _layer_tokens(pieces: Sequence[Piece], tools: object) -> dict[str, int]:
-    layers = dict.fromkeys(LAYERS, 0)
-    for piece in pieces:
-        layers[piece.layer] += piece.tokens
-    layers["tools"] += _tools_tokens(tools)
-    return layers
 
 
 def _is_list_of_objects(value: object) -> bool:
@@ -391,18 +333,3 @@ def _common(before: Sequence[int], now: Sequence[int]) -> int:
     """Return how many of their first numbers two lists have in common."""
     same = map(eq, before, now)
     return sum(takewhile(bool, same))
-
-
-def _hash(message: Message) -> int:
-    content, calls = message.get("content"), message.get("tool_calls")
-    said = content if isinstance(content, str) else _json(content)
-    called = _json(calls) if calls else None
-    return hash((message["role"], said, message.get("tool_call_id"), called))
-
-
-def _tools_tokens(tools: object) -> int:
-    return estimate(_json(tools)) if tools else 0
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

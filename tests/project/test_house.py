@@ -53,7 +53,7 @@ INSIDE = {
         "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
         "undoing transcript jobs telling summarise trimming ending run"
     ),
-    "context": "at_files freshness law pieces gathered request",
+    "context": "at_files freshness law pieces layered gathered request",
     "database": (
         "collector files queue forking write_ahead settings kept lease seals statements damage columns schema resources "
         "engine copying json_sql queries transactions script migrate"
