@@ -11,7 +11,7 @@ from typing import Any
 from ..messages import WIRE, Media, Message
 from .cache_markers import CACHE, mark, mark_between
 from .kept import CALL, PART, by_position, kept, planned
-from .naming import WORD, Names
+from .naming import WORD, Names, with_ids
 from .openai import sendable
 from .parts import (
     Speech,
@@ -47,6 +47,8 @@ THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 """Types of blocks that are reasoning, and the key without which one is refused."""
 OF_USERS = ("image", "document", "search_result")
 """Types of blocks with a source of their own."""
+IDS = ("id", "tool_use_id")
+"""Keys of a server's call and of its result."""
 
 
 def write(placed: Sequence[Placed]) -> list[Message]:
@@ -136,7 +138,7 @@ def _own(part: Message) -> Message | None:
         return None
     if kind == "text" and not str(part.get("text", "")).strip():
         return None
-    return _unmarked(part)
+    return with_ids(_unmarked(part), IDS)
 
 
 def _unmarked(part: Message) -> Message:

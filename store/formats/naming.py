@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from ..messages import Message
 from .placed import ApiCall, Placed
 
 _DIGEST = 10  # hexadecimal digits, 40 bits
@@ -78,6 +79,13 @@ class Names(NamedTuple):
 
 WORD = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
 """Letters, digits, ``_`` and ``-`` of ASCII."""
+
+
+def with_ids(held: Message, keys: Iterable[str]) -> Message:
+    """Return what has ids under some keys with those that are taken."""
+    texts = ((key, held[key]) for key in keys if isinstance(held.get(key), str))
+    unfit = {key: WORD.fitted(text) for key, text in texts if not WORD.fits(text)}
+    return {**held, **unfit} if unfit else held
 
 
 def made_up_id(seq: int, position: int) -> str:

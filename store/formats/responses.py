@@ -12,7 +12,7 @@ from typing import Any
 
 from ..messages import WIRE, Media, Message
 from .kept import kept
-from .naming import WORD, Names
+from .naming import WORD, Names, with_ids
 from .openai import ITEMS, PARTS, arguments_text, sendable
 from .parts import Speech, arguments_object, mended, told
 from .placed import ApiCall, Placed
@@ -36,6 +36,8 @@ SEARCH, FOUND = "tool_search_call", "tool_search_output"
 """
 ASKS, APPROVED = "mcp_approval_request", "mcp_approval_response"
 """An item that asks whether a tool may be called, and its answer."""
+IDS = ("id", "approval_request_id")
+"""Keys of an item that are its own id, and that of another."""
 PDF = "application/pdf"
 
 
@@ -45,7 +47,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     for each in placed:
         writing.add(each)
     writing.end_step()
-    return writing.items
+    return [with_ids(item, IDS) for item in writing.items]
 
 
 class _Writing:
@@ -188,8 +190,8 @@ def _text_of(content: Any) -> str:
 
 
 def _own_content(message: Message) -> Any:
-    content = message.get("content")
-    return mended(content) if content is not None else ""
+    """Return a content as it came; an empty list is refused."""
+    return mended(message.get("content")) or ""
 
 
 def _output(message: Message) -> str | list[Message]:

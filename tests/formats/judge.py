@@ -157,6 +157,8 @@ def responses(items: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
     ids = []
     for place, item in enumerate(items):
         kind = item.get("type", "message")
+        if not WORD.fullmatch(item.get("id", "none")):
+            yield f"{place}: id {item['id']!r}"
         following = items[place + 1] if place + 1 < len(items) else {}
         if kind == "message":
             if item["role"] not in ("system", "developer", "user", "assistant"):

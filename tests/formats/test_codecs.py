@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -672,6 +673,64 @@ def test_a_servers_call_keeps_its_result(store: Store, line: list[Message], kind
     assert len(said) == len([each for each in there if each != returned("a")])
 
 
+LONG = "srvtoolu_" + "x" * 70
+SHORT = LONG[:53] + "-" + sha256(LONG.encode()).hexdigest()[:10]
+
+
+def test_long_ids_of_a_servers_calls_are_renamed(store: Store) -> None:
+    """As those of any other call, with those of their results."""
+    asked = {"role": "user", "content": [text("?")]}
+    pair = says(SERVER_CALL | {"id": LONG}, SERVER_RESULT | {"tool_use_id": LONG})
+    session_id = stored(store, [asked, pair, asked], "anthropic")
+    sent = store.view(session_id, format="anthropic").messages
+    assert complaints("anthropic", sent) == []
+    call, result = sent[1]["content"]
+    assert (call["id"], result["tool_use_id"]) == (SHORT, SHORT)
+
+
+def test_long_ids_of_items_are_renamed(store: Store) -> None:
+    """With those that refer to them."""
+    line = [
+        {"type": "message", "role": "user", "content": "?"},
+        {"type": "web_search_call", "id": LONG, "status": "completed", "action": SEARCHED},
+        {"type": "reasoning", "id": LONG + "r", "summary": []},
+        {"type": "message", "id": LONG + "m", "role": "assistant", "content": SPOKEN},
+        ASKS | {"id": LONG + "a"},
+        APPROVED | {"approval_request_id": LONG + "a"},
+    ]
+    sent = store.view(stored(store, line, "responses"), format="responses").messages
+    assert complaints("responses", sent) == []
+    assert len(sent) == len(line)
+    assert sent[1]["id"] == SHORT
+    assert sent[5]["approval_request_id"] == sent[4]["id"] != LONG + "a"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "developer"])
+def test_an_item_may_say_nothing(store: Store, role: str) -> None:
+    """It is sent as an empty text where it came, and not as a list of nothing."""
+    line = [
+        {"type": "message", "role": "user", "content": "?"},
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "message", "role": role, "content": []},
+        {"type": "message", "role": "user", "content": "!"},
+    ]
+    session_id = stored(store, line, "responses")
+    for wanted in PROVIDERS:
+        view = store.view(session_id, format=wanted)
+        assert complaints(wanted, view.messages, view.system) == []
+
+
+def test_an_upload_is_the_users(store: Store) -> None:
+    """Anthropic's block for a file in a container goes back as it came."""
+    line = [{"role": "user", "content": [{"type": "container_upload", "file_id": "f1"}, text()]}]
+    session_id = stored(store, line)
+    sent = store.view(session_id, format="anthropic").messages
+    assert sent == line
+    assert complaints("anthropic", sent) == []
+    for wanted in PROVIDERS:
+        assert "f1" in json.dumps(store.view(session_id, format=wanted).messages)
+
+
 def test_a_server_goes_on_with_its_call(store: Store) -> None:
     """Where nothing but results of the client's stands behind the answer."""
     line = [{"role": "user", "content": [text("?")]}, says(text("so"), SERVER_CALL)]
@@ -691,6 +750,8 @@ FOUND = {"type": "tool_search_output", "call_id": None, "execution": "server", "
 ASKS = {"type": "mcp_approval_request", "id": "r1", "name": "x", "arguments": "{}"}
 APPROVED = {"type": "mcp_approval_response", "approval_request_id": "r1", "approve": True}
 THOUGHT = {"type": "reasoning", "id": "rs", "summary": []}
+SEARCHED = {"type": "search", "query": "x"}
+SPOKEN = [{"type": "output_text", "text": "so", "annotations": []}]
 
 
 @pytest.mark.parametrize(
