@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import TRANSCRIPTS, needs_transcripts
 
 from store import Store
 from store.importing import import_file
@@ -123,6 +124,93 @@ def test_a_row_of_progress_that_says_nothing_is_counted(tmp_path: Path) -> None:
     )
     said = [each.message for each in events if isinstance(each, Said)]
     assert "agent_cost" not in said[-1]["claude_code"]
+
+
+def test_a_subagent_grows_with_the_file(url: str, tmp_path: Path) -> None:
+    """Imported after each line, it and the main line are what they are when imported at once."""
+    with Store(url, durability="normal") as store:
+        path = tmp_path / "S.jsonl"
+        for end in range(1, len(SESSION) + 1):
+            report = import_file(store, written(path, SESSION[:end]))
+            assert [each.differs_at for each in report.sessions if each.differs_at] == []
+        with Store(":memory:") as other:
+            import_file(other, path)
+            for name in ("S", "S/agent-a1"):
+                found, whole = ([*each.messages(name)] for each in (store, other))
+                assert [each.message for each in found] == [each.message for each in whole]
+                spent, once = ([*each.usages(name)] for each in (store, other))
+                assert [each.output for each in spent] == [each.output for each in once]
+        assert store.session("S/agent-a1").metadata["parent_call"] == "task"
+
+
+@needs_transcripts
+def test_recorded_subagents_are_whole() -> None:
+    """Each message that rows of progress tell is there once, with what it and its call cost."""
+    counted = 0
+    for path in sorted((TRANSCRIPTS / "claude_code_jsonl").iterdir()):
+        lines = path.read_text("utf-8").splitlines()
+        rows = [json.loads(line) for line in lines if line.startswith("{")]
+        agents = told_by_progress(rows)
+        if not agents:
+            continue
+        with Store(":memory:") as store:
+            main = import_file(store, path).sessions[0].id
+            for agent, said in agents.items():
+                answers = {
+                    each["message"]["id"]: each["message"]["usage"]["output_tokens"]
+                    for each in said
+                    if each["type"] == "assistant"
+                }
+                asked = [each for each in said if each["type"] == "user"]
+                session = store.session(f"{main}/agent-{agent}")
+                assert session.head == len(asked) + len(answers)
+                assert session.metadata["parent_call"]
+                spent = [each.output for each in store.usages(session.id)]
+                assert sum(spent) == sum(answers.values())
+                counted += 1
+            beside = [each.message["claude_code"] for each in store.messages(main)]
+            costs = [each["agent_cost"] for each in beside if "agent_cost" in each]
+            told = [row["toolUseResult"] for row in rows if "totalTokens" in result_of(row)]
+            for key in ("totalTokens", "usage"):
+                assert [each[key] for each in costs] == [each[key] for each in told]
+    assert counted >= 4
+
+
+def told_by_progress(rows: list[Row]) -> dict[str, list[Row]]:
+    """What each subagent says in rows of progress."""
+    agents: dict[str, list[Row]] = {}
+    for row in rows:
+        data = row.get("data") or {}
+        if data.get("type") == "agent_progress":
+            agents.setdefault(data["agentId"], []).append(data["message"])
+    return agents
+
+
+def result_of(row: Row) -> Row:
+    """What a row says of a result beside it, where that is an object."""
+    told = row.get("toolUseResult")
+    return told if isinstance(told, dict) else {}
+
+
+def test_a_resumed_session_is_linked_to_what_it_continues(url: str, tmp_path: Path) -> None:
+    """With the rows that it copied, each once; the session that it continues stays as it was."""
+    copied = [{**each, "sessionId": "S"} for each in SESSION[:2]]
+    own_rows = [own("user", 21, "and now?", sessionId="T", parentUuid="u2")]
+    with Store(url, durability="normal") as store:
+        import_file(store, written(tmp_path / "S.jsonl", SESSION))
+        before = store.messages("S")
+        resumed = import_file(store, written(tmp_path / "T.jsonl", [*copied, *own_rows]))
+        assert [each.id for each in resumed.sessions] == ["T"]
+        assert store.session("T").metadata["parent_session"] == "S"
+        assert [each.message["role"] for each in store.messages("T")] == [
+            "user",
+            "assistant",
+            "user",
+        ]
+        assert store.messages("S") == before
+        alone = [own("user", 31, "go on", sessionId="U", parentUuid="u2")]
+        import_file(store, written(tmp_path / "U.jsonl", alone))
+        assert store.session("U").metadata["continues"] == "u2"
 
 
 def test_a_resumed_session_says_what_it_continues(tmp_path: Path) -> None:
