@@ -321,6 +321,11 @@ def title_lines(texts: Iterable[object]) -> tuple[str, ...]:
     return tuple(filter(None, lines))
 
 
+def title_in(texts: Iterable[object]) -> str | None:
+    """Return the first text that says something as a title, None where none does."""
+    return first_text(title_lines(texts))
+
+
 def simplest_content(parts: list[Any]) -> object:
     """Return content parts in their simplest form: None for none, a lone text, else the parts."""
     if len(parts) == 1 and _is_plain(parts[0]):

@@ -346,8 +346,8 @@ KINDS = {
         "the 'logs.db' of llm",
         llm_logs.looks,
         llm_logs.parse,
-        seen=False,
-        left_out="tables of 0.32 and later, fragments",
+        linked="branches",
+        left_out="schemas, options, tools that were offered",
         layout=llm_logs.LAYOUT,
     ),
     "langgraph": TranscriptKind(

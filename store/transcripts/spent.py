@@ -116,6 +116,14 @@ def _of_chat(extra: Fields) -> Iterator[Spent]:
     yield Spent(Tokens(sent, output, cached), model, None, told)
 
 
+def _of_llm(extra: Fields) -> Iterator[Spent]:
+    """Yield what the log has of a request, in words of its own."""
+    tokens = Tokens(_count(extra, "input_tokens"), _count(extra, "output_tokens"))
+    told: Fields = {"input_tokens": tokens.input, "output_tokens": tokens.output}
+    model = first_text((extra.get("resolved_model"), extra.get("model")))
+    yield Spent(tokens, model, None, told)
+
+
 def _of_langgraph(extra: Fields) -> Iterator[Spent]:
     """Yield what any provider told, as LangChain says it: the input is all that was sent."""
     told, answer = fields_of(extra.get("usage_metadata")), fields_of(extra.get("response_metadata"))
@@ -139,6 +147,7 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "inspect": _of_chat,
     "moatless": _of_chat,
     "kiro": _of_chat,
+    "llm": _of_llm,
     "langgraph": _of_langgraph,
     "extra": _of_chat,
 }

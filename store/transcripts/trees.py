@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..messages import Message
 from ..text import Fields, counted
-from .events import Compacted, Event, Noted, Opened, Said, Stem, title_of
+from .events import Compacted, Event, Noted, Opened, Said, Stem, fields_of, text_of, title_of
 
 Parents = Mapping[str, str | None]
 """The id of each node's parent; one that is no node's id is none."""
@@ -57,6 +57,11 @@ def _session_events(session: Opened, own: list[Message], *, is_branch: bool) -> 
     if is_branch:
         count = counted(len(own), "message")
         yield Noted(None, f"{count} off the present path: session {session.session_id!r}")
+
+
+def parents_of(nodes: Mapping[str, object], key: str) -> Parents:
+    """Return the parent that each node of a conversation tells under a key."""
+    return {name: text_of(fields_of(node).get(key)) for name, node in nodes.items()}
 
 
 def with_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:

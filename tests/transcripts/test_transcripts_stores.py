@@ -130,7 +130,9 @@ LLM_TOOLS = """
 CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, response_id TEXT, name TEXT, arguments TEXT, tool_call_id TEXT);
 CREATE TABLE tool_results (id INTEGER PRIMARY KEY, response_id TEXT, name TEXT, output TEXT, tool_call_id TEXT,
     exception TEXT);
-CREATE TABLE turns (id TEXT PRIMARY KEY, model TEXT);
+CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT, datetime_utc TEXT, source TEXT);
+CREATE TABLE prompt_fragments (response_id TEXT, fragment_id INTEGER, "order" INTEGER);
+CREATE TABLE system_fragments (response_id TEXT, fragment_id INTEGER, "order" INTEGER);
 """
 RESPONSES = [
     {
@@ -160,12 +162,13 @@ def test_conversations_that_llm_logged(store: Store, tmp_path: Path) -> None:
     """Prompts, answers, calls with their results, the system prompt once."""
     call = {"response_id": "r1", "tool_call_id": "c1", **WEATHER}
     result = {"response_id": "r2", "tool_call_id": "c1", "name": "get_weather", "output": "18C"}
-    more = [("tool_calls", call), ("tool_results", result), ("turns", {"id": "t", "model": "m"})]
+    more = [("tool_calls", call), ("tool_results", result)]
+    for number, table in enumerate(("prompt_fragments", "system_fragments"), 1):
+        more.append(("fragments", {"id": number, "content": f"Fragment {number}."}))
+        more.append((table, {"response_id": "r3", "fragment_id": number}))
     report = imported(logged(tmp_path / "logs.db", LLM + LLM_TOOLS, more), store)
     assert report.kind == "llm"
-    assert [note.text for note in report.notes if note.broken] == [
-        "left out 1 turn of newer tables, which only the program itself puts together"
-    ]
+    assert report.notes == []
     assert store.session("k1").title == "Weather"
     assert said(store, "k1") == [
         ("system", "Be kind."),
@@ -173,7 +176,8 @@ def test_conversations_that_llm_logged(store: Store, tmp_path: Path) -> None:
         ("assistant", WEATHER),
         ("tool", "18C"),
         ("assistant", "18C."),
-        ("user", "Thanks."),
+        ("system", "Fragment 2."),
+        ("user", "Fragment 1.\nThanks."),
         ("assistant", "Bye."),
     ]
 
@@ -182,6 +186,93 @@ def test_an_older_log_of_llm(store: Store, tmp_path: Path) -> None:
     """Without tables of tools."""
     report = imported(logged(tmp_path / "logs.db", LLM, [], "k2"), store)
     assert (report.notes, store.session("k2").head) == ([], 6)
+
+
+LLM_THREADS = """
+CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
+CREATE TABLE messages (hash TEXT PRIMARY KEY, parent_hash TEXT, role TEXT, provider_metadata TEXT);
+CREATE TABLE parts (id INTEGER PRIMARY KEY, message_hash TEXT, position INTEGER, type TEXT, tool_name TEXT,
+    text TEXT, payload TEXT);
+CREATE TABLE threads (id TEXT PRIMARY KEY, name TEXT, tip_message_hash TEXT, forked_from TEXT, datetime_utc TEXT);
+CREATE TABLE turns (id TEXT PRIMARY KEY, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
+    resolved_model TEXT, input_tokens INTEGER, output_tokens INTEGER, duration_ms INTEGER, datetime_utc TEXT);
+"""
+PICTURE = {"id": "f1", "type": "image/png", "content": b"png"}
+REF = [{"fragment": 1}, {"literal": "\nWeather?"}]
+LINE: list[tuple[str, str, str, list[Fields]]] = [
+    ("m1", "", "system", [{"type": "text", "text": "Be kind."}]),
+    (
+        "m2",
+        "m1",
+        "user",
+        [{"type": "text", "text_ref": REF}, {"type": "attachment", "attachment": {"id": "f1"}}],
+    ),
+    (
+        "m3",
+        "m2",
+        "assistant",
+        [
+            {"type": "reasoning", "text": "Hm."},
+            {"type": "tool_call", "tool_call_id": "c1", "name": "w", "arguments": {"a": 1}},
+        ],
+    ),
+    (
+        "m4",
+        "m3",
+        "tool",
+        [{"type": "tool_result", "tool_call_id": "c1", "name": "w", "output": "18C"}],
+    ),
+    ("m5", "m4", "assistant", [{"type": "text", "text": "18C."}]),
+    ("m6", "m5", "user", [{"type": "text", "text": "Thanks."}]),
+    ("n6", "m5", "user", [{"type": "text", "text": "And in Oslo?"}]),
+]
+
+
+def linked() -> Iterable[tuple[str, Fields]]:
+    """Yield the rows of messages, each behind another one, and of their parts."""
+    for name, parent, role, parts in LINE:
+        yield "messages", {"hash": name, "parent_hash": parent or None, "role": role}
+        for position, part in enumerate(parts):
+            rest = {key: held for key, held in part.items() if key not in ("type", "text")}
+            payload = json.dumps(rest) if rest else None
+            told = {"type": part["type"], "text": part.get("text"), "payload": payload}
+            yield "parts", {"message_hash": name, "position": position, **told}
+
+
+def test_threads_that_llm_logged(store: Store, tmp_path: Path) -> None:
+    """Parts with what they name, costs of turns, a thread that was forked off another one."""
+    thread = {"id": "t1", "name": "Weather", "tip_message_hash": "m6", "datetime_utc": "1"}
+    fork = {"id": "t2", "tip_message_hash": "n6", "forked_from": "t1", "datetime_utc": "2"}
+    turn = {"id": "r9", "thread_id": "t1", "tip_message_hash": "m5", "model": "m"}
+    spent = {"input_tokens": 9, "output_tokens": 2, "datetime_utc": "2026-01-01T00:00:09+00:00"}
+    more = [
+        *linked(),
+        ("attachments", PICTURE),
+        ("fragments", {"id": 1, "content": "A text."}),
+        ("threads", thread),
+        ("threads", fork),
+        ("turns", turn | spent),
+    ]
+    path = logged(tmp_path / "logs.db", LLM + LLM_TOOLS + LLM_THREADS, more, "t1")
+    report = imported(path, store)
+    assert [(each.id, each.messages) for each in report.sessions] == [("t1", 6), ("t2", 1)]
+    url = {"url": "data:image/png;base64,cG5n"}
+    assert said(store, "t1")[:3] == [
+        ("system", "Be kind."),
+        (
+            "user",
+            [
+                {"type": "text", "text": "A text.\nWeather?"},
+                {"type": "image_url", "image_url": url},
+            ],
+        ),
+        ("assistant", {"name": "w", "arguments": '{"a": 1}'}),
+    ]
+    assert said(store, "t2") == [*said(store, "t1")[:5], ("user", "And in Oslo?")]
+    assert store.message("t1", 3).message["reasoning_content"] == "Hm."
+    assert store.message("t1", 5).message["timestamp"] == 1_767_225_609_000
+    assert [(each.input, each.output, each.model) for each in store.usages("t1")] == [(9, 2, "m")]
+    assert (store.session("t1").title, store.session("t2").forked_from) == ("Weather", "t1")
 
 
 def exported(path: Path, value: Any) -> Path:

@@ -23,12 +23,12 @@ from ..events import (
     split_metadata,
     telling,
     text_of,
-    title_line,
+    title_in,
     without,
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Parents, Tree, ancestors, tree_events
+from ..trees import Parents, Tree, ancestors, parents_of, tree_events
 from .nodes import is_node, message_of
 
 IDS = ("conversation_id", "id")
@@ -51,8 +51,8 @@ def parse(source: Source) -> Iterator[Event]:
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
     nodes = _nodes(fields)
-    parents = {name: text_of(fields_of(node).get("parent")) for name, node in nodes.items()}
-    tree = Tree(parents, text_of(fields.get("current_node")), partial(_said, nodes, parents))
+    parents, current = parents_of(nodes, "parent"), text_of(fields.get("current_node"))
+    tree = Tree(parents, current, partial(_said, nodes, parents))
     opened, notes = _opened(fields, names.name(first_text(map(fields.get, IDS))))
     yield from tree_events(tree, opened)
     yield from notes
@@ -63,8 +63,8 @@ def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
     kept, notes = split_metadata(known)
     model = text_of(fields.get("default_model_slug"))
     metadata = {"model": model, "chatgpt": kept} if model else {"chatgpt": kept}
-    title = title_line(text_of(fields.get("title")) or "")
-    return Opened(name, title or None, None, metadata), notes
+    title = title_in([fields.get("title")])
+    return Opened(name, title, None, metadata), notes
 
 
 def _said(nodes: Fields, parents: Parents, name: str) -> list[Message]:

@@ -22,12 +22,12 @@ from ..events import (
     split_metadata,
     telling,
     text_of,
-    title_line,
+    title_in,
     without,
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Parents, Tree, tree_events
+from ..trees import Parents, Tree, parents_of, tree_events
 from .messages import is_message, messages_of
 
 KNOWN = ("uuid", "name", "model", "chat_messages", "current_leaf_message_uuid")
@@ -74,8 +74,8 @@ def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
     kept, notes = split_metadata(known)
     model = text_of(fields.get("model"))
     metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
-    title = title_line(text_of(fields.get("name")) or "")
-    return Opened(name, title or None, None, metadata), notes
+    title = title_in([fields.get("name")])
+    return Opened(name, title, None, metadata), notes
 
 
 def _tree(fields: Fields) -> Tree:
@@ -90,7 +90,7 @@ def _tree(fields: Fields) -> Tree:
 
 def _parents(messages: Named) -> Parents:
     if any(PARENT in message for message in messages.values()):
-        return {name: text_of(message.get(PARENT)) for name, message in messages.items()}
+        return parents_of(messages, PARENT)
     first = dict.fromkeys(list(messages)[:1])
     return first | {after: before for before, after in pairwise(messages)}
 

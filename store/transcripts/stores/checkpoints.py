@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import StoreError
 from ...text import Fields
 from ..database import Layout, Rows, json_in
-from ..events import Noted, SessionNames, fields_of, left_out, list_of, text_of, without
+from ..events import Noted, SessionNames, fields_of, first_text, left_out, list_of, text_of, without
 
 THREADS = """
     SELECT thread_id, sum(checkpoint_ns <> '') AS inner
@@ -73,7 +73,8 @@ class Thread:
         known = self._below.get((parent, text))
         if known:
             return known
-        name = self._names.name(text_of(fields_of(json.loads(text)).get("id")))
+        message = fields_of(json.loads(text))
+        name = self._names.name(text_of(message.get("id")))
         self.nodes[name] = {"parent": parent, "text": text, "at": moment}
         self._below[parent, text] = name
         return name
@@ -90,12 +91,14 @@ def _messages_in(held: Fields) -> list[Any]:
     """Return a checkpoint's messages: those of the usual channel, else of the first with any."""
     channels = fields_of(held.get("channel_values"))
     listed = map(list_of, (channels.get(MESSAGES), *channels.values()))
-    return next((each for each in listed if each and all(map(_is_message, each))), [])
+    told = (each for each in listed if each and all(map(_is_message, each)))
+    return next(told, [])
 
 
 def _is_message(value: object) -> bool:
     fields = fields_of(value)
-    return "content" in fields and bool(text_of(fields.get("type")) or text_of(fields.get("role")))
+    kind = first_text((fields.get("type"), fields.get("role")))
+    return kind is not None and "content" in fields
 
 
 def _threads(rows: Rows) -> Iterator[Any]:
@@ -135,7 +138,7 @@ def _revived(fields: Fields) -> Any:
     """Return what an object of LangChain's was made of; any other as it is."""
     if not {"lc", "type", "id"} <= fields.keys() or fields["type"] != "constructor":
         return fields
-    return fields.get("kwargs") or next(iter(list_of(fields.get("args"))), None)
+    return fields.get("kwargs") or fields.get("args")
 
 
 def _unpacked(held: bytes) -> Any:

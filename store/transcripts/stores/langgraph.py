@@ -6,6 +6,7 @@ The line is that of the newest checkpoint; what other checkpoints say instead ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ...messages import Message
@@ -33,7 +34,7 @@ from ..events import (
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Tree, tree_events
+from ..trees import Tree, parents_of, tree_events
 from .checkpoints import LAYOUT
 
 __all__ = ["LAYOUT", "looks", "parse"]
@@ -56,6 +57,8 @@ ROLES = {
 CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta")
 """Types of blocks that say a call, which stands among the message's calls, too."""
 
+CALLED = ("tool_calls", "invalid_tool_calls")
+
 THOUGHTS = ("thinking", "redacted_thinking")
 
 _SAID = ("type", "role", "content", "id", "name", "tool_calls", "invalid_tool_calls")
@@ -74,17 +77,17 @@ def parse(source: Source) -> Iterator[Event]:
 
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
-    nodes = {name: fields_of(node) for name, node in fields_of(fields.get("nodes")).items()}
-    said = {name: _message(name, node) for name, node in nodes.items()}
+    nodes = fields_of(fields.get("nodes"))
+    said = {name: _message(name, fields_of(node)) for name, node in nodes.items()}
     metadata, notes = split_metadata(fields_of(fields.get("metadata")))
     answers = (fields_of(message.get(KEY)) for message in reversed(said.values()))
     told = {"model": first_text(map(_model, answers)), KEY: metadata}
     name = names.name(text_of(fields.get("langgraph_thread")))
     began = iso_milliseconds(fields.get("created_at"))
-    opened = Opened(name, title_of(said.values()), None, telling(told), created_at=began)
-    parents = {name: text_of(node.get("parent")) for name, node in nodes.items()}
-    current = text_of(fields.get("current"))
-    yield from tree_events(Tree(parents, current, lambda node: [said[node]]), opened)
+    title, current = title_of(said.values()), text_of(fields.get("current"))
+    opened = Opened(name, title, None, telling(told), created_at=began)
+    tree = Tree(parents_of(nodes, "parent"), current, lambda node: [said[node]])
+    yield from tree_events(tree, opened)
     yield from notes
 
 
@@ -96,7 +99,8 @@ def _model(extra: Fields) -> str | None:
 def _message(name: str, node: Fields) -> Message:
     """Return a message of LangChain's as one of the chat."""
     told = fields_of(node.get("message"))
-    role = ROLES.get(str(told.get("type"))) or text_of(told.get("role")) or "user"
+    known = ROLES.get(str(told.get("type")))
+    role = first_text((known, told.get("role"))) or "user"
     moment = {"timestamp": iso_milliseconds(node.get("at"))}
     message: Message = {"role": role, "content": _content(told), "id": name}
     message |= telling({**moment, "name": told.get("name")})
@@ -131,19 +135,21 @@ def _picture(block: Fields) -> Fields:
 
 def _calls_of(told: Fields) -> Fields:
     """Return what an answer says beside its content: its calls, and what it thought."""
-    calls = [*objects_of(told.get("tool_calls")), *objects_of(told.get("invalid_tool_calls"))]
+    calls = chain(*(map(_call, objects_of(told.get(key))) for key in CALLED))
     blocks = [fields_of(each) for each in list_of(told.get("content"))]
     thoughts = [block.get("reasoning") for block in blocks if block.get("type") == "reasoning"]
     thoughts.append(within(told, "additional_kwargs", "reasoning_content"))
     return telling(
         {
-            "tool_calls": [
-                call_of(call.get("id"), call.get("name"), call.get("args")) for call in calls
-            ],
+            "tool_calls": [*calls],
             "thinking_blocks": [block for block in blocks if block.get("type") in THOUGHTS],
             "reasoning_content": joined(thoughts),
         }
     )
+
+
+def _call(told: Fields) -> Fields:
+    return call_of(told.get("id"), told.get("name"), told.get("args"))
 
 
 def _result_of(told: Fields) -> Fields:

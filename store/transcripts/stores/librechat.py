@@ -19,12 +19,12 @@ from ..events import (
     telling,
     text_of,
     text_part,
-    title_line,
+    title_in,
     without,
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Tree, tree_events
+from ..trees import Tree, parents_of, tree_events
 
 SAID = (
     "messageId",
@@ -57,10 +57,10 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     nodes = {each["messageId"]: each for each in _flat(_listed(fields))}
     known = telling(without(fields, *OPENED))
     metadata, notes = split_metadata(known)
-    title = title_line(text_of(fields.get("title")) or "") or None
+    title = title_in([fields.get("title")])
     name = names.name(text_of(fields.get("conversationId")))
-    parents = {name: text_of(node.get("parentMessageId")) for name, node in nodes.items()}
-    tree = Tree(parents, [*nodes][-1], lambda node: _messages(nodes[node]))
+    parents = parents_of(nodes, "parentMessageId")
+    tree = Tree(parents, None, lambda node: _messages(nodes[node]))
     yield from tree_events(tree, Opened(name, title, None, {"librechat": metadata}))
     yield from notes
 

@@ -1,7 +1,7 @@
 """Conversations that ``llm`` logged (``logs.db``): a prompt and its response a row.
 
-Results that a prompt gave to a model stand before what it asked. What versions from 0.32 on log, in
-tables of messages, is told and left out.
+Results that a prompt gave to a model stand before what it asked. Versions from 0.32 on log threads;
+a conversation that one of them goes on with is read there.
 """
 
 from __future__ import annotations
@@ -19,42 +19,48 @@ from ..events import (
     SessionNames,
     fields_of,
     iso_milliseconds,
-    left_out,
+    joined,
     list_of,
     telling,
     text_of,
-    title_line,
+    title_in,
 )
 from ..several import conversations
 from ..source import Source, Value
+from .llm_threads import KEPT, THREADS, thread_events, threads_in
 
 CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
 RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"
 OF_RESPONSE = "SELECT * FROM {} WHERE response_id = ? ORDER BY id"
 TOOLS = ("tool_calls", "tool_results")
 """Tables of what belongs to a response."""
-UNREAD = {
-    "turns": ("SELECT count(*) FROM turns", "turn of newer tables"),
-    "prompt_fragments": ("SELECT count(*) FROM prompt_fragments", "fragment of a prompt"),
-}
-"""Tables of what is not read: what newer versions log, and texts that prompts only point to."""
-KEPT = ("model", "resolved_model", "duration_ms", "input_tokens", "output_tokens", "reasoning")
+FRAGMENTS = """
+    SELECT content FROM fragments JOIN {} AS used ON used.fragment_id = fragments.id
+    WHERE response_id = ? ORDER BY "order"
+"""
+PROMPTS = ("prompt", "system")
+BETWEEN = {"prompt_fragments": "\n", "system_fragments": "\n\n"}
+"""Tables of texts that stand before a prompt, or a system prompt → what stands between them."""
 
 
 def looks(value: Any) -> bool:
     """Tell whether a value is a conversation of such a database."""
-    return fields_of(value).keys() >= {"conversation", "responses"}
+    fields = fields_of(value)
+    return "thread" in fields or fields.keys() >= {"conversation", "responses"}
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return each conversation as a session."""
+    """Return each conversation as a session, and each thread of newer versions."""
     return conversations(source, looks, "conversation of the database", _session)
 
 
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
+    if "thread" in fields:
+        yield from thread_events(fields, names)
+        return
     known = fields_of(fields.get("conversation"))
-    title = title_line(text_of(known.get("name")) or "") or None
+    title = title_in([known.get("name")])
     name = names.name(text_of(known.get("id")))
     yield Opened(name, title, None, telling({"model": known.get("model")}))
     system: str | None = None
@@ -94,18 +100,31 @@ def _result(row: Fields) -> Message:
 
 def _conversations(rows: Rows) -> Iterator[Any]:
     tables = tables_in(rows)
+    has_threads = "threads" in tables
+    continued = {thread["id"] for thread in rows.execute(THREADS)} if has_threads else set()
     for known in rows.execute(CONVERSATIONS):
-        found = map(dict, rows.execute(RESPONSES, (known["id"],)))
-        yield {
-            "conversation": dict(known),
-            "responses": [each | _tools(rows, tables, each["id"]) for each in found],
-        }
-    for table in sorted(UNREAD.keys() & tables):
-        counting, thing = UNREAD[table]
-        (count,) = rows.execute(counting).fetchone()
-        if count:
-            why = ", which only the program itself puts together"
-            yield left_out(count, thing, why)._replace(broken=True)
+        if known["id"] not in continued:
+            found = map(dict, rows.execute(RESPONSES, (known["id"],)))
+            responses = [_whole(rows, tables, each) for each in found]
+            yield {"conversation": dict(known), "responses": responses}
+    if has_threads:
+        yield from threads_in(rows)
+
+
+def _whole(rows: Rows, tables: set[str], response: Fields) -> Fields:
+    """Return a response with its calls and results, and its prompts as they were sent."""
+    name = response["id"]
+    prompts = {key: _text(rows, tables, f"{key}_fragments", response) for key in PROMPTS}
+    return response | prompts | _tools(rows, tables, name)
+
+
+def _text(rows: Rows, tables: set[str], table: str, response: Fields) -> str:
+    """Return a prompt behind the texts that stand before it."""
+    said = [response[table.removesuffix("_fragments")]]
+    if table in tables:
+        used = rows.execute(FRAGMENTS.format(table), (response["id"],))
+        said[:0] = [text for (text,) in used]
+    return joined(said, BETWEEN[table])
 
 
 def _tools(rows: Rows, tables: set[str], response: str) -> Fields:

@@ -17,12 +17,12 @@ from ..events import (
     split_metadata,
     telling,
     text_of,
-    title_line,
+    title_in,
     without,
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Tree, tree_events
+from ..trees import Tree, parents_of, tree_events
 
 SAID = ("id", "parentId", "childrenIds", "role", "content", "timestamp", "output", "files")
 
@@ -43,14 +43,13 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     chat = fields_of(fields.get("chat"))
     known = telling(without(fields, "id", "user_id", "title", "chat"))
     metadata, notes = split_metadata(known)
-    title = title_line(text_of(fields.get("title")) or text_of(chat.get("title")) or "") or None
+    title = title_in((fields.get("title"), chat.get("title")))
     owner, created = text_of(fields.get("user_id")), _moment(fields.get("created_at"))
     name = names.name(text_of(fields.get("id")))
     told: Fields = {"open_webui": metadata}
     opened = Opened(name, title, None, told, owner=owner, created_at=created)
-    parents = {name: text_of(fields_of(node).get("parentId")) for name, node in nodes.items()}
     current = text_of(fields_of(chat.get("history")).get("currentId"))
-    tree = Tree(parents, current, lambda node: _messages(node, nodes[node]))
+    tree = Tree(parents_of(nodes, "parentId"), current, lambda node: _messages(node, nodes[node]))
     yield from tree_events(tree, opened)
     yield from notes
 
