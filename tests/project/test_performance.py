@@ -229,3 +229,15 @@ def test_the_page_has_every_figure() -> None:
         f"performance-{name}.svg" for name in ("growing", "many", "crowd", "peers")
     ]
     assert len(PICTURES) == 4
+
+
+def test_the_readme_tells_the_same_figures() -> None:
+    """Those of the largest session that was measured, as on the page."""
+    measured = figures.read()["peers"]
+    size = measured["sizes"][-1]
+    (row,) = re.findall(r"^\| \*\*Time\*\* \|.*$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert f"{size:,} messages: " in row
+    wanted = ["append", "load", "view", "again"]
+    taken = [measured["times"][name][str(size)] for name in wanted]
+    told = [plots.times(each["ours"]["cpu"] / each["raw"]["cpu"]) for each in taken]
+    assert re.findall(r"[\d.,]+ ×", row) == told
