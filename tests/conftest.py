@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import shutil
+import signal
 import sqlite3
 import traceback
 import uuid
@@ -52,6 +53,10 @@ settings.load_profile("patient")
 QUICK_SHARE = 16
 LEAST_EXAMPLES = 2
 
+#: A quick test that hangs fails by an alarm after so many seconds, and says where it hangs. What
+#: sets alarms of its own, or runs for long, is ended with its process.
+QUICK_DEADLINE = 60
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Know the option that runs everything."""
@@ -82,6 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [*_quick(items)]
     config.hook.pytest_deselected(items=[*{*items} - {*kept}])
     items[:] = kept
+    for item in kept:
+        if hasattr(signal, "SIGALRM") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(QUICK_DEADLINE, method="signal"))
     tests = {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}
     for test in tests:
         asked = getattr(test, "_hypothesis_internal_use_settings", None)

@@ -69,7 +69,8 @@ OPENING = 0.25
 
 NO_ROOM = (
     "the disk is full, and even erasing needs a little room for the write-ahead log; nothing was"
-    " erased: make room, with `purge(backups=True)` or otherwise, and try again"
+    " erased: make room and try again; copies that hold what was erased before are removed by"
+    " `purge(backups=True)`"
 )
 
 Begin: TypeAlias = Callable[[Connection, str], Opened]

@@ -89,7 +89,8 @@ def remove_copies(database: Database) -> Removal:
         holding = HOLDING.rows(connection)
     removed = [row for row in holding if _removed(row)]
     left = [row for row in holding if row not in removed]
-    _forget_all(database, removed)
+    with suppress(StoreFull):  # what is gone is forgotten by the next one
+        _forget_all(database, removed)
     return Removal(_paths(removed), _paths(left))
 
 

@@ -26,6 +26,7 @@ Fork = Callable[..., Any]
 pytestmark = [
     pytest.mark.sqlite_only,
     pytest.mark.no_cover,
+    pytest.mark.timeout(300, method="thread"),  # the alarm is what strikes
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers"),
     # a signal may strike between the opening of a file and the note of who closes it
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

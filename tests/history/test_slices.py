@@ -541,49 +541,142 @@ def test_a_server_purges_by_itself(store: Store) -> None:
 # --- On a full disk -------------------------------------------------------------------------------
 
 
-def fill_disk(store: Store, most: int) -> None:
-    """Let this process write no file beyond a size; then nothing can be appended any more."""
+def limit_files(most: int) -> None:
+    """Let this process write no file beyond a size."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+
+
+def fill_disk(store: Store, most: int) -> None:
+    """Let no file grow beyond a size, and write until the log has come to it."""
+    limit_files(most)
     with pytest.raises(StoreFull):
-        store.append("t", [said("x" * 200_000) for _ in range(20)])
+        for number in range(10_000):
+            store.rename_session("t", f"{number}" * 2000)
 
 
-@pytest.mark.sqlite_only
-@pytest.mark.slow
-def test_erasing_on_a_full_disk(path: Path, fork: Fork) -> None:
-    """The log cannot grow, so its room is used again."""
+@pytest.fixture
+def two(path: Path) -> Path:
+    """Give a file with a session that is to go, and a small one that stays."""
     with Store(path) as store:
         for name in ("s", "t"):
             store.create_session(name)
-        store.append("s", [said("x" * 3000) for _ in range(30)])
+        store.append("s", [said("x" * 3000) for _ in range(240)])
+    return path
+
+
+@pytest.mark.sqlite_only
+def test_erasing_on_a_full_disk(two: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has no room for all slices, so its room is used again between them."""
+    monkeypatch.setattr(slices, "SLICE", 0)
 
     def erase() -> tuple[Any, ...]:
-        with Store(path) as opened:
-            for number in range(300):
-                opened.rename_session("t", f"{number}")
-            fill_disk(opened, Path(f"{path}-wal").stat().st_size)
+        with Store(two) as opened:
+            fill_disk(opened, two.stat().st_size + 100_000)
+            emptied = count_calls(opened.database, "empty_log")
             erased = opened.delete_session("s")
-            return erased.finished, [each.id for each in opened.sessions()], left(opened)
+            return erased.finished, [each.id for each in opened.sessions()], left(opened), emptied
 
-    assert fork(erase).result() == (True, ["t"], 0)
+    finished, sessions, messages, emptied = fork(erase).result()
+    assert (finished, sessions, messages) == (True, ["t"], 0)
+    assert len(emptied) > 1  # at the beginning, and again in the midst
+
+
+def count_calls(database: Database, name: str) -> list[None]:
+    """Let a list grow with each call of a method."""
+    method, calls = getattr(database, name), list[None]()
+
+    def counted() -> None:
+        calls.append(None)
+        method()
+
+    setattr(database, name, counted)
+    return calls
+
+
+def test_the_least_is_erased_where_there_is_no_room_for_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice that finds no room is done again as the smallest step, not given up."""
+    erase_slice, asked = slices._erase_slice, list[float]()
+
+    def with_little_room(*arguments: Any, seconds: float, **others: Any) -> bool:
+        asked.append(seconds)
+        if seconds:
+            raise StoreFull("no room for so many pages")
+        return erase_slice(*arguments, seconds=seconds, **others)
+
+    monkeypatch.setattr(slices, "_erase_slice", with_little_room)
+    store.create_session("s")
+    store.append("s", [said(f"{number}") for number in range(3 * slices.STEP)])
+    assert store.delete_session("s").finished
+    assert left(store) == 0
+    assert asked == [slices.SLICE, 0] * (len(asked) // 2)
 
 
 @pytest.mark.sqlite_only
-def test_no_room_at_all(path: Path, fork: Fork) -> None:
+def test_a_disk_that_fills_up_in_the_midst_leaves_the_rest_to_others(
+    two: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told as begun and not as finished; whoever opens the file next ends it."""
+
+    def erase() -> tuple[Any, ...]:
+        with Store(two) as opened:
+            cut_after(monkeypatch, 1, lambda: limit_files(0))
+            erased = opened.delete_session("s")
+            with pytest.raises(SessionNotFound):
+                opened.session("s")
+            return erased, opened.erasures(), opened.purge(), left(opened)
+
+    erased, recorded, purged, messages = fork(erase).result()
+    assert (erased.messages, erased.finished, erased.purged) == (240, False, False)
+    assert recorded == [erased]
+    assert not purged
+    assert "make room" in str(purged.problem)
+    assert messages > 0
+    with Store(two) as opened:
+        assert [each.finished for each in opened.erasures()] == [True]
+        assert (left(opened), opened.verify()) == (0, [])
+
+
+@pytest.mark.sqlite_only
+def test_no_room_at_all(two: Path, fork: Fork) -> None:
     """Then nothing was erased, and the text says what to do."""
-    with Store(path) as store:
-        for name in ("s", "t"):
-            store.create_session(name)
 
     def erase() -> tuple[str, int]:
-        with Store(path) as opened:
+        with Store(two) as opened:
             opened.sessions()
             fill_disk(opened, 2000)
             with pytest.raises(StoreFull) as full:
                 opened.delete_session("s")
-            return str(full.value), len(opened.sessions())
+            return str(full.value), len(opened.messages("s"))
 
-    told, sessions = fork(erase).result()
-    assert "make room, with `purge(backups=True)`" in told
-    assert sessions == 2
+    told, messages = fork(erase).result()
+    assert "nothing was erased" in told
+    assert "`purge(backups=True)`" in told
+    assert messages == 240
+    with Store(two) as opened:
+        assert opened.erasures() == []
+        assert opened.delete_session("s").finished
+
+
+@pytest.mark.sqlite_only
+def test_copies_go_from_a_full_disk(two: Path, fork: Fork) -> None:
+    """The advice holds: what they took is free, though their list cannot be changed just now."""
+    copy = two.with_name("copy.db")
+    with Store(two) as store:
+        store.backup(copy)
+        store.delete_session("s")
+
+    def purge() -> Any:
+        with Store(two) as opened:
+            opened.sessions()
+            limit_files(0)
+            return opened.purge(backups=True)
+
+    told = fork(purge).result()
+    assert (told.done, told.removed, told.left) == (False, (str(copy),), ())
+    assert not copy.exists()
+    with Store(two) as opened:
+        assert opened.purge(backups=True).removed == (str(copy),)
+        assert opened.purge(backups=True).removed == ()
