@@ -67,7 +67,9 @@ class Format(NamedTuple):
 
     name: str
     write: Callable[[Sequence[Placed]], list[Message]]
-    """Returns the messages of a request. They may be fewer or more than what they are made of."""
+    """Returns the messages of a request, which share nothing that can be changed with what they are
+    made of. They may be fewer or more.
+    """
     codec: Codec | None = None
     """How messages of the format come in; None where none do."""
     names: Names | None = None

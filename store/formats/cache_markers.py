@@ -20,7 +20,7 @@ def mark(blocks: list[Message]) -> None:
     """Mark the end of blocks for the cache: the last one that can have a marker."""
     for place in range(len(blocks) - 1, -1, -1):
         if blocks[place]["type"] not in UNMARKED:
-            blocks[place][CACHE] = EPHEMERAL
+            blocks[place][CACHE] = EPHEMERAL.copy()
             return
 
 

@@ -18,7 +18,7 @@ from ..clock import Now, given
 from ..database import paused
 from ..formats import CHAT, Placed, Written, format_named, fresh, with_reasoning
 from ..history import left, lines, measure
-from ..messages import Message, owned
+from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..records import View, ViewStats
 from .explained import Explanation, Known
@@ -88,10 +88,7 @@ class Composed(NamedTuple):
     def _request(self, format: str) -> Written:  # noqa: A002 - the public name
         if self.sent is not None:
             return Written([*map(fresh, self.sent)])
-        written = format_named(format).request(self.placed)
-        if format == CHAT.name:
-            return written
-        return Written([*map(owned, written.messages)], written.system)
+        return format_named(format).request(self.placed)
 
 
 def composed(look: Look, format: str = CHAT.name) -> Composed:  # noqa: A002 - the public name

@@ -505,6 +505,39 @@ READS = {
 }
 
 
+@pytest.mark.parametrize("wanted", PROVIDERS)
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_request_is_the_callers(store: Store, name: str, wanted: str) -> None:
+    """Whatever is done with it, the next one and what is stored are as they were."""
+    system = {"role": "system", "content": "Be brief."}
+    session_id = stored(store, [system])
+    store.append(session_id, GIVEN[name], format=name)
+    first = store.view(session_id, format=wanted)
+    whole = json.dumps([first.messages, first.system])
+    spoil([first.messages, first.system])
+    again = store.view(session_id, format=wanted)
+    assert json.dumps([again.messages, again.system]) == whole
+    assert same(out(store, session_id), [system, *GIVEN[name]])
+    request = {"format": wanted, "system": "S", "cache_markers": wanted == "anthropic"}
+    context = store.context(session_id, **request)
+    whole = json.dumps([context.messages, context.system])
+    spoil([context.messages, context.system])
+    context = store.context(session_id, **request)
+    assert json.dumps([context.messages, context.system]) == whole
+
+
+def spoil(value: Any) -> None:
+    """Change whatever can be changed."""
+    if isinstance(value, dict):
+        for held in value.values():
+            spoil(held)
+        value["spoilt"] = True
+    elif isinstance(value, list):
+        for held in value:
+            spoil(held)
+        value.append("spoilt")
+
+
 def test_a_range_has_what_ends_in_it(store: Store) -> None:
     """A message of three positions is at its last."""
     session_id = stored(store, ANTHROPIC[:3])
