@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from .. import transcripts
@@ -221,13 +222,15 @@ class _Import:
         return self._places[opened.stem.session_id][: opened.stem.after]
 
     def _where_it_begins(self, opened: Opened) -> Kept | None:
-        """Return where the store has a session's beginning, None where it has none of it."""
+        """Return where the store has most of a session's beginning, None where it has none of it.
+
+        That is on the line of the session that it continues, or on what a rewind left.
+        """
         places = self._places_before(opened)
-        if opened.session_id in self._kept:
-            return self._kept[opened.session_id]
+        found = [self._kept[opened.session_id]] if opened.session_id in self._kept else []
         if opened.stem and places:
-            return Kept(opened.stem.session_id, None, places[-1])
-        return None
+            found.append(Kept(opened.stem.session_id, None, places[-1]))
+        return max(found, key=attrgetter("end"), default=None)
 
     def _end(self, opened: Opened, session: SessionOfFile) -> None:
         self._report.sessions.append(session.finish())
