@@ -63,6 +63,11 @@ def told(value: object) -> int | None:
     return round(value * 1000) if abs(value) < SECONDS_BELOW else _of_number(value)
 
 
+def is_moment(value: object) -> TypeGuard[int]:
+    """Tell a whole number of ms that is a moment as it stands, as most are."""
+    return type(value) is int and SECONDS_BELOW <= value < 2**63
+
+
 def later(moment: int, time: int) -> int:
     """Return the moment so many ms later, earlier for a negative time, never beyond reckoning."""
     return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))

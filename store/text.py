@@ -32,13 +32,17 @@ def is_text(value: object) -> TypeGuard[str]:
     """Tell a string without NUL or surrogates: a text column of every engine holds it exactly."""
     if not isinstance(value, str) or "\0" in value:
         return False
-    if value.isascii():
-        return True
+    return value.isascii() or utf8(value) is not None
+
+
+def utf8(value: object) -> bytes | None:
+    """Return a text in UTF-8; None of what a text column does not hold."""
+    if not isinstance(value, str) or "\0" in value:
+        return None
     try:
-        value.encode()
+        return str.encode(value)
     except UnicodeEncodeError:
-        return False
-    return True
+        return None
 
 
 plain = str.__str__

@@ -7,7 +7,6 @@ weighed (`ready`) before the transaction holds up others.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
@@ -29,7 +28,7 @@ from ..messages import (
     is_redacted,
     taken_apart,
 )
-from ..records import StoredMessage
+from ..records import StoredMessage, stored_message
 from ..tokens import estimated_tokens
 from . import facts, lines, noted
 from .joining import joined
@@ -210,6 +209,8 @@ def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[St
 
 
 def _listed(given: Given) -> list[Message | BaseModel]:
+    if isinstance(given, list):
+        return given
     if isinstance(given, dict | BaseModel):
         return [given]
     if not isinstance(given, Iterable):
@@ -321,11 +322,7 @@ def _store(line: Line, batch: Batch) -> list[StoredMessage]:
     _move_head(line, start + len(batch.messages) - 1, batch.moment)
     noted.note(line.pointer.session_id, batch.messages)
     given = [each.message for each in batch.messages]
-    return [*map(_stored_row, zip(count(start), given, repeat(batch.moment), batch.digests))]
-
-
-_stored_row = partial(tuple.__new__, StoredMessage)
-"""Makes a message as stored of its fields; without a step of Python, for there may be thousands."""
+    return [*map(stored_message, zip(count(start), given, repeat(batch.moment), batch.digests))]
 
 
 def _move_head(line: Line, head: int, moment: int) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from ..database import Statement, Transactions, messages, paused, tool_calls
 from ..errors import InvalidValue, quoted
 from ..messages import Columns, StoredCall, assemble, join_call
-from ..records import StoredMessage
+from ..records import StoredMessage, stored_message
 from . import left, lines
 from .joining import joined, part_of
 from .lines import Line, run_of
@@ -146,7 +146,7 @@ def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     for row in MESSAGES.scan(connection, **run):
         seq, stored_at, digest, wire_format = row[:4]
         message = assemble(row[4:], calls.get(seq))
-        rows.append(StoredMessage(seq, message, stored_at, digest))
+        rows.append(stored_message((seq, message, stored_at, digest)))
         formats.append(wire_format)
     return rows, formats
 

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, TypeGuard
 
-from ..text import is_text
+from ..text import is_text, value_of
 
 DEPTH_LIMIT = 200
 
@@ -50,7 +50,7 @@ def decode(text: str) -> Any:
     """Return the JSON value that `encode` wrote."""
     if text.startswith(_WRAPPED):
         text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
-    return json.loads(text)
+    return value_of(text)
 
 
 def utf8_size(text: str) -> int:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from ..clock import told
+from ..clock import is_moment, told
 from ..errors import InvalidMessage
-from ..text import is_text, plain
-from .columns import Columns, Message, StoredCall, assemble, bytes_of, function_of
+from ..text import is_text, plain, utf8
+from .columns import (
+    KEYS,
+    MOST_ORDERS,
+    Columns,
+    Message,
+    StoredCall,
+    assemble,
+    function_of,
+    narrow_bytes,
+)
 from .json_text import SIZE_LIMIT, encode, problem_of
 
 ID_LIMIT = 512
@@ -20,7 +30,8 @@ ID_LIMIT = 512
 
 TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
 """Where a message may tell when it was said; the first that tells a moment counts."""
-tells_no_time = frozenset(TIME_KEYS).isdisjoint
+_TIMES = frozenset(TIME_KEYS)
+tells_no_time = _TIMES.isdisjoint
 """Tell that a message has no such key: most have none, and this looks for all of them at once."""
 
 
@@ -51,10 +62,10 @@ def prepare(message: object, index: int = 0) -> Prepared:
 def taken_apart(given: Message, index: int) -> Prepared:
     """Do what `prepare` does, with an object of JSON."""
     rest = dict(given)
-    held, calls = _split(rest, index)
-    extra = _rest_text(given, rest, assemble(held, [*calls] or None))
-    columns = held if extra is None else held._replace(extra=extra)
-    narrow, wide = bytes_of(columns, calls)
+    columns, calls, wide = _split(rest, index)
+    if rest:
+        columns = columns._replace(extra=_rest_text(given, rest, columns, calls))
+    narrow = narrow_bytes(columns, calls)
     if len(narrow) + len(wide) > SIZE_LIMIT:
         _check_size(given, index, (*columns, *chain.from_iterable(calls)))
     text_size = len(wide) if columns.content_form == "text" else None
@@ -84,17 +95,19 @@ def _dumped(message: BaseModel, index: int) -> object:
 def _with_iso_times(message: Message) -> Message:
     if tells_no_time(message):
         return message
-    given = [key for key in TIME_KEYS if isinstance(message.get(key), datetime)]
+    given = [key for key in message if key in _TIMES and isinstance(message[key], datetime)]
     if not given:
         return message
     return {**message, **{key: message[key].isoformat() for key in given}}
 
 
-def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
+def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
     """Take all that columns hold out of the rest, and refuse what JSON does not have.
 
-    What is known to be text needs no look for that, so it is taken first.
+    The content comes in UTF-8 as well: so it is gone through once for its checks, its size and its
+    digest. What is known to be text needs no look for that, so it is taken first.
     """
+    order = tuple(rest)
     role = _split_text(rest, "role")
     if not role:
         answer = "; of an answer append choices[0].message" if "choices" in rest else ""
@@ -104,19 +117,29 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...]]:
     moment = _split_time(rest)
     _check(rest, index)
     message_id = _split_id(rest)
-    form, content = _split_value(rest, "content")
-    columns = Columns(role, name, status, tool_call_id, moment, message_id, None, form, content)
-    if "tool_calls" not in rest:
-        return columns, usual_calls
-    return columns, _split_calls(rest)
+    form, content, wide = _split_content(rest)
+    calls = _split_calls(rest) if "tool_calls" in rest else usual_calls
+    extra = None if rest else _order_text(order)
+    columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
+    return columns, calls, wide
 
 
-def _rest_text(given: Message, rest: Message, held: Message) -> str | None:
-    """Return what the columns do not hold, None for nothing; ``held`` is what they give back."""
-    given_order = [*given]
-    if [*{**held, **rest}] != given_order:
-        return encode([given_order, rest])
-    return encode(rest) if rest else None
+def _rest_text(
+    given: Message, rest: Message, held: Columns, calls: tuple[StoredCall, ...]
+) -> str | None:
+    """Return what the columns do not hold, and the order of all keys where it is not theirs."""
+    order = [*given]
+    if [*{**assemble(held, [*calls] or None), **rest}] != order:
+        return encode([order, rest])
+    return encode(rest)
+
+
+@lru_cache(maxsize=MOST_ORDERS)
+def _order_text(order: tuple[str, ...]) -> str | None:
+    """Return what columns do not hold that hold all values: their order, where it is not theirs."""
+    if [*filter(order.__contains__, KEYS)] == [*order]:
+        return None
+    return encode([order, {}])
 
 
 _TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
@@ -127,7 +150,7 @@ def _split_texts(rest: Message) -> list[str | None]:
     """Take the texts out of the rest that few messages have."""
     if _has_no_text(rest):
         return [None] * len(_TEXT_KEYS)
-    return [_split_text(rest, key) for key in _TEXT_KEYS]
+    return [_split_text(rest, key) if key in rest else None for key in _TEXT_KEYS]
 
 
 def _split_text(rest: Message, key: str) -> str | None:
@@ -149,11 +172,23 @@ def moment_of(message: Message) -> int | None:
 
 def _split_time(rest: Message) -> int | None:
     """Return when a message was said, and take it out of the rest if it is given just so."""
-    moment = moment_of(rest)
     given = rest.get("timestamp")
+    if is_moment(given):
+        del rest["timestamp"]
+        return given
+    moment = moment_of(rest)
     if type(given) is int and given == moment:
         del rest["timestamp"]
     return moment
+
+
+def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
+    """Take the content out of the rest as its form, its text, and that in UTF-8."""
+    wide = utf8(rest.get("content"))
+    if wide is not None:
+        return "text", plain(rest.pop("content")), wide
+    form, text = _split_value(rest, "content")
+    return form, text, b"" if text is None else text.encode()
 
 
 def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:

@@ -22,6 +22,7 @@ from .lines import (
     Turn,
     Usage,
     UsageTotal,
+    stored_message,
 )
 from .views import Entry, Replaced, View, ViewStats
 
@@ -62,4 +63,5 @@ __all__ = [
     "UsageTotal",
     "View",
     "ViewStats",
+    "stored_message",
 ]

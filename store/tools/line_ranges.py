@@ -71,6 +71,8 @@ def _lines_of(meant: Fields) -> Lines:
 def hull(mentions: Iterable[Lines]) -> Hull:
     """Return the range around all lines that were asked for, both ends None for the whole file."""
     asked = list(mentions)
+    if len(asked) == 1 and len(asked[0]) == 1:
+        return _one(*asked[0][0])
     if WHOLE in asked:
         return Hull(None, None, 1)
     if UNKNOWN in asked:
@@ -88,9 +90,14 @@ def _around(ranges: list[Range]) -> Hull:
         if first > reached + 1:
             contiguous = 0
         reached = max(reached, last)
-    if reached < LAST_LINE:
-        return Hull(start, reached, contiguous)
-    return Hull(None if start == 1 else start, None, contiguous)
+    return Hull(*_one(start, reached)[:2], contiguous)
+
+
+def _one(first: int, last: int | None) -> Hull:
+    """Return a range as its own hull."""
+    if last is not None and last < LAST_LINE:
+        return Hull(first, last, 1)
+    return Hull(None if first == 1 else first, None, 1)
 
 
 def _pairs(value: object) -> Lines:

@@ -86,7 +86,7 @@ def looks_terminal(message: Message) -> bool:
 
 
 def _looks_terminal(text: str) -> int:
-    return int(_TERMINAL_MARK.search(text) is not None)
+    return int('"' in text and _TERMINAL_MARK.search(text) is not None)
 
 
 def _ended(message: Message, text: str) -> Ended:
