@@ -26,6 +26,25 @@ STORED = "storage/session/*.json"
 """How opencode and its kin named sessions before their databases."""
 
 
+CLINE_TASKS = ("tasks/*/api_conversation_history.json",)
+"""How Cline and its kin name the files of their tasks."""
+
+CLINE_FOLDERS = tuple(
+    f"{user}/globalStorage/{extension}"
+    for user in (
+        ".config/Code/User",
+        "Library/Application Support/Code/User",
+        "AppData/Roaming/Code/User",
+    )
+    for extension in (
+        "saoudrizwan.claude-dev",
+        "rooveterinaryinc.roo-cline",
+        "kilocode.kilo-code",
+    )
+)
+"""Where Cline, Roo and Kilo keep them: beside VS Code's own, on each system."""
+
+
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.
 

@@ -41,7 +41,15 @@ from .data_sets import (
 from .database import Layout
 from .events import Event
 from .gemini import adk, gemini_cli, qwen_code
-from .homes import CURSOR_CHATS, GOOSE_SESSIONS, STORED, VSCODE_CHATS, Home
+from .homes import (
+    CLINE_FOLDERS,
+    CLINE_TASKS,
+    CURSOR_CHATS,
+    GOOSE_SESSIONS,
+    STORED,
+    VSCODE_CHATS,
+    Home,
+)
 from .source import Source
 from .stores import langgraph, librechat, llm_logs, open_webui
 
@@ -112,6 +120,7 @@ KINDS = {
         anthropic.parse,
         anthropic.foreign,
         left_out="what is no message",
+        homes=tuple(Home(folder, CLINE_TASKS) for folder in CLINE_FOLDERS),
     ),
     "exchanges": TranscriptKind(
         "a 'request' to an API with its 'response', one a line",

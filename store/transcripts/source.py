@@ -38,6 +38,9 @@ PACKED = {
 }
 """First bytes of a file that is no text in UTF-8 → what it is, and what to do."""
 
+OF_FOLDERS = ("api_conversation_history", "claude_messages")
+"""Names that Cline and its kin give the file of every session, whose folder is named after it."""
+
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -82,8 +85,14 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """Return the file's name without its last suffix, as text any store can hold."""
-        return self.path.stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        """Return the file's name without its last suffix, as text any store can hold.
+
+        Where a program names all files alike, it is the name of the folder.
+        """
+        name = self.path.stem
+        if name in OF_FOLDERS:
+            name = self.path.absolute().parent.name
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def report_to(self, progress: Progress | None) -> None:
         """Name the function that gets the bytes read so far from now on; None for nobody."""

@@ -11,7 +11,7 @@ import pytest
 from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import Noted, Opened, Said, is_kept, read, sniff
 
 Message = dict[str, Any]
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
@@ -95,3 +95,17 @@ def test_what_is_no_message_of_theirs_is_refused_or_kept(tmp_path: Path) -> None
     said = [event.message for event in events if isinstance(event, Said)]
     assert said[1:] == odd[:2]
     assert [event.broken for event in events if isinstance(event, Noted)] == [True]
+
+
+def test_files_of_one_name_are_told_by_their_folders(store: Store, tmp_path: Path) -> None:
+    """Cline names each task's file the same; imported again, it is the same session."""
+    code = tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev"
+    for task, line in (("1733", LINE), ("1734", LINE[:1])):
+        path = code / "tasks" / task / "api_conversation_history.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(line))
+        assert is_kept(path) is True
+        assert is_kept(path.with_name("ui_messages.json")) is False
+        report = import_file(store, path)
+        assert [each.id for each in report.sessions] == [task]
+        assert [each.appended for each in import_file(store, path).sessions] == [0]
