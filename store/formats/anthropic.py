@@ -47,6 +47,11 @@ THINKING = {"thinking": "signature", "redacted_thinking": "data"}
 """Types of blocks that are reasoning, and the key without which one is refused."""
 OF_USERS = ("image", "document", "search_result")
 """Types of blocks with a source of their own."""
+SAID_BY_USERS = (
+    *("text", *OF_USERS, "container_upload"),
+    *("tool_reference", "tool_addition", "tool_removal"),
+)
+"""Types of blocks that a user's message, or a result, may have; others are a program's own."""
 IDS = ("id", "tool_use_id")
 """Keys of a server's call and of its result."""
 
@@ -141,6 +146,11 @@ def _own(part: Message) -> Message | None:
     return with_ids(_unmarked(part), IDS)
 
 
+def _own_said(part: Message) -> Message | None:
+    """Return a part of what a user or a tool said in this format."""
+    return _own(part) if part.get("type") in SAID_BY_USERS else None
+
+
 def _unmarked(part: Message) -> Message:
     """Return a block without the marker that it had for the cache: a request sets its own."""
     return {key: mended(held) for key, held in part.items() if key != CACHE}
@@ -149,11 +159,12 @@ def _unmarked(part: Message) -> Message:
 ASSISTANT = Speech(_text, lambda _: None)
 USER = Speech(_text, _media, _own_of_user)
 OWN = Speech(_text, _media, _own)
+OWN_SAID = Speech(_text, _media, _own_said)
 
 
 def _speech(message: Message, *, of_user: bool) -> Speech:
     if kept(message, NAME) is not None:
-        return OWN
+        return OWN_SAID if of_user else OWN
     return USER if of_user else ASSISTANT
 
 

@@ -27,7 +27,7 @@ METADATA_LIMIT = 100_000
 
 EXTRA_KEYS = (
     *("claude_code", "codex", "openhands"),
-    *("chatgpt", "claude_ai", "gemini_cli", "qwen_code", "anthropic", "copilot_cli"),
+    *("chatgpt", "claude_ai", "gemini_cli", "qwen_code", "copilot_cli"),
     *("vscode_chat", "pi", "opencode", "sharegpt", "oasst", "cursor"),
     *("droid", "tau2_bench", "inspect", "moatless", "goose", "kiro"),
     *("adk", "llm", "langgraph", "open_webui", "librechat"),
@@ -65,12 +65,13 @@ class Opened(NamedTuple):
 class Said(NamedTuple):
     """The next message of the session that was opened last.
 
-    ``format`` names the wire format that it is of. ``moment`` (ms) is when it was said, where the
-    message itself does not tell; ``spent`` is what its file tells beside it of what it cost.
+    ``format`` names the wire format that it is of, None where its shape tells. ``moment`` (ms) is
+    when it was said, where the message itself does not tell; ``spent`` is what its file tells
+    beside it of what it cost.
     """
 
     message: Message
-    format: str = "openai"
+    format: str | None = "openai"
     moment: int | None = None
     spent: tuple[Spent, ...] = ()
 

@@ -12,6 +12,7 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.transcripts import Noted, Opened, Said, is_kept, read, sniff
+from tests.formats.judge import complaints
 
 Message = dict[str, Any]
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
@@ -44,8 +45,8 @@ def forms(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("form", forms(Path()))
-def test_messages_are_those_of_a_chat(tmp_path: Path, form: str) -> None:
-    """Each result is one, whatever comes first in the file."""
+def test_messages_are_kept_as_they_are(tmp_path: Path, form: str) -> None:
+    """Whatever comes first in the file."""
     path = tmp_path / "f.json"
     path.write_text(forms(tmp_path)[form])
     assert sniff(path) == "anthropic"
@@ -53,33 +54,32 @@ def test_messages_are_those_of_a_chat(tmp_path: Path, form: str) -> None:
     assert not any(event.broken for event in events if isinstance(event, Noted))
     sessions = sum(isinstance(event, Opened) for event in events)
     said = [event.message for event in events if isinstance(event, Said)]
-    one = said[: len(said) // sessions]
-    assert said == one * sessions
-    assert [each["role"] for each in one] == [
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "user",
-        "assistant",
-    ]
-    assert one[1]["thinking_blocks"] == [THOUGHT]
-    assert (one[1]["id"], one[1]["timestamp"]) == ("m1", 1_700_000_000_000)
-    assert [call["id"] for call in one[1]["tool_calls"]] == ["t1", "t2"]
-    assert [each.get("messageStatus") for each in one[2:4]] == [None, "error"]
+    assert said == LINE * sessions
 
 
 def test_they_go_out_as_they_were(url: str, tmp_path: Path) -> None:
     """In their own format, with what only it has."""
     path = tmp_path / "f.json"
-    path.write_text(json.dumps(LINE))
+    file = {"type": "file", "path": "b.py", "content": "y = 2"}
+    uploaded = {"type": "container_upload", "file_id": "f1"}
+    line = [*LINE, {"role": "user", "content": [uploaded, file]}]
+    path.write_text(json.dumps(line))
     with Store(url, durability="normal") as store:
-        for appended in (6, 0):
+        for appended in (5, 0):
             (session,) = import_file(store, path).sessions
             assert session.appended == appended
-        assert store.view("f", format="anthropic").messages[1:] == [
+        assert [each.message for each in store.messages("f")] == line
+        assert store.session("f").head == 7
+        chat = store.view("f").messages
+        assert [call["id"] for call in chat[1]["tool_calls"]] == ["t1", "t2"]
+        assert [each["content"] for each in chat[2:4]] == ["x = 1", "no"]
+        view = store.view("f", format="anthropic")
+        assert complaints("anthropic", view.messages) == []
+        assert view.messages[1:-1] == [
             {key: each[key] for key in ("role", "content")} for each in LINE[1:]
         ]
+        assert view.messages[-1]["content"][0] == uploaded
+        assert json.loads(view.messages[-1]["content"][1]["text"]) == file
 
 
 def test_what_is_no_message_of_theirs_is_refused_or_kept(tmp_path: Path) -> None:

@@ -78,6 +78,29 @@ def _program_of(value: Any) -> str | None:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
+    return with_unread(told(source))
+
+
+UNREAD = "what is kept as it is may be a call that no one sees"
+
+
+def with_unread(events: Iterable[Event], own: str | None = None) -> Iterator[Event]:
+    """Yield events, and a note behind a session's first message of another program than ``own``."""
+    session, is_noted = "", False
+    for event in events:
+        yield event
+        if isinstance(event, Opened):
+            session, is_noted = event.session_id, False
+        elif isinstance(event, Said) and not is_noted:
+            program = program_of_messages([event.message])
+            is_noted = program not in (None, own)
+            if is_noted:
+                text = f"a message of {session} looks like {program}: {UNREAD}"
+                yield Noted(None, text, broken=True)
+
+
+def told(source: Source) -> Iterator[Event]:
+    """Yield the sessions and messages of a file as they are, whosever they are."""
     names = SessionNames(source.stem)
     items = source.values()
     before: Fields = {}
@@ -140,9 +163,6 @@ def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event
     yield Opened(session_id, title, root, metadata, titles=(prompt,) if prompt else ())
     yield from as_messages(messages, session_id=session_id, row=item.row)
     yield from notes
-    program = program_of_messages(messages)
-    if program:
-        yield _unknown_parts(program, item.row, f"messages of {session_id}")
 
 
 def _streamed(
@@ -160,22 +180,11 @@ def _streamed(
 
 
 def _streamed_events(items: Iterable[Value | Noted]) -> Iterator[Said | Noted]:
-    program: str | None = None
     for item in items:
         if isinstance(item, Noted):
             yield item
-            continue
-        place = f"line {item.row}"
-        yield as_message(item.value, row=item.row, place=place)
-        if program is None:
-            program = program_of_messages([item.value])
-            if program:
-                yield _unknown_parts(program, item.row, place)
-
-
-def _unknown_parts(program: str, row: int | None, place: str) -> Noted:
-    told = f"{place} looks like {program}: what is kept as it is may be a call that no one sees"
-    return Noted(row, told, broken=True)
+        else:
+            yield as_message(item.value, row=item.row, place=f"line {item.row}")
 
 
 def _first_said(fields: Fields, keys: Iterable[str]) -> str | None:
