@@ -56,7 +56,8 @@ def view(
     pointer = left.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
-    return composed(look, format).written(format)
+    with paused(look.last - look.visible.first_kept):
+        return composed(look, format).written(format)
 
 
 class Composed(NamedTuple):

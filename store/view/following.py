@@ -67,7 +67,7 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
     kept = kept_by(look.connection)
     if kept is None:
-        return _anew(look, format, _truth(look, {}), judge(look, None))
+        return _anew(look, format, _truth(look, {}), judge(look, None), is_kept=False)
     key = ("view", *look.line.values(), format, look.policy.model_dump_json())
     truth = _truth(look, stored_kinds(look.connection))
     known: Followed | None = kept.get(key)
@@ -76,7 +76,7 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     judged = judge(look, known.judged if known else None)
     grown = _grown(look, format, known, judged) if known else None
     kept.count(hit=grown is not None)
-    followed = grown or _anew(look, format, truth, judged)
+    followed = grown or _anew(look, format, truth, judged, is_kept=True)
     kept.put(key, followed, followed.size)
     return followed
 
@@ -103,11 +103,14 @@ def _anew(
     format: str,  # noqa: A002 - the public name
     truth: Truth,
     judged: Judged,
+    *,
+    is_kept: bool,
 ) -> Followed:
-    """Return what is made of a whole line."""
+    """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
     runs = look.visible_runs()
     made = rendered(look, judged.final, runs, format, turn_over=look.turn_over)
-    written, times = _written(made, {}) if format == CHAT.name else (None, {})
+    is_written = is_kept and format == CHAT.name
+    written, times = _written(made, {}) if is_written else (None, {})
     return Followed(
         truth,
         look.last,
@@ -117,7 +120,7 @@ def _anew(
         files_of(look, made.judged),
         written,
         times,
-        _weight_of_all(made.placed) + _weight_of(judged),
+        _weight_of_all(made.placed) + _weight_of(judged) if is_kept else 0,
     )
 
 

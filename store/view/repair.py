@@ -69,10 +69,9 @@ def arrange(
     for index, answer in _answers(items):
         item = answer[0]
         first = index - len(answer) + 1
-        if any(calls.get(each.seq) for each in answer):
+        if any([calls.get(each.seq) for each in answer]):  # noqa: C419 - for one item it is quick
             unanswered = policy.unanswered if item.seq > open_from else closed
-            placed = tuple(_group(answer, calls, index, results, unanswered))
-            yield _with_reach(Group(first, index, placed), answer, calls, results)
+            yield _group(answer, calls, index, results, unanswered)
         elif item.message.get("role") != "tool":
             placed = tuple(Placed(each.seq, each.message) for each in answer)
             yield Group(first, index, placed)
@@ -80,15 +79,6 @@ def arrange(
             yield Group(first, index, tuple(_adopt(item)))
         else:
             yield Group(first, index, ())
-
-
-def _with_reach(group: Group, answer: list[Item], calls: Calls, results: Results) -> Group:
-    """Return the group of an answer, which reaches to the last of its results."""
-    made = [(item.seq, call.position) for item in answer for call in calls[item.seq]]
-    found = [results[each][0] for each in made if each in results]
-    reach = max(group.reach, *found, 0)
-    is_whole = len(found) == len(made)
-    return group._replace(reach=reach, is_whole=is_whole)
 
 
 def _calls(items: list[Item]) -> Calls:
@@ -131,16 +121,15 @@ def api_calls(item: Item) -> tuple[ApiCall, ...]:
     made: dict[str, ApiCall] = {}
     for position, call in enumerate(given):
         if isinstance(call, dict):
-            call_id = _call_id(call, made_up_id(item.seq, position), made)
+            call_id = _text(call, "id")
+            if call_id is None or call_id in made:
+                call_id = _untaken(made_up_id(item.seq, position), made)
             made[call_id] = _api_call(position, call_id, call)
     return tuple(made.values())
 
 
-def _call_id(call: Message, made_up: str, taken: Container[str]) -> str:
-    """Return the id of a call, made up where it has none or one that is taken."""
-    call_id = _text(call, "id")
-    if call_id and call_id not in taken:
-        return call_id
+def _untaken(made_up: str, taken: Container[str]) -> str:
+    """Return an id that is made up as one that no call of the message has."""
     while made_up in taken:
         made_up += "_"
     return made_up
@@ -171,19 +160,22 @@ def _answers(items: list[Item]) -> Iterator[tuple[int, list[Item]]]:
 
 def _group(
     answer: list[Item], calls: Calls, index: int, results: Results, unanswered: str
-) -> Iterator[Placed]:
-    """Yield an answer, whose last item is at an index, and the results of its calls."""
-    for item in answer:
-        yield from _said(item, calls[item.seq], results, unanswered)
-    for item in answer:
-        for call in calls[item.seq]:
-            place, result = results.get((item.seq, call.position), (0, None))
+) -> Group:
+    """Return an answer, whose last item is at an index, with the results of its calls."""
+    first, reach, is_whole = index - len(answer) + 1, index, True
+    placed = [each for item in answer for each in _said(item, calls[item.seq], results, unanswered)]
+    for seq, *_ in answer:
+        for call in calls[seq]:
+            place, result = results.get((seq, call.position), (0, None))
             if result:
                 index += 1
                 repair = None if place == index else "moved to its call"
-                yield Placed(result.seq, result.message, repair, (), call.id)
-            elif unanswered == "synthetic":
-                yield _made_up(call)
+                placed.append(Placed(result.seq, result.message, repair, (), call.id))
+                reach = max(reach, place)
+            else:
+                is_whole = False
+                placed += [_made_up(call)] if unanswered == "synthetic" else ()
+    return Group(first, reach, tuple(placed), is_whole)
 
 
 def _said(
