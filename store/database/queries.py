@@ -10,7 +10,8 @@ bound as ``:kinds``, the one thing that the engines write differently. Comments 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,7 +22,7 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from . import json_sql
 from .columns import BIG
-from .statements import DIALECTS, R, Row, Statement
+from .statements import R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
@@ -55,7 +56,7 @@ class Queries:
     def statement(self, name: str, row: type[R]) -> Statement[R]: ...
     def statement(self, name: str, row: type[Any] | None = None) -> Statement[Any]:
         """Return the query of a name as a statement; ``row`` as `Statement` takes it."""
-        query = _Query({dialect: self._typed(name, dialect) for dialect in DIALECTS})
+        query = _Query(partial(self._typed, name))
         return Statement(query, row) if row else Statement(query)
 
     def _typed(self, name: str, dialect: str) -> TextClause:
@@ -87,14 +88,14 @@ def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
 
 
 class _Query(ClauseElement):
-    """A text for each dialect."""
+    """A text for each dialect, put together where it is compiled."""
 
     inherit_cache = False
 
-    def __init__(self, texts: dict[str, TextClause]) -> None:
-        self.texts = texts
+    def __init__(self, typed: Callable[[str], TextClause]) -> None:
+        self.typed = typed
 
 
 @compiles(_Query)
 def _text_of(element: _Query, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.texts[compiler.dialect.name], **options)
+    return compiler.process(element.typed(compiler.dialect.name), **options)
