@@ -39,6 +39,10 @@ needs_transcripts = pytest.mark.skipif(
     " set CONVOSTORE_TRANSCRIPTS to a folder of them",
 )
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    #: What a shell starts in the background ignores it, and so would all that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 #: A busy machine fails no property test: none asserts a time, nor minds a fixture that all of its
 #: examples share.
 settings.register_profile(
