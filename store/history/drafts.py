@@ -150,7 +150,7 @@ def checked(
     Whether it is of a format that is named is seen in the end. Raises InvalidMessage, InvalidValue.
     """
     begun = as_object(message, 0)
-    prepare({"role": format_named(format).name, **begun} if format else begun)
+    prepare(begun if format is None else {"role": format_named(format).name, **begun})
     return begun
 
 

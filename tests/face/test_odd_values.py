@@ -94,9 +94,6 @@ GIVEN: dict[str, Any] = {
     "work": Steps.sessions,
 }
 """What is given for what has to be given."""
-PATIENT = {"timeout"}
-"""Numbers for these are waited for."""
-
 
 PATIENT = {"timeout"}
 """What is waited for, if it is a number."""

@@ -388,8 +388,10 @@ WIRE = select(METADATA.tables["messages"].c.wire_format).order_by("seq").offset(
 
 def test_an_answer_of_another_format_stays_a_draft(chat: Store) -> None:
     """What came is not lost."""
-    with pytest.raises(InvalidValue), chat.streaming("s", ANSWER, format="nothing"):
-        pass
+    for name in ("nothing", "", []):
+        with pytest.raises(InvalidValue), chat.streaming("s", ANSWER, format=name):
+            pass
+    assert chat.drafts("s") == []
     with pytest.raises(InvalidMessage), chat.streaming("s", ANSWER, format="gemini") as answer:
         answer.write("because")
     (draft,) = chat.drafts("s")
