@@ -29,7 +29,7 @@ from .engine import Database
 from .files import is_private, resolved, url_of
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept
-from .lease import kept_by
+from .lease import forget_kept, kept_by, kept_since
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
@@ -101,11 +101,13 @@ __all__ = [
     "drafts",
     "erasures",
     "finish_copy",
+    "forget_kept",
     "guarded",
     "head_moves",
     "is_private",
     "json_sql",
     "kept_by",
+    "kept_since",
     "list_copy",
     "locks",
     "message_facts",

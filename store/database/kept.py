@@ -1,24 +1,52 @@
-"""What an open store keeps in memory of what it has read: bounded in bytes, safe for threads.
+"""What a process keeps in memory of what it has read: bounded, safe for threads.
 
 Who keeps something says how it is known that it is still true: here it is only held. A transaction
-that writes sees nothing of it and adds nothing, since what it sees may never come to be.
+that writes adds nothing, since what it sees may never come to be.
+
+Words that were erased or redacted are to go from memory, too, at once and not only when they are
+asked for again. So whatever is kept of a tree has the tree first in its key, and when something of
+it was taken out, `forget_tree` drops all of it, in every open store of the process. Somebody may
+still read the state from before, and would keep it again a moment later: who begins to read notes
+how often anything was forgotten until then, and what is read before such a moment is not kept
+behind it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from itertools import count
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 from ..errors import InvalidValue
 
 BYTES = 64_000_000
 """What a store keeps, if nothing else is said."""
 
+Key = tuple[Hashable, ...]
+"""What something is kept under: the number of a tree, then anything."""
+
+
+class _Forgotten:
+    """How often anything was forgotten in this process."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self.times = 0
+
+    def again(self) -> None:
+        """Count once more."""
+        self.times = next(self._numbers)
+
+
+forgotten = _Forgotten()
+_all: WeakSet[Kept] = WeakSet()
+
 
 class Kept:
-    """Values by key, of at most ``limit`` bytes together; what was asked for last stays longest.
+    """Values by key, of at most ``limit`` together; what was asked for last stays longest.
 
     A value is never changed once it is here: a later one takes its place.
     """
@@ -26,10 +54,11 @@ class Kept:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = Lock()
-        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._values: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._hits = self._misses = self._bytes = 0
+        _all.add(self)
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: Key) -> Any:
         """Return what is kept under a key, None where nothing is."""
         with self._lock:
             if key not in self._values:
@@ -43,28 +72,41 @@ class Kept:
             self._hits += hit
             self._misses += not hit
 
-    def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Keep a value of about so many bytes; what was not asked for longest goes for it."""
+    def put(self, key: Key, value: Any, size: int, since: int | None) -> None:
+        """Keep a value of a size; what was not asked for longest goes for it.
+
+        It was read when things had been forgotten ``since`` times; by a writer, None.
+        """
         with self._lock:
+            if since != forgotten.times:
+                return
             self._take_out(key)
             self._values[key] = value, size
             self._bytes += size
             while self._bytes > self.limit:
                 self._take_out(next(iter(self._values)))
 
-    def forget(self, key: Hashable) -> None:
-        """Keep nothing under a key any more."""
+    def forget(self, tree_id: int) -> None:
+        """Keep nothing of a tree any more."""
         with self._lock:
-            self._take_out(key)
+            for key in [each for each in self._values if each[0] == tree_id]:
+                self._take_out(key)
 
     def figures(self) -> tuple[int, int, int, int]:
         """Return how many were of use, how many were not there, the bytes and number there are."""
         with self._lock:
             return self._hits, self._misses, self._bytes, len(self._values)
 
-    def _take_out(self, key: Hashable) -> None:
+    def _take_out(self, key: Key) -> None:
         _, size = self._values.pop(key, (None, 0))
         self._bytes -= size
+
+
+def forget_tree(tree_id: int) -> None:
+    """Keep nothing of a tree any more, wherever this process does."""
+    forgotten.again()
+    for kept in list(_all):
+        kept.forget(tree_id)
 
 
 def checked_bytes(limit: int) -> int:

@@ -27,7 +27,7 @@ from ..callers import bind
 from ..errors import StoreForked
 from .files import KnownFile
 from .forking import FORKED, keep_for_ever
-from .kept import Kept
+from .kept import Kept, forget_tree, forgotten
 from .queue import Place, WriterQueue
 from .settings import lock_timeout
 from .write_ahead import WriteAheadLog
@@ -49,6 +49,8 @@ class Lease:
     waits ``timeout`` seconds for others. ``kept`` is what its store keeps in memory. ``patience``
     is how many seconds the next transaction waits. ``locked`` names what a transaction on a server
     has asked to lock. With ``is_host`` a host's own code runs in the transaction just now.
+    ``since`` says what a reader may keep (`kept`), ``taken_out`` names the trees of which a writer
+    takes something out.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Lease:
         self.is_on_server = file is None
         self.is_committing = self.is_host = False
         self.locked: list[str] = []
+        self.since: int | None = None
+        self.taken_out: set[int] = set()
         self._deadline = self._granted = 0.0
         self.patience = timeout
         self._process = os.getpid()
@@ -93,6 +97,7 @@ class Lease:
             return
         self._check_process()
         self.begun = True
+        self.since = None if self.writes else forgotten.times
         if self._file is None:
             self._granted = self._timeout
             self._deadline = time.monotonic() + self.patience
@@ -148,12 +153,23 @@ class Lease:
         self._check_process()
         bind()
         self.is_committing = True
+        try:
+            self._commit()
+        finally:
+            self._forget()
+        self.is_committing = False
+
+    def _commit(self) -> None:
         if self.connection.in_transaction():
             self.connection.commit()
         elif self.begun:
             self.begun = False
             self.driver.commit()
-        self.is_committing = False
+
+    def _forget(self) -> None:
+        """Keep nothing in memory of the trees of which something was taken out."""
+        while self.taken_out:
+            forget_tree(self.taken_out.pop())
 
     def end(self) -> bool:
         """End the operation; tell whether the connection can be lent again.
@@ -167,6 +183,7 @@ class Lease:
             self.begun = False
             self.driver.rollback()
         self.is_host = False
+        self.taken_out.clear()
         if self.locked:
             self.locked = []
         if self._queued and self._log:
@@ -206,6 +223,16 @@ def lease_of(connection: Connection) -> Lease:
     """Return the lease that a connection is on."""
     lease: Lease = vars(connection)[_KEY]()
     return lease
+
+
+def forget_kept(connection: Connection, tree_id: int) -> None:
+    """Keep nothing of a tree in memory from the end of a transaction on that takes some of it out."""
+    lease_of(connection).taken_out.add(tree_id)
+
+
+def kept_since(connection: Connection) -> int | None:
+    """Return what is to be said of what is read in a transaction, and kept."""
+    return lease_of(connection).since
 
 
 def kept_by(connection: Connection) -> Kept | None:

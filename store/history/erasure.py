@@ -39,6 +39,7 @@ from ..database import (
     copies,
     draft_pieces,
     drafts,
+    forget_kept,
     head_moves,
     messages,
     redactions,
@@ -219,6 +220,7 @@ def begin(
     _record(connection, opened, given(now))
     _delete_session(connection, opened)
     _delete_records(connection, opened)
+    forget_kept(connection, opened.tree_id)
     return opened
 
 

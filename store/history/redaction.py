@@ -24,6 +24,7 @@ from ..database import (
     Statement,
     compaction_records,
     erasures,
+    forget_kept,
     redactions,
     summaries,
 )
@@ -143,6 +144,7 @@ def redact(
     if REDACTION.row(connection, **place) is None:
         _open(line, place, reason, by, moment)
         blank(line, place)
+        forget_kept(connection, place["tree_id"])
         CLOSE_REDACTION.run(connection, **names_of(place), now=moment)
     return _redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
 

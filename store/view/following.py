@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from sys import getsizeof
 from typing import NamedTuple
 
-from ..database import kept_by
+from ..database import kept_by, kept_since
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import Changes, stored_kinds
 from ..messages import Message
@@ -68,7 +68,7 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     kept = kept_by(look.connection)
     if kept is None:
         return _anew(look, format, _truth(look, {}), judge(look, None), is_kept=False)
-    key = ("view", *look.line.values(), format, look.policy.model_dump_json())
+    key = (*look.line.values(), "view", format, look.policy.model_dump_json())
     truth = _truth(look, stored_kinds(look.connection))
     known: Followed | None = kept.get(key)
     if known is not None and known.truth != truth:
@@ -77,7 +77,7 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     grown = _grown(look, format, known, judged) if known else None
     kept.count(hit=grown is not None)
     followed = grown or _anew(look, format, truth, judged, is_kept=True)
-    kept.put(key, followed, followed.size)
+    kept.put(key, followed, followed.size, kept_since(look.connection))
     return followed
 
 
@@ -86,11 +86,11 @@ def verdicts_before(look: Look) -> Verdicts:
     kept = kept_by(look.connection)
     if kept is None:
         return verdicts(look)
-    key = ("before", *look.line.values(), look.policy.model_dump_json())
+    key = (*look.line.values(), "before", look.policy.model_dump_json())
     truth = _truth(look, stored_kinds(look.connection))
     known, judged_then = kept.get(key) or (None, None)
     judged = judge(look, judged_then if known == truth else None)
-    kept.put(key, (truth, judged), _weight_of(judged))
+    kept.put(key, (truth, judged), _weight_of(judged), kept_since(look.connection))
     return judged.final
 
 

@@ -234,7 +234,7 @@ def _saved_of_stale(look: Look, values: Values) -> dict[int, int]:
 
 
 def _saved_by_short_forms(look: Look, results: Iterable[Result]) -> int:
-    savings = short_savings(look.connection, look.policy, results)
+    savings = short_savings(look, results)
     return sum(savings.values())
 
 
@@ -264,7 +264,7 @@ def savings(look: Look, found: Verdicts) -> dict[int, int]:
     tree_id = look.pointer.tree_id
     shortened = (each for each in found.values() if each.rule == "tool_output")
     results = [each.result(tree_id) for each in shortened]
-    short = short_savings(look.connection, look.policy, results)
+    short = short_savings(look, results)
     lines = named(look, _to_be_named(look, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
     return _whole_savings(look.policy, found) | short | named_savings | _cut_savings(look, found)

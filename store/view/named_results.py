@@ -1,8 +1,8 @@
 """What stands for a cleared result: one line that says what was there.
 
 The line is a function of the result and of the call that it answers, so it is the same in every
-request. Both change by a redaction alone, so until there is one it is made once a process and kept
-in memory: a later view or check reads none of the contents that it stands for.
+request. Both change by a redaction or an erasure alone, so until there is one it is made once a
+process and kept in memory: a later view or check reads none of the contents that it stands for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from ..database import Statement, messages, tool_results
+from ..database import Kept, Statement, kept_since, messages, tool_results
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
 from ..policy import Policy
@@ -58,8 +58,7 @@ class Named(NamedTuple):
     tokens: int
 
 
-_Key = tuple[str, str | None, Result, int]
-_remembered: dict[_Key, Named] = {}
+_remembered = Kept(REMEMBERED)
 
 
 def line_begin(policy: Policy) -> str:
@@ -89,18 +88,12 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
 def line_of(look: Look, answer: Answer) -> Named:
     """Return the line that says what was in a result."""
     of = (line_begin(look.policy), look.pointer.project_root)
-    key = (*of, answer.result, look.changes.redactions)
-    known = _remembered.get(key)
+    key = (*answer.result, *of, look.changes)
+    known: Named | None = _remembered.get(key)
     if known is None:
         known = _read(look, answer)
-        _remember(key, known)
+        _remembered.put(key, known, 1, kept_since(look.connection))
     return known
-
-
-def _remember(key: _Key, line: Named) -> None:
-    if len(_remembered) >= REMEMBERED:
-        _remembered.clear()  # in one step: other threads go on reading and adding
-    _remembered[key] = line
 
 
 def _read(look: Look, answer: Answer) -> Named:

@@ -1,8 +1,8 @@
 """Results in their short form: what finished turns show of them, and how much that saves.
 
 The short form of a result never changes, since the result never does (but for a redaction, which
-leaves one that has none), so what it saves is found out once a process and kept in memory: a check
-then reads narrow rows only.
+leaves one that has none, and an erasure, behind which its numbers may come again), so what it saves
+is found out once a process and kept in memory: a check then reads narrow rows only.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..database import Statement, json_sql, messages
+from ..database import Kept, Statement, json_sql, kept_since, messages
 from ..history import Segment, lines
 from ..messages import content_text, decode
-from ..policy import Kind, Policy
+from ..policy import Kind
 from ..tokens import estimate, estimate_size
 from ..tools import compress
+from .look import Look
 
 REMEMBERED = 100_000
 """Results of which a process remembers how long their short form is."""
@@ -56,8 +57,9 @@ Measured = tuple[Result, _Short | None]
 """A result with the length of its short form; None where nothing is shorter."""
 
 _BRANCH = attrgetter("tree_id", "branch")
+_Shorts = dict[Result, _Short | None]
 _UNKNOWN = _Short(-1, 0)
-_remembered: dict[Result, _Short | None] = {}
+_remembered = Kept(REMEMBERED)
 
 
 def short_form(
@@ -80,33 +82,28 @@ def short_form(
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
 
-def short_savings(
-    connection: Connection, policy: Policy, results: Iterable[Result]
-) -> dict[int, int]:
+def short_savings(look: Look, results: Iterable[Result]) -> dict[int, int]:
     """Return about how many tokens short forms save, by the positions of those that are shorter."""
-    least = max(1, policy.min_saving)
+    least = max(1, look.policy.min_saving)
     return {
         result.seq: estimate_size(result.length, result.size) - short.tokens
-        for result, short in _measured(connection, results).items()
+        for result, short in _measured(look, results).items()
         if short and result.length - short.length >= least
     }
 
 
-def _measured(connection: Connection, results: Iterable[Result]) -> dict[Result, _Short | None]:
+def _measured(look: Look, results: Iterable[Result]) -> _Shorts:
     """Return how long the short form of each result is, reading what is not known yet."""
-    shorts = {result: _remembered.get(result, _UNKNOWN) for result in results}
+    key = (look.pointer.tree_id, look.changes)
+    known: _Shorts = _remembered.get(key) or {}
+    shorts = {result: known.get(result, _UNKNOWN) for result in results}
     unknown = [result for result, short in shorts.items() if short is _UNKNOWN]
     if unknown:
-        fresh = dict(_read(connection, unknown))
-        _remember(fresh)
+        fresh = dict(_read(look.connection, unknown))
+        whole = known | fresh
+        _remembered.put(key, whole, len(whole), kept_since(look.connection))
         shorts |= dict.fromkeys(unknown) | fresh
     return shorts
-
-
-def _remember(fresh: dict[Result, _Short | None]) -> None:
-    if len(_remembered) + len(fresh) > REMEMBERED:
-        _remembered.clear()  # in one step: other threads go on reading and adding
-    _remembered.update(fresh)
 
 
 def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:

@@ -156,7 +156,7 @@ def test_a_line_is_short_and_the_same_in_every_view(store: Store, text: str, pad
     assert line.startswith("[Old result, cleared] Read src/part_0.py, ")
     assert len(line) <= 500
     assert len(line.splitlines()) == 1
-    named_results._remembered.clear()
+    named_results._remembered._values.clear()
     assert store.view(session_id, policy).messages == first
 
 

@@ -20,6 +20,7 @@ from refusals import refusals
 from store import AsyncStore, Context, Policy, Store
 from store.context.request import LAYERS, LOOK_BACK, Requests, remind
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
+from store.database import Kept
 from store.view import short_results as shortening
 
 Message = dict[str, Any]
@@ -672,14 +673,13 @@ def test_what_is_remembered_of_short_forms_is_bounded(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And forgetting it changes no number."""
-    monkeypatch.setattr(shortening, "_remembered", remembered := {})
+    monkeypatch.setattr(shortening, "_remembered", remembered := Kept(3))
     session_id = begun(store, user("a"), *step(1), *step(2), *step(3), user("b"))
     tokens = store.check(session_id, TURNS, now=NOW).tokens
-    assert len(remembered) == 3
-    monkeypatch.setattr(shortening, "REMEMBERED", 2)
+    assert remembered.figures()[2] == 3
     store.append(session_id, [*step(4), user("c")])
     assert store.check(session_id, TURNS, now=NOW).tokens > tokens
-    assert len(remembered) == 1
+    assert remembered.figures()[2] == 0
     assert (
         store.view(session_id, TURNS, now=NOW).stats.tokens
         == store.check(session_id, TURNS, now=NOW).tokens

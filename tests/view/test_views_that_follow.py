@@ -28,6 +28,8 @@ from sqlalchemy import text
 from store import Policy, Store, StoreError
 from store.errors import InvalidValue
 from store.records import View
+from store.view import named_results
+from store.view.build import view
 
 law = partial(
     settings,
@@ -332,6 +334,176 @@ def play(world: World, policy: Policy, steps: int) -> None:
         with suppress(StoreError, IndexError):
             act(world)
         world.same(policy if world.rng.random() < 0.8 else world.rng.choice(READY))
+
+
+# --- each thing that a view follows from ----------------------------------------------------------
+
+
+def step(number: int, content: str, path: str = f"{ROOT}/a.py") -> list[Message]:
+    """A call that reads a file, and its result."""
+    function = {"name": "filesystem-read", "arguments": f'{{"filePath": "{path}"}}'}
+    call = {"id": f"call-{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": content},
+    ]
+
+
+def read_line() -> list[Message]:
+    """A line of which a view names what it clears."""
+    steps = (step(number, f"{ROOT}/b_{number}.py says so " * 40) for number in range(8))
+    return [{"role": "user", "content": "begin"}, *(each for pair in steps for each in pair)]
+
+
+NAMING = Policy(any_tool=True, file_read=False, clear_keep=2)
+HIDDEN = 4, 7
+
+
+def hide_later(store: Store, session_id: str) -> None:
+    """Hide a range."""
+    store.hide(session_id, *HIDDEN)
+
+
+def undo_it(store: Store, session_id: str) -> None:
+    """Bring back what was hidden last."""
+    store.undo_compaction(session_id, store.compactions(session_id)[-1].id or 0)
+
+
+Act = Callable[[Store, str], object]
+CHANGED: dict[str, tuple[Policy, Act, Act]] = {
+    "visible: hidden": (NAMING, lambda *_: None, hide_later),
+    "visible: shown again": (NAMING, hide_later, undo_it),
+    "visible: another text": (
+        NAMING,
+        lambda store, session: store.hide(session, *HIDDEN, "one text"),
+        lambda store, session: store.hide(session, *HIDDEN, "another text"),
+    ),
+    "visible: compacted": (
+        NAMING,
+        lambda *_: None,
+        lambda store, session: store.compact(session, Policy(keep_turns=1), lambda _: "so far"),
+    ),
+    "root": (NAMING, lambda *_: None, lambda store, session: store.set_project_root(session, "/x")),
+    "counts: redacted": (
+        NAMING,
+        lambda *_: None,
+        lambda store, session: store.redact(session, 1, "private"),
+    ),
+}
+
+
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("what", CHANGED)
+def test_what_a_view_follows_from_is_asked_anew(url: str, what: str, grows: bool) -> None:
+    """Whatever of it another store changes, and whether anything is said meanwhile or not."""
+    policy, before, change = CHANGED[what]
+    with (
+        Store(url, durability="normal") as ours,
+        Store(url, durability="normal", cache_bytes=0) as other,
+    ):
+        session_id = other.create_session(project_root=ROOT).id
+        other.append(session_id, read_line())
+        before(other, session_id)
+        for _ in range(2):
+            old = ours.view(session_id, policy, now=NOW).entries
+            other.append(session_id, {"role": "user", "content": "more"})
+        old = ours.view(session_id, policy, now=NOW).entries
+        change(other, session_id)
+        if grows:
+            other.append(session_id, {"role": "user", "content": "and more"})
+        view, fresh = (each.view(session_id, policy, now=NOW) for each in (ours, other))
+        assert fresh.entries[: len(old)] != old
+        alike(view, fresh)
+
+
+@pytest.mark.parametrize("policy", [NAMING, Policy(min_saving=0)])
+def test_numbers_that_come_again_are_of_other_messages(url: str, policy: Policy) -> None:
+    """A fork behind an erased one has its branch: nothing of the erased one is in its views."""
+    with Store(url, durability="normal") as store:
+        session_id = store.create_session(project_root=ROOT).id
+        store.append(session_id, {"role": "user", "content": "begin"})
+        views = []
+        for word in ("first", "other"):
+            fork = store.fork(session_id).id
+            said = [step(number, f"/src/{word}_{number}.py " * 90) for number in range(6)]
+            store.append(fork, [*(each for pair in said for each in pair), *read_line()])
+            views.append(store.view(fork, policy, now=NOW).messages)
+            branch = store.branches(fork)[-1].branch
+            store.delete_session(fork)
+        assert branch == 2
+        assert "first" in repr(views[0])
+        assert "first" not in repr(views[1])
+        assert "other" in repr(views[1])
+
+
+def test_what_was_taken_back_is_not_remembered(url: str) -> None:
+    """What a transaction saw and did not keep is in no later view."""
+    with Store(url, durability="normal") as store:
+        session_id = begun(store)
+
+        def work(steps: Any) -> None:
+            steps.append(session_id, [*step(1, "/src/never.py " * 90), *read_line()])
+            steps.view(session_id, NAMING, now=NOW)
+            raise InvalidValue("taken back")
+
+        with pytest.raises(InvalidValue):
+            store.atomically(work)
+        store.append(session_id, [*step(1, "/src/whole.py " * 90), *read_line()])
+        shown = repr(store.view(session_id, NAMING, now=NOW).messages)
+    assert "whole" in shown
+    assert "never" not in shown
+
+
+# --- words that were taken out --------------------------------------------------------------------
+
+SECRET = "hunter2"
+TAKEN_OUT: dict[str, Act] = {
+    "redact": lambda store, session: [store.redact(session, seq, "private") for seq in (2, 3)],
+    "delete_session": lambda store, session: store.delete_session(session),
+    "purge": lambda store, session: store.delete_session(session, purge=True),
+    "atomically": lambda store, session: store.atomically(
+        lambda steps: [steps.redact(session, seq, "private") for seq in (2, 3)]
+    ),
+}
+
+
+def in_memory(*stores: Store) -> str:
+    """All that is kept in memory, as text."""
+    kept = [each.database.kept for each in stores]
+    return repr([each._values for each in (*kept, named_results._remembered)])
+
+
+@pytest.mark.parametrize("how", TAKEN_OUT)
+def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> None:
+    """They go at once, from every open store of the process; what is kept of others stays."""
+    with Store(url, durability="normal") as store, Store(url) as other:
+        secret, apart = (store.create_session(project_root=ROOT).id for _ in range(2))
+        store.append(secret, [*step(1, f"{SECRET}.py said " * 90, f"{SECRET}.py"), *read_line()])
+        store.append(secret, [{"role": "user", "content": "and?"}])
+        store.append(apart, read_line())
+        for each in (store, other):
+            for policy in (NAMING, Policy.named("raw")):
+                each.view(secret, policy, now=NOW)
+                each.view(apart, policy, now=NOW)
+        assert SECRET in repr(named_results._remembered._values)
+        assert SECRET in in_memory(other)
+        before = [each.cache_info().entries for each in (store, other)]
+        assert before == [4, 4]
+        TAKEN_OUT[how](store, secret)
+        assert SECRET not in in_memory(store, other)
+        assert [each.cache_info().entries for each in (store, other)] == [2, 2]
+
+
+def test_what_was_read_before_is_not_kept_behind(url: str) -> None:
+    """A reader of the state from before an erasure keeps nothing that it read there."""
+    with Store(url, durability="normal") as store:
+        secret = begun(store)
+        store.append(secret, {"role": "user", "content": SECRET})
+        with store.database.reading() as connection:
+            view(connection, secret, Policy(), now=NOW)
+            store.delete_session(secret)
+            assert SECRET in repr(view(connection, secret, Policy(), now=NOW).messages)
+        assert SECRET not in in_memory(store)
 
 
 # --- how much is kept, and by whom ----------------------------------------------------------------
