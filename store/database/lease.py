@@ -226,7 +226,7 @@ def lease_of(connection: Connection) -> Lease:
 
 
 def forget_kept(connection: Connection, tree_id: int) -> None:
-    """Keep nothing of a tree in memory from the end of a transaction on that takes some of it out."""
+    """Keep nothing of a tree in memory when a transaction has ended that takes some of it out."""
     lease_of(connection).taken_out.add(tree_id)
 
 

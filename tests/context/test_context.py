@@ -19,8 +19,8 @@ from refusals import refusals
 
 from store import AsyncStore, Context, Policy, Store
 from store.context.request import LAYERS, LOOK_BACK, Requests, remind
-from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 from store.database import Kept
+from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 from store.view import short_results as shortening
 
 Message = dict[str, Any]

@@ -235,7 +235,9 @@ def test_the_readme_tells_the_same_figures() -> None:
     """Those of the largest session that was measured, as on the page."""
     measured = figures.read()["peers"]
     size = measured["sizes"][-1]
-    (row,) = re.findall(r"^\| \*\*Time\*\* \|.*$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    (row,) = re.findall(
+        r"^\| \*\*Time\*\* \|.*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
     assert f"{size:,} messages: " in row
     wanted = ["append", "load", "view", "again"]
     taken = [measured["times"][name][str(size)] for name in wanted]

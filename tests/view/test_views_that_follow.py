@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from conftest import Child
 from conversations import (
     MINUTE,
     NOW,
@@ -41,6 +42,8 @@ law = partial(
         HealthCheck.function_scoped_fixture,
     ],
 )
+
+Fork = Callable[..., Child]
 
 FORMATS = ("openai", "responses", "anthropic", "gemini", "react")
 SMALL = {"terminal_keep": 1, "file_read_keep": 1, "clear_keep": 1}
@@ -339,13 +342,16 @@ def play(world: World, policy: Policy, steps: int) -> None:
 # --- each thing that a view follows from ----------------------------------------------------------
 
 
+HOUR_AGO = NOW - 60 * MINUTE
+
+
 def step(number: int, content: str, path: str = f"{ROOT}/a.py") -> list[Message]:
     """A call that reads a file, and its result."""
     function = {"name": "filesystem-read", "arguments": f'{{"filePath": "{path}"}}'}
     call = {"id": f"call-{number}", "type": "function", "function": function}
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": call["id"], "content": content},
+        {"role": "tool", "tool_call_id": call["id"], "content": content, "timestamp": HOUR_AGO},
     ]
 
 
@@ -369,6 +375,13 @@ def undo_it(store: Store, session_id: str) -> None:
     store.undo_compaction(session_id, store.compactions(session_id)[-1].id or 0)
 
 
+def kind_of_reads(store: Store, _: str) -> None:
+    """Let reads be commands."""
+    with store.database.writing() as connection:
+        connection.execute(text("DELETE FROM tool_kinds WHERE name = 'filesystem-read'"))
+        connection.execute(text("INSERT INTO tool_kinds VALUES ('filesystem-read', 'terminal')"))
+
+
 Act = Callable[[Store, str], object]
 CHANGED: dict[str, tuple[Policy, Act, Act]] = {
     "visible: hidden": (NAMING, lambda *_: None, hide_later),
@@ -389,13 +402,16 @@ CHANGED: dict[str, tuple[Policy, Act, Act]] = {
         lambda *_: None,
         lambda store, session: store.redact(session, 1, "private"),
     ),
+    "kinds": (Policy(terminal_keep=1, file_read=False), lambda *_: None, kind_of_reads),
 }
 
 
 @pytest.mark.parametrize("grows", [False, True])
 @pytest.mark.parametrize("what", CHANGED)
-def test_what_a_view_follows_from_is_asked_anew(url: str, what: str, grows: bool) -> None:
-    """Whatever of it another store changes, and whether anything is said meanwhile or not."""
+def test_what_a_view_follows_from_is_asked_anew(
+    url: str, fork: Fork, what: str, grows: bool
+) -> None:
+    """Whatever of it another process changes, and whether anything is said meanwhile or not."""
     policy, before, change = CHANGED[what]
     with (
         Store(url, durability="normal") as ours,
@@ -408,7 +424,7 @@ def test_what_a_view_follows_from_is_asked_anew(url: str, what: str, grows: bool
             old = ours.view(session_id, policy, now=NOW).entries
             other.append(session_id, {"role": "user", "content": "more"})
         old = ours.view(session_id, policy, now=NOW).entries
-        change(other, session_id)
+        fork(change, other, session_id).result()
         if grows:
             other.append(session_id, {"role": "user", "content": "and more"})
         view, fresh = (each.view(session_id, policy, now=NOW) for each in (ours, other))
@@ -416,20 +432,27 @@ def test_what_a_view_follows_from_is_asked_anew(url: str, what: str, grows: bool
         alike(view, fresh)
 
 
-@pytest.mark.parametrize("policy", [NAMING, Policy(min_saving=0)])
-def test_numbers_that_come_again_are_of_other_messages(url: str, policy: Policy) -> None:
-    """A fork behind an erased one has its branch: nothing of the erased one is in its views."""
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("policy", [NAMING, Policy.named("raw")])
+def test_numbers_that_come_again_are_of_other_messages(
+    url: str, fork: Fork, policy: Policy, elsewhere: bool
+) -> None:
+    """A fork behind an erased one has its branch: nothing of the erased one is in its views.
+
+    Whichever process erases it.
+    """
     with Store(url, durability="normal") as store:
         session_id = store.create_session(project_root=ROOT).id
         store.append(session_id, {"role": "user", "content": "begin"})
         views = []
         for word in ("first", "other"):
-            fork = store.fork(session_id).id
+            name = store.fork(session_id).id
             said = [step(number, f"/src/{word}_{number}.py " * 90) for number in range(6)]
-            store.append(fork, [*(each for pair in said for each in pair), *read_line()])
-            views.append(store.view(fork, policy, now=NOW).messages)
-            branch = store.branches(fork)[-1].branch
-            store.delete_session(fork)
+            store.append(name, [*(each for pair in said for each in pair), *read_line()])
+            views.append(store.view(name, policy, now=NOW).messages)
+            branch = store.branches(name)[-1].branch
+            erase = partial(store.delete_session, name)
+            fork(erase).result() if elsewhere else erase()
         assert branch == 2
         assert "first" in repr(views[0])
         assert "first" not in repr(views[1])
