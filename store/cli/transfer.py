@@ -25,7 +25,17 @@ from ..errors import (
     UnknownTranscript,
 )
 from ..face import Store
-from ..importing import FileFound, Growing, files_in, homes_found, import_file, require_message
+from ..importing import (
+    Begun,
+    FileFound,
+    Growing,
+    ImportReport,
+    begin,
+    files_in,
+    homes_found,
+    import_begun,
+    import_file,
+)
 from . import render
 from .accounts import (
     Failure,
@@ -210,11 +220,11 @@ def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Resul
     files = list(files_in(paths, place(ctx).file))
     if wanted.session_id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
-    results = [] if place(ctx).exists else _nothing_to_import(files, wanted.kind)
-    if results:
-        return results
+    begun = None if place(ctx).exists else _first_begun(files, wanted)
+    if isinstance(begun, list):
+        return [*begun]
     with opened(ctx) as store:
-        return list(_import_all(store, files, wanted))
+        return list(_import_all(store, files, wanted, begun))
 
 
 def _watch(ctx: typer.Context, paths: list[Path] | None, wanted: Wanted, *, json: bool) -> None:
@@ -230,13 +240,13 @@ def _watch(ctx: typer.Context, paths: list[Path] | None, wanted: Wanted, *, json
                     growing.forget(result.path)
 
 
-def _nothing_to_import(files: list[FileFound], kind: str | None) -> list[Result]:
-    """Return why none of the files can be imported, nothing where one can."""
-    failures: list[Result] = []
+def _first_begun(files: list[FileFound], wanted: Wanted) -> Begun | list[Failure]:
+    """Return the first file that can be imported, else why none can."""
+    failures: list[Failure] = []
     for file in files:
-        result = _tried(file, lambda path: require_message(path, kind))
+        result = _tried(file, partial(begin, kind=wanted.kind, beside=wanted.beside))
         if not isinstance(result, Failure):
-            return []
+            return result
         failures.append(result)
     return failures
 
@@ -245,10 +255,11 @@ def _import_all(
     store: Store,
     files: list[FileFound],
     wanted: Wanted,
+    begun: Begun | None = None,
 ) -> Iterator[Result]:
     """Import files one after the other, with a progress bar on a terminal.
 
-    A file that fails stops no other.
+    A file that fails stops no other. One of them may have begun to be read.
     """
     sizes = [_size(file.path) for file in files]
     done = 0
@@ -258,8 +269,22 @@ def _import_all(
             name = render.one_line(file.path.name, 40)
             bar.update(task, description=name, completed=done)
             tell = partial(_tell, bar, task, done)
-            yield _tried(file, partial(import_file, store, progress=tell, **wanted._asdict()))
+            yield _tried(file, partial(_import_one, store, wanted, begun, tell))
             done += size
+
+
+def _import_one(
+    store: Store, wanted: Wanted, begun: Begun | None, progress: transcripts.Progress, path: Path
+) -> ImportReport:
+    if begun is None or begun.path != path:
+        return import_file(store, path, progress=progress, **wanted._asdict())
+    return import_begun(
+        store,
+        begun,
+        session_id=wanted.session_id,
+        replace=wanted.replace,
+        project_root=wanted.project_root,
+    )
 
 
 def _tell(bar: Progress, task: TaskID, start: int, read: int) -> None:

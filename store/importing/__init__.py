@@ -7,20 +7,22 @@ this writes, by the store's own face. Only the command stands above it.
 
 from .folders import FileFound, HomeFound, files_in, homes_found
 from .growing import Growing
-from .reading import import_file, is_file_of, require_message
+from .reading import Begun, begin, import_begun, import_file, is_file_of
 from .report import ImportedSession, ImportReport
 from .session import BATCH
 
 __all__ = [
     "BATCH",
+    "Begun",
     "FileFound",
     "Growing",
     "HomeFound",
     "ImportReport",
     "ImportedSession",
+    "begin",
     "files_in",
     "homes_found",
+    "import_begun",
     "import_file",
     "is_file_of",
-    "require_message",
 ]

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
@@ -59,25 +60,57 @@ def import_file(
     bytes read so far. Raises UnknownTranscript, also where there is no message; StoreError.
     """
     _refuse_own_file(store, path)
+    begun = begin(path, kind=kind, beside=beside, progress=progress)
+    return import_begun(
+        store, begun, session_id=session_id, replace=replace, project_root=project_root
+    )
+
+
+class Begun(NamedTuple):
+    """A file that holds a message, read as far as that could be seen.
+
+    ``events`` are all of the file; ``lines`` tells in the end how many there were.
+    """
+
+    path: Path
+    kind: str
+    events: Iterator[Event]
+    lines: list[int]
+
+
+def begin(
+    path: FilePath,
+    *,
+    kind: str | None = None,
+    beside: bool = False,
+    progress: Progress | None = None,
+) -> Begun:
+    """Begin to read a file. Raises UnknownTranscript where it holds no message, StoreError."""
     found = kind or transcripts.sniff(path)
-    report = ImportReport(Path(path), found, [], [])
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside)
     events = read(progress=progress, lines=lines.append)
-    if found == transcripts.HEAD:
-        _refuse_changes(session_id, project_root)
-        with in_steps():
-            import_whole(store, events, report)
-        return report._replace(lines=lines[-1])
-    events = _rooted(events, project_root)
-    names = _Names(session_id)
-    ahead = Ahead(map(names.rename, _with_message(events, path, found)))
-    reading = _Import(store, report, ahead, replace=replace)
+    return Begun(Path(path), found, _with_message(events, path, found), lines)
+
+
+def import_begun(
+    store: Store,
+    begun: Begun,
+    *,
+    session_id: str | None = None,
+    replace: bool = False,
+    project_root: str | None = None,
+) -> ImportReport:
+    """Import a file whose reading has begun, as `import_file` does."""
+    report = ImportReport(begun.path, begun.kind, [], [])
     with in_steps():
-        for event in ahead:
-            reading.take(event)
-        reading.finish()
-    return report._replace(lines=lines[-1])
+        if begun.kind == transcripts.HEAD:
+            _refuse_changes(session_id, project_root)
+            import_whole(store, begun.events, report)
+        else:
+            events = map(_Names(session_id).rename, _rooted(begun.events, project_root))
+            _Import(store, report, Ahead(events), replace=replace).take_all()
+    return report._replace(lines=begun.lines[-1])
 
 
 def _refuse_changes(session_id: str | None, project_root: str | None) -> None:
@@ -94,15 +127,10 @@ def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event
             yield event
 
 
-def require_message(path: FilePath, kind: str | None = None) -> None:
-    """Raise UnknownTranscript where a transcript holds no message, StoreError as `read` does."""
-    _with_message(transcripts.read(path, kind=kind), path, kind)
-
-
 def _with_message(
     events: Iterator[Event],
     path: FilePath,
-    kind: str | None,
+    kind: str,
 ) -> Iterator[Event]:
     """Return events, once it is seen that a message is among them."""
     seen: list[Event] = []
@@ -110,8 +138,7 @@ def _with_message(
         seen.append(event)
         if isinstance(event, Said | StoreRow):
             return chain(seen, events)
-    of_kind = f" of the kind {kind}" if kind else ""
-    raise UnknownTranscript(f"{os.fspath(path)} holds no message{of_kind}")
+    raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
 
 
 def is_file_of(database: FilePath | None, path: FilePath) -> bool:
@@ -154,12 +181,17 @@ class _Import:
         self._kept: dict[str, Kept] = {}
         self._current: SessionOfFile | None = None
 
-    def take(self, event: Event) -> None:
-        """Take the file's next event."""
+    def take_all(self) -> None:
+        """Take all that the file says."""
+        for event in self._ahead:
+            self._take(event)
+        self._finish()
+
+    def _take(self, event: Event) -> None:
         if isinstance(event, Noted):
             self._report.notes.append(event)
         elif isinstance(event, Opened):
-            self.finish()
+            self._finish()
             self._opened = event
         elif isinstance(event, Compacted):
             self._compact(event)
@@ -174,7 +206,7 @@ class _Import:
         elif self._opened:
             self._wait(self._opened, said)
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Append what is left of the session that was opened last."""
         if self._opened:
             self._end(self._opened, self._current or self._begun(self._opened, None))

@@ -158,7 +158,7 @@ def spent_on(message: Message) -> list[Spent]:
     """Return what the requests of an answer cost, as far as its file tells; none of others."""
     if message.get("role") != "assistant":
         return []
-    told = (read(fields_of(message.get(key))) for key, read in TOLD.items())
+    told = (read(fields_of(message[key])) for key, read in TOLD.items() if key in message)
     return [each for spent in told for each in spent if any(each.tokens)]
 
 

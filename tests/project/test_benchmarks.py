@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import erasing, replay, requests, searching, watching
+from benchmarks import bring, erasing, replay, requests, searching, watching
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
 from benchmarks.measures import MEASURES
@@ -211,3 +211,16 @@ def test_requests_are_printed_by_layer(tmp_path: Path, capsys: pytest.CaptureFix
     assert requests.main([str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["layers"]["steps"] > 0
     assert requests.main([str(tmp_path / "nowhere")]) == 1
+
+
+@pytest.mark.slow
+def test_an_import_is_measured(tmp_path: Path) -> None:
+    """The file that is made up is a session of Claude Code, of which nothing is lost."""
+    size = bring.fill(tmp_path, 50_000, files=2)
+    run = bring.measured(tmp_path)
+    assert size > 100_000
+    assert 0 < run.processor < 60
+    with Store(tmp_path / "chat.db") as store:
+        assert {each.id for each in store.sessions()} == {"session-0", "session-1"}
+        assert not store.verify()
+    assert bring.told("new", size, run).startswith("new    0 MB in ")

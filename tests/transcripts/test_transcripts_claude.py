@@ -253,7 +253,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         "left out 1 file-history-snapshot line",
         "left out 2 progress lines (2 bash_progress)",
         "left out 1 untyped line",
-        "left out toolUseResult of 1 result line (16 bytes): most of it repeats the tool results",
+        "left out toolUseResult of 1 result line: most of it repeats the tool results",
     ]
     assert "toolUseResult" not in json.dumps(split(events)["S"])
 

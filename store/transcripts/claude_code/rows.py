@@ -7,7 +7,7 @@ the conversation is kept, because most of a file's bytes are copies for the scre
 
 from __future__ import annotations
 
-import json
+import marshal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
@@ -57,6 +57,9 @@ OF_ONE_MESSAGE = {
     "agent_cost",
 }
 """Envelope keys that stay with their message even where a whole session has the same value."""
+
+PLAIN = 2
+"""Version of marshal's format in which equal values are the same bytes, whoever else holds them."""
 
 _NOT_ENVELOPE = ("type", "uuid", "message", "toolUseResult")
 _NOT_EXTRA = ("role", "content", "id")
@@ -122,7 +125,7 @@ class Reading:
         self._subagents = Agents()
         self._titles: list[_Title] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
-        self._results = self._results_size = self._copies = 0
+        self._results = self._copies = 0
         self._blocks: dict[bytes, int] = {}
         self._boundary: Fields = {}
         self._queue = Queue()
@@ -163,10 +166,9 @@ class Reading:
         if self._copies:
             yield left_out(self._copies, "copied line", ", said before in the file")
         if self._results:
-            size = f"{counted(self._results, 'result line')} ({self._results_size:,} bytes)"
-            yield Noted(
-                None, f"left out toolUseResult of {size}: most of it repeats the tool results"
-            )
+            lines = counted(self._results, "result line")
+            told = f"left out toolUseResult of {lines}: most of it repeats the tool results"
+            yield Noted(None, told)
 
     def _is_own(self, title: _Title) -> bool:
         """Tell whether a title is this session's; a file may begin with those of others."""
@@ -296,9 +298,7 @@ class Reading:
         """Count a copy of a result, and keep which call began the subagent that it names."""
         if result is None:
             return
-        text = json.dumps(result, ensure_ascii=False)
         self._results += 1
-        self._results_size += len(text.encode("utf-8", "surrogatepass"))
         agent = text_of(fields_of(result).get("agentId"))
         call = text_of(row.blocks[0].get("tool_use_id")) if row.blocks else None
         self._subagents.began(agent, call)
@@ -354,8 +354,11 @@ def _block_key(row: Row, moment: object, block: Block) -> bytes:
     if _is_known_call(row, block):
         moment = None
     speaker = [row.role, row.sidechain, row.agent, row.message_id]
-    key = json.dumps([*speaker, moment, block], sort_keys=True)
-    return blake2b(key.encode(), digest_size=16).digest()
+    try:
+        key = marshal.dumps([*speaker, moment, block], PLAIN)
+    except ValueError as problem:
+        raise RecursionError("a block is nested too deeply") from problem
+    return blake2b(key, digest_size=16).digest()
 
 
 def _is_known_call(row: Row, block: Block) -> bool:
