@@ -17,7 +17,7 @@ from .parts import (
     Speech,
     arguments_object,
     as_json,
-    mended,
+    as_sent,
     opened,
     part_told,
     parts_of,
@@ -153,7 +153,7 @@ def _own_said(part: Message) -> Message | None:
 
 def _unmarked(part: Message) -> Message:
     """Return a block without the marker that it had for the cache: a request sets its own."""
-    return {key: mended(held) for key, held in part.items() if key != CACHE}
+    return as_sent(part, CACHE)
 
 
 ASSISTANT = Speech(_text, lambda _: None)

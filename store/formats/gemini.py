@@ -15,7 +15,7 @@ from ..messages import WIRE, Media, Message
 from .kept import CALL, PART, by_position, kept, planned
 from .naming import WORD, Alphabet, Names
 from .openai import sendable
-from .parts import Speech, arguments_object, as_json, mended, part_told, parts_of, told
+from .parts import Speech, arguments_object, as_json, as_sent, mended, part_told, parts_of, told
 from .placed import ApiCall, Placed
 from .rows import (
     Problem,
@@ -144,14 +144,7 @@ def _own(part: Message) -> Message | None:
     is_text = part.get("type") == "text"
     if is_text and not part["text"].strip() and not any(map(part.get, SIGNATURES)):
         return None
-    return _as_sent(part, "type")
-
-
-def _as_sent(part: Message, *without: str) -> Message:
-    """Return a part without some of its keys, and without those that say nothing."""
-    return {
-        key: mended(held) for key, held in part.items() if held is not None and key not in without
-    }
+    return as_sent(part, "type")
 
 
 SPEECH = Speech(_text, _media)
@@ -182,7 +175,7 @@ def _parts(place: str, held: Any, own: Message) -> Iterator[Message]:
     elif place == PART:
         yield from part_told(held, OWN)
     else:
-        yield _as_sent(held)
+        yield as_sent(held)
 
 
 def _bare_call(call: ApiCall) -> Message:
@@ -193,7 +186,7 @@ def _bare_call(call: ApiCall) -> Message:
 def _call(call: ApiCall, own: Message) -> Message:
     """Return a call as its part, with all that it had beside the call as it came."""
     came = own.get("calls", {}).get(str(call.position), {})
-    return {**_bare_call(call), **_as_sent(came, *CALLS)}
+    return {**_bare_call(call), **as_sent(came, *CALLS)}
 
 
 # --- in, and out again as it was ------------------------------------------------------------------

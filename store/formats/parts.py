@@ -109,6 +109,18 @@ def mended(value: Any) -> Any:
     return value
 
 
+def as_sent(own: Message, *without: str) -> Message:
+    """Return what is in a provider's own shape as it is sent: without some keys.
+
+    And without null, which clients write where nothing is said, and providers refuse.
+    """
+    return {
+        sendable(key): mended(held)
+        for key, held in own.items()
+        if held is not None and key not in without
+    }
+
+
 def arguments_object(given: Any) -> Message:
     """Return the arguments of a call as the object that some providers ask for."""
     value = _decoded(given) if isinstance(given, str) else mended(given)

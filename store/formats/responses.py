@@ -14,7 +14,7 @@ from ..messages import WIRE, Media, Message
 from .kept import kept
 from .naming import WORD, Names, with_ids
 from .openai import ITEMS, PARTS, arguments_text, sendable
-from .parts import Speech, arguments_object, mended, told
+from .parts import Speech, arguments_object, as_sent, told
 from .placed import ApiCall, Placed
 from .rows import Problem, emptied, filled, first_key, row, together, wire_of
 
@@ -69,7 +69,7 @@ class _Writing:
         if held is None or message["role"] != "assistant":
             self.end_step()
         if held is not None and "block" in held and not placed.calls:
-            self._add_own(mended(held["block"]))
+            self._add_own(as_sent(held["block"]))
             return
         self._end_search()
         self.items.extend(_said(message, held, alone=not placed.calls))
@@ -142,8 +142,8 @@ def _own_result(placed: Placed, wanted: str) -> Message | None:
     is_plain = wanted in PLAIN
     if isinstance(content, str) and not is_plain:
         return None
-    said = {str(first_key(block, ANSWERED)): _output(message) if is_plain else mended(content)}
-    return filled(mended(block), **{_paired_by(block): placed.call_id}, **said)
+    said = {str(first_key(block, ANSWERED)): _output(message) if is_plain else content}
+    return as_sent(filled(block, **{_paired_by(block): placed.call_id}, **said))
 
 
 def _call(call: ApiCall, held: Message | None) -> Message:
@@ -159,14 +159,14 @@ def _call(call: ApiCall, held: Message | None) -> Message:
     elif kind == CALL:
         asked = arguments_text(asked)
     said = {str(first_key(block, ASKED)): asked}
-    return filled(mended(block), call_id=call.id, name=call.name, **said)
+    return as_sent(filled(block, call_id=call.id, name=call.name, **said))
 
 
 def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:
     """Return what a message says as an item; none where it has but calls."""
     role = message["role"]
     if held is not None and "outer" in held:
-        return [filled(mended(held["outer"]), content=_own_content(message))]
+        return [as_sent(filled(held["outer"], content=_own_content(message)))]
     said = _content(message, role)
     if not said and not alone:
         return []
@@ -191,7 +191,12 @@ def _text_of(content: Any) -> str:
 
 def _own_content(message: Message) -> Any:
     """Return a content as it came; an empty list is refused."""
-    return mended(message.get("content")) or ""
+    content = message.get("content") or ""
+    return [*map(_own_part, content)] if isinstance(content, list) else content
+
+
+def _own_part(part: Any) -> Any:
+    return as_sent(part) if isinstance(part, dict) else part
 
 
 def _output(message: Message) -> str | list[Message]:
@@ -218,7 +223,7 @@ def _media(media: Media) -> Message | None:
 def _own(part: Message) -> Message | None:
     """Return a part that is in this format's own shape, whoever stored it."""
     kind = part.get("type")
-    return {**OWN[kind], **mended(part)} if isinstance(kind, str) and kind in OWN else None
+    return {**OWN[kind], **as_sent(part)} if isinstance(kind, str) and kind in OWN else None
 
 
 OWN_PARTS = ("input_text", "input_image", "input_file", "output_text", "refusal")

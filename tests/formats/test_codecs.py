@@ -916,6 +916,33 @@ def test_clients_dumps_are_taken(store: Store) -> None:
     assert complaints("gemini", view.messages) == []
 
 
+@pytest.mark.parametrize("wanted", PROVIDERS)
+def test_items_may_be_null_in_what_they_do_not_say(store: Store, wanted: str) -> None:
+    """As OpenAI's client dumps them: its own types refuse what it dumps."""
+    dumped = {"status": None, "namespace": None, "id": "fc_1"}
+    line = [
+        {"type": "message", "role": "user", "content": "?"},
+        THOUGHT | {"content": None, "encrypted_content": None, "status": None},
+        RESPONSES[3] | dumped,
+        {"type": "function_call_output", "call_id": "c1", "output": "1", "status": None},
+        {
+            "type": "message",
+            "id": "m1",
+            "role": "assistant",
+            "status": "completed",
+            "phase": None,
+            "content": [SPOKEN[0] | {"logprobs": None}],
+        },
+    ]
+    view = store.view(stored(store, line), format=wanted)
+    assert complaints(wanted, view.messages, view.system) == []
+    if wanted == "responses":
+        assert "null" not in json.dumps(view.messages)
+        assert [{*each} for each in view.messages] == [
+            {key for key, held in each.items() if held is not None} for each in line
+        ]
+
+
 @pytest.mark.slow
 def test_clients_objects_are_taken(store: Store) -> None:
     """As the clients return them."""
