@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 MANY = 500
 """Messages from which on it is worth while."""
 
 
-@contextmanager
-def paused(messages: int) -> Iterator[None]:
+_RUNNING = nullcontext()
+
+
+def paused(messages: int) -> AbstractContextManager[None]:
     """Keep the collector from running while so many messages are made, if they are many.
 
     It stays as it is for a host that has switched it off; threads that overlap at worst end the
     pause early.
     """
-    if messages < MANY or not gc.isenabled():
-        yield
-        return
+    return _RUNNING if messages < MANY or not gc.isenabled() else _paused()
+
+
+@contextmanager
+def _paused() -> Iterator[None]:
     gc.disable()
     try:
         yield

@@ -187,14 +187,17 @@ class Lease:
         if self.locked:
             self.locked = []
         if self._queued and self._log:
-            with suppress(
-                sqlite3.Error, OSError
-            ):  # what was committed is; the next one tries again
-                self._log.keep_short(self.driver)
+            self._keep_log_short(self._log)
         if self._queued and self._place:
             self._queued = False
             self._place.leave()
         return True
+
+    def _keep_log_short(self, log: WriteAheadLog) -> None:
+        try:
+            log.keep_short(self.driver)
+        except (sqlite3.Error, OSError):  # what was committed is; the next one tries again
+            return
 
     def drop(self) -> None:
         """Close the connection, and leave the queue; in a forked child leave both alone."""

@@ -136,8 +136,8 @@ def _recorded(look: Look, found: Verdicts) -> Verdicts:
 
 
 def judged(look: Look, values: Values) -> Verdicts:
-    """Return what the rules say at this moment, whatever was recorded or is hidden by name."""
-    rows = VERDICTS.rows(look.connection, **values)
+    """Return what the rules say at this moment of what no range hides, whatever was recorded."""
+    rows = look.visible.rows_shown(VERDICTS.rows(look.connection, **values))
     found = {row[0]: verdict_of(row) for row in rows}
     if look.policy.range_aware:
         reads = COVERED.rows(look.connection, **values)

@@ -11,13 +11,16 @@ and `holes` are those that still show.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 from ..messages import Message
 from ..policy import Policy
 
 T = TypeVar("T")
+R = TypeVar("R", bound=tuple[Any, ...])
 Span = tuple[int, int]
 """Positions, from the first to the last."""
 
@@ -116,6 +119,16 @@ class Visible(NamedTuple):
         if not self.ranges:
             return found
         return {position: said for position, said in found.items() if self.shows(position)}
+
+    def rows_shown(self, rows: list[R]) -> list[R]:
+        """Return the rows that no range hides; each begins with its position, and so they come."""
+        if not self.ranges or not rows:
+            return rows
+        found = (
+            rows[bisect_left(rows, (first,)) : bisect_left(rows, (last + 1,))]
+            for first, last in self.spans(rows[0][0], rows[-1][0])
+        )
+        return [*chain.from_iterable(found)]
 
     def spans(self, first: int, last: int) -> Iterable[Span]:
         """Return the stretches of positions that are left between the ranges, in order."""
