@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -113,7 +113,14 @@ def _misused(error: typer.TyperException) -> str:
     cause, option = error.__cause__, getattr(error, "param", None)
     if option is None or not isinstance(cause, ValidationError):
         return error.format_message()
-    return f"{max(option.opts, key=len)} {_right(cause)}"
+    return f"{_written(option)} {_right(cause)}"
+
+
+def _written(option: Any) -> str:
+    """Return how the help writes an option, or an argument."""
+    if option.param_type_name == "argument":
+        return str(option.metavar or option.name.upper())
+    return str(max(option.opts, key=len))
 
 
 def _right(problem: ValidationError) -> str:

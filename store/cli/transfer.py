@@ -218,6 +218,8 @@ def _standard_input() -> Iterator[Path]:
 def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:
     """Import what the paths name; no store is made where there is nothing to import."""
     files = list(files_in(paths, place(ctx).file))
+    if not files:
+        raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
     if wanted.session_id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
     begun = None if place(ctx).exists else _first_begun(files, wanted)

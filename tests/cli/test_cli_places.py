@@ -265,6 +265,13 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["append", "s", ""], "there is nothing to append"),
         (["append", "s", "hi", "--role", "asistant"], "--role is one of"),
         (["import", "-", "other.jsonl"], "- reads standard input, alone"),
+        (["import", "."], "there is nothing to import in '.'"),
+        (["hide", "s", "3-1", "4"], "FIRST is a whole number, not '3-1'"),
+        (["switch", "s", "main"], "BRANCH is a whole number, not 'main'"),
+        (
+            ["view", "s", "--format", "open"],
+            "--format is 'openai', 'responses', 'anthropic' or 'gemini', not 'open'",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
