@@ -64,10 +64,11 @@ def told(name: str, size: int, run: Run) -> str:
 
 def fill(folder: Path, size: float, files: int) -> int:
     """Write files of at least a size (bytes), each a session; return the size of all."""
-    return sum(_write(folder / f"in/session-{number}.jsonl", size) for number in range(files))
+    return sum(write(folder / f"in/session-{number}.jsonl", size) for number in range(files))
 
 
-def _write(path: Path, size: float) -> int:
+def write(path: Path, size: float) -> int:
+    """Write a session of at least a size (bytes), named after the file; return its size."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         for row in _rows(path.stem):
