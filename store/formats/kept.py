@@ -2,8 +2,9 @@
 
 ``_wire`` holds it: ``format``, the name of the format; ``part``, which piece of how many of what
 went in this message is, counted from 0; ``outer``, the message's own keys; ``block``, keys of the
-item that it is; ``plan``, in which order its parts and calls stand; ``whole``, all of it, where its
-chat shape does not say it exactly.
+item that it is; ``plan``, in which order its parts and calls stand; ``calls``, what those say that
+no chat's do; ``said``, under which key of a response its text stood; ``keys``, ``was`` and
+``moved``, of a chat's message the keys in their order, and those that the row says otherwise.
 """
 
 from __future__ import annotations

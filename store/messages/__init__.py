@@ -14,6 +14,7 @@ from .columns import (
     content_text,
     dated_digest,
     join_call,
+    part_text,
 )
 from .json_text import (
     DEPTH_LIMIT,
@@ -69,6 +70,7 @@ __all__ = [
     "moment_of",
     "opaque_fields",
     "owned",
+    "part_text",
     "prepare",
     "problem_of",
     "set_apart",

@@ -60,11 +60,12 @@ def content_text(content: object) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "".join(map(_text_of_part, content))
+    return "".join(map(part_text, content))
 
 
-def _text_of_part(part: object) -> str:
-    text = part.get("text") if isinstance(part, dict) else part
+def part_text(part: object) -> str:
+    """Return the text of a part; "" where it has none."""
+    text = part.get("text", part.get("refusal")) if isinstance(part, dict) else part
     return text if isinstance(text, str) else ""
 
 

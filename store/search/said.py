@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..messages import Message
+from ..messages import Message, part_text
 from .terms import clean
 
 
@@ -27,10 +27,7 @@ def _texts(content: Any) -> Iterator[str]:
     """Yield the texts of a content; no pictures or other data."""
     if isinstance(content, str):
         yield content
-    for part in _listed(content):
-        text = part.get("text") if isinstance(part, dict) else part
-        if isinstance(text, str):
-            yield text
+    yield from filter(None, map(part_text, _listed(content)))
 
 
 def _listed(value: Any) -> list[Any]:

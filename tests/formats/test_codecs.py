@@ -420,6 +420,17 @@ def test_what_a_chat_says_elsewhere_is_told(store: Store, name: str) -> None:
     assert [entry.seq for entry in view.entries] == [*range(1, len(CHAT) + 1)]
 
 
+def test_what_a_chat_says_elsewhere_is_found(url: str) -> None:
+    """By a search, and by a model that reads plain text."""
+    with Store(url, durability="normal") as store:
+        session_id = stored(store, CHAT)
+        for words, seq in (("will not", 2), ("there", 4), ("Begin Patch", 5)):
+            assert [each.seq for each in store.search(words)] == [seq]
+        (request,) = store.context(session_id, format="react").messages
+        for words in ("Action: Finish[I will not.]", "Hello there.", "*** Begin Patch"):
+            assert words in request["content"]
+
+
 def test_a_chat_has_its_calls_of_free_text_back(store: Store) -> None:
     """And the one call of older programs as the first of a list, with its result."""
     sent = store.view(stored(store, CHAT)).messages
