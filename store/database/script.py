@@ -6,9 +6,6 @@ the two. One that stands at another revision is not used.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-
 from sqlalchemy import Connection
 
 from .resources import folder
@@ -16,6 +13,8 @@ from .resources import folder
 NAME = "schema.sql"
 HEADING = "-- schema {}\n"
 """How the script begins that makes a revision."""
+BETWEEN = "\n\n"
+"""What stands before each statement, and in none."""
 
 
 def statements(revision: str) -> list[str]:
@@ -27,20 +26,11 @@ def statements(revision: str) -> list[str]:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if not text.startswith(HEADING.format(revision)):
         return []
-    return [*_split(text)]
+    _, *made = text.split(BETWEEN)
+    return made
 
 
 def make(connection: Connection, script: list[str]) -> None:
     """Run a script in the transaction of a connection."""
     for statement in script:
         connection.exec_driver_sql(statement)
-
-
-def _split(text: str) -> Iterator[str]:
-    """Return the statements of a script one by one; those of a trigger are a part of it."""
-    statement = ""
-    for line in text.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement.strip()
-            statement = ""

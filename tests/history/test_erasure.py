@@ -6,7 +6,6 @@ A session erased for good, down to the bytes, and nothing of anybody else's with
 from __future__ import annotations
 
 import random
-import string
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -471,12 +470,7 @@ def marked(size: int, chance: random.Random) -> str:
 
     No piece of it of 40 bytes is without.
     """
-    return " ".join(
-        [
-            "SECRET" + "".join(chance.choices(string.ascii_letters, k=4))
-            for _ in range(max(1, size // 11))
-        ]
-    )
+    return " ".join(f"SECRET{chance.getrandbits(16):04x}" for _ in range(max(1, size // 11)))
 
 
 def secrets(chance: random.Random, size: int) -> list[dict[str, Any]]:
