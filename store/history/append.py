@@ -158,10 +158,16 @@ def ready(
     if isinstance(messages, Batch):
         return messages
     listed = enumerate(_listed(messages))
-    batch = [row for index, message in listed for row in _prepared(message, format, index)]
-    tokens = [estimated_tokens(each.message, each.text_size) for each in batch]
-    digests = [dated_digest(each.digest, moment, each.wire_format) for each in batch]
-    return Batch(batch, tokens, digests, moment)
+    return batch_of(
+        [row for index, message in listed for row in _prepared(message, format, index)], moment
+    )
+
+
+def batch_of(rows: list[Prepared], moment: int) -> Batch:
+    """Return rows that are prepared as a batch, which `append` takes in place of messages."""
+    tokens = [estimated_tokens(each.message, each.text_size) for each in rows]
+    digests = [dated_digest(each.digest, moment, each.wire_format) for each in rows]
+    return Batch(rows, tokens, digests, moment)
 
 
 def _prepared(message: object, name: str | None, index: int) -> Iterable[Prepared]:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from ..errors import InvalidMessage, StoreError
 from ..face import Steps, Store
 from ..formats import taken
+from ..history import append as appending
 from ..messages import (
     Message,
     Prepared,
@@ -37,6 +38,13 @@ BATCH_SIZE = 4 * 1024 * 1024
 """Code points of stored text after which a batch is appended, however few its messages are."""
 PAGE = 100
 """Stored messages read at once to be compared."""
+
+
+class New(NamedTuple):
+    """A message that the line does not have, and the rows that it is stored as."""
+
+    said: Said
+    rows: list[Prepared]
 
 
 class SessionOfFile:
@@ -73,7 +81,7 @@ class SessionOfFile:
         self._moment = session.updated_at
         self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
-        self._batch: list[Said] = []
+        self._batch: list[New] = []
         self._batch_size = 0
         self._differs_at: int | None = None
         self._spending = Spending(session.id)
@@ -248,7 +256,7 @@ class SessionOfFile:
         ).head
 
     def _add(self, said: Said, rows: list[Prepared]) -> None:
-        self._batch.append(said)
+        self._batch.append(New(said, rows))
         self._moment = max(self._moment, said_at(said) or 0)
         self._batch_size += sum(map(_size, rows))
         if len(self._batch) >= BATCH or self._batch_size >= BATCH_SIZE:
@@ -263,12 +271,12 @@ class SessionOfFile:
     def _append(self, steps: Steps) -> int:
         """Append a batch, and record what its answers cost; return the new head."""
         head = self._head
-        for (name, moment), run in groupby(self._batch, attrgetter("format", "moment")):
-            listed = list(run)
-            append = partial(steps.append, expected_head=head, format=name)
-            messages = [said.message for said in listed]
-            stored = append(self._id, messages, now=at_latest_now(moment) or self._moment)
-            self._spending.record(steps, zip(stored, listed, strict=True))
+        for moment, run in groupby(self._batch, attrgetter("said.moment")):
+            told, rows = zip(*run, strict=True)
+            batch = appending.batch_of([*chain(*rows)], at_latest_now(moment) or self._moment)
+            # what was prepared to be compared is appended as it is
+            stored = steps.append(self._id, cast("Any", batch), expected_head=head)
+            self._spending.record(steps, zip(stored, told, strict=True))
             head = stored[-1].seq
         return head
 
