@@ -94,7 +94,7 @@ class _Writing:
             is_answer = self._ends_with(SEARCH)
         else:
             self._end_search()
-            is_answer = kind != APPROVED or item.get("approval_request_id") in self._asked
+            is_answer = kind != APPROVED or str(item.get("approval_request_id")) in self._asked
         if kind == ASKS:
             self._asked.add(str(item.get("id")))
         if is_answer:
@@ -277,7 +277,8 @@ def _is_speech(message: Message) -> bool:
 
 
 def _problem_of_speech(message: Message) -> Problem | None:
-    if message.get("role") not in PARTS or message["role"] == "tool":
+    role = message.get("role")
+    if not isinstance(role, str) or role not in PARTS or role == "tool":
         return "role", "Responses has system, developer, user, assistant"
     if "tool_calls" in message:
         return "tool_calls", "a call is an item of its own"

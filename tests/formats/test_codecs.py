@@ -371,6 +371,7 @@ def test_every_message_goes_in_and_out(store: Store, name: str, data: st.DataObj
         ("gemini", {"role": "user", "parts": [{"functionCall": {"name": "x"}}]}, "parts"),
         ("responses", {"role": "user"}, "content"),
         ("responses", {"content": "x", "role": "tool"}, "role"),
+        ("responses", {"content": "x", "role": {}, "type": "message"}, "role"),
         ("responses", {"type": "function_call", "name": "x", "call_id": "c"}, "arguments"),
         ("responses", {"type": 5}, "type"),
     ],
@@ -808,6 +809,7 @@ SPOKEN = [{"type": "output_text", "text": "so", "annotations": []}]
         ([SEARCH, SEARCH, FOUND], "tool_search_call tool_search_output"),
         ([ASKS, APPROVED], "mcp_approval_request mcp_approval_response"),
         ([APPROVED], ""),
+        ([APPROVED | {"approval_request_id": {}}], ""),
     ],
 )
 def test_a_servers_search_keeps_what_it_found(
