@@ -10,10 +10,7 @@ and their seals hold; one that fills it seals these rows anew.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from hashlib import sha256
-from itertools import compress
-from operator import is_not
 
 from pydantic_core import to_json
 from sqlalchemy import Table
@@ -31,11 +28,8 @@ def sealed_names(table: Table) -> tuple[str, ...]:
     return tuple(sorted(str(each.name) for each in columns if each.name != SEALED))
 
 
-_is_given = partial(is_not, None)
-
-
 def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
     """Return the seal of a row's values, given with the names of their columns, in that order."""
-    row = tuple(values)
-    held = compress(zip(names, row, strict=True), map(_is_given, row))
-    return sha256(to_json(dict(held), bytes_mode="hex")).digest()
+    row = zip(names, values, strict=True)
+    held = {name: value for name, value in row if value is not None}
+    return sha256(to_json(held, bytes_mode="hex")).digest()

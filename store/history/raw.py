@@ -141,14 +141,13 @@ def _between(line: Line, first: int, last: int) -> Rows:
 def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     """Return the rows of a run, by the names that `Segment.within` gives."""
     calls = stored_calls(connection, run)
-    formats: list[str | None] = []
-    rows: list[StoredMessage] = []
-    for row in MESSAGES.scan(connection, **run):
-        seq, stored_at, digest, wire_format = row[:4]
-        message = assemble(row[4:], calls.get(seq))
-        rows.append(stored_message((seq, message, stored_at, digest)))
-        formats.append(wire_format)
-    return rows, formats
+    rows = MESSAGES.rows(connection, **run)
+    stored = [
+        stored_message((seq, assemble(row[4:], calls.get(seq)), stored_at, digest))
+        for row in rows
+        for seq, stored_at, digest, _ in (row[:4],)
+    ]
+    return stored, [row[3] for row in rows]
 
 
 def stored_calls(
