@@ -6,11 +6,16 @@ Other files of it, such as pictures and profiles, are not looked at; nothing is 
 from __future__ import annotations
 
 import re
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+try:
+    from backports.zstd import ZstdError, zipfile
+except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
+    import zipfile  # type: ignore[no-redef]
+    from zipfile import BadZipFile as ZstdError  # type: ignore[assignment]
 
 from ..errors import StoreError
 from .events import Noted
@@ -19,7 +24,7 @@ from .source import FilePath, Source, Value
 CONVERSATIONS = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
 """Names of the files that hold conversations: numbered ones, or a head and a file for each."""
 
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+BROKEN = (zipfile.BadZipFile, ZstdError, zlib.error, EOFError, RuntimeError)
 """What reading a file of an archive raises where it is damaged, encrypted or packed otherwise."""
 
 
@@ -38,6 +43,9 @@ class Archive(Source):
             with zipfile.ZipFile(self.path) as archive:
                 for name in conversations_in(archive):
                     yield from self._values_in(zipfile.Path(archive, name))
+        except NotImplementedError as problem:
+            how = "pip install 'convostore[zstd]' brings what unpacks zstd"
+            raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}; {how}") from problem
         except BROKEN as problem:
             raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}") from problem
         self._progress(self.path.stat().st_size)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
-from store import Store
+import pytest
+
+from store import Store, StoreError
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import Noted, Opened, Said, Tokens, archive, read, sniff, spent_on
 
 
 def write(path: Path, *rows: Any) -> Path:
@@ -164,6 +167,19 @@ def test_a_sample_of_inspect_is_a_session(tmp_path: Path) -> None:
         assert result["content"][0]["image_url"]["detail"] == "auto"
         assert (result["name"], result["messageStatus"]) == ("look", "error")
     assert notes(document) == ["3 is no sample"]
+
+
+def test_an_archive_may_be_packed_by_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As newer logs are; where nothing unpacks it, it is said what does."""
+    path = tmp_path / "f.eval"
+    with archive.zipfile.ZipFile(path, "w", compression=93) as packed:
+        packed.writestr("header.json", json.dumps(HEAD))
+        packed.writestr("samples/1_epoch_2.json", json.dumps(SAMPLE))
+    assert (sniff(path), len(messages(path))) == ("inspect", 3)
+    monkeypatch.setattr(archive, "zipfile", zipfile)
+    if sys.version_info < (3, 14):
+        with pytest.raises(StoreError, match=r"pip install 'convostore\[zstd\]'"):
+            sniff(path)
 
 
 def node(kind: str, text: str, *below: Any, **more: Any) -> dict[str, Any]:
