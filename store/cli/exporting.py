@@ -34,7 +34,7 @@ from .options import (
     place,
     policy_of,
 )
-from .shapes import Shape, Written, raw_line, shaped
+from .shapes import PROGRAMS, Compacted, Look, Shape, Written, compacted, raw_line, shaped
 from .written import lines, write_private
 
 Output = Annotated[
@@ -100,7 +100,7 @@ def export(
     with existing(ctx) as store:
         found = store.session(find(store, session).id)
         seen = partial(_view, store, found.id, rules, at=at, now=moment)
-        look = seen if view else raw_line(store, found, at)
+        look = seen if view else _whole(store, found, at, shape)
         if shape or view:
             written = shaped(shape or Shape.openai, found, look, ascii_only)
         else:
@@ -155,6 +155,12 @@ def _view(
     **options: Any,
 ) -> View:
     return store.view(session_id, rules, format=format, **options)
+
+
+def _whole(store: Store, session: Session, at: int | None, shape: Shape | None) -> Look | Compacted:
+    """Return a whole line: for a program as it would have compacted it, too."""
+    parts = compacted(store, session, at) if shape in PROGRAMS else None
+    return parts or raw_line(store, session, at)
 
 
 def _as_it_is(store: Store, session: Session, at: int | None, ascii_only: bool | None) -> Written:

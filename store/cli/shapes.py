@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..face import Store
-from ..messages import Message
+from ..formats import BEGINNING
+from ..messages import Message, content_text
 from ..policy import Policy
 from ..records import Session, View
 from ..transcripts import writing
@@ -38,7 +40,7 @@ class Program(NamedTuple):
     """
 
     format: str
-    rows: Callable[[writing.About, Iterable[writing.Timed]], Iterator[Message]]
+    rows: Callable[[writing.About, writing.Told], Iterator[Message]]
     place: Callable[[writing.About], str]
     resume: str
 
@@ -57,8 +59,19 @@ PROGRAMS = {
 }
 """The shapes that programs go on with."""
 
+RAW = Policy.named("raw")
+SYSTEM = ("system", "developer")
+
 Look = Callable[[str], View]
 """What is sent in a format."""
+
+
+class Compacted(NamedTuple):
+    """The parts of a line: what is hidden, what stands for it, and what is kept."""
+
+    hidden: Look
+    stands: Look
+    kept: Look
 
 
 class Written(NamedTuple):
@@ -71,34 +84,104 @@ class Written(NamedTuple):
 
 def raw_line(store: Store, session: Session, at: int | None) -> Look:
     """Return how a whole line is sent: what compactions hide of it, too."""
+    return _apart(session, lambda: _pages(store, session, at))
+
+
+def compacted(store: Store, session: Session, at: int | None) -> Compacted | None:
+    """Return a line in the parts that a compaction made of it; None where none hides its begin."""
+    first = _first_kept(store, session, at)
+    entries = store.view(session.id, RAW, at=at).entries
+    stands = [*takewhile(lambda entry: entry.seq is None or entry.seq < first, entries)]
+    summary = [str(each.message["content"]) for each in stands if each.seq is None]
+    if not summary:
+        return None
+    pinned = [each.message for each in stands if each.seq is not None]
+    told = [each for each in pinned if each["role"] in SYSTEM]
+    told.append({"role": "user", "content": "\n\n".join(summary)})
+    told += [each for each in pinned if each["role"] not in SYSTEM]
+    return Compacted(
+        _apart(session, lambda: _pages(store, session, at, last=first - 1)),
+        _apart(session, lambda: [told]),
+        _apart(session, lambda: _pages(store, session, at, first=first)),
+    )
+
+
+def _first_kept(store: Store, session: Session, at: int | None) -> int:
+    """Return from which position on a line is kept, but for ranges that were hidden by name."""
+    records = {each.id: each.first_kept for each in store.compactions(session.id)}
+    hiding = {each.compaction for each in store.hidden(session.id, at).values()}
+    return max((records.get(each) or 1 for each in hiding), default=1)
+
+
+def _pages(
+    store: Store, session: Session, at: int | None, first: int = 1, last: int | None = None
+) -> Iterator[list[Message]]:
+    for page in store.pages(session.id, at=at):
+        yield [
+            each.message
+            for each in page
+            if first <= each.seq and (last is None or each.seq <= last)
+        ]
+
+
+def _apart(session: Session, pages: Callable[[], Iterable[list[Message]]]) -> Look:
+    """Return how messages are sent that are a session of their own."""
 
     def look(format: str) -> View:  # noqa: A002 - the public name
         with Store(":memory:", durability="normal") as apart:
             apart.create_session(session.id, project_root=session.project_root)
-            for page in store.pages(session.id, at=at):
-                apart.append(session.id, [each.message for each in page], dedupe="off")
-            return apart.view(session.id, Policy.named("raw"), format=format)
+            for page in filter(None, pages()):
+                apart.append(session.id, page, dedupe="off")
+            return apart.view(session.id, RAW, format=format)
 
     return look
 
 
-def shaped(shape: Shape, session: Session, look: Look, ascii_only: bool | None) -> Written:
-    """Return a session in a shape."""
+def shaped(
+    shape: Shape,
+    session: Session,
+    look: Look | Compacted,
+    ascii_only: bool | None,
+) -> Written:
+    """Return a session in a shape; in the parts of a compaction for a program alone."""
     as_lines = partial(lines, ascii_only=ascii_only)
+    if shape in PROGRAMS:
+        return _for_program(PROGRAMS[shape], session, look, as_lines)
+    assert not isinstance(look, Compacted)
     if shape == Shape.markdown:
         view = look("openai")
         said = [entry.message for entry in view.entries]
         page = writing.markdown(session.title or session.id, said)
         return Written((f"{paragraph}\n" for paragraph in page), len(said))
-    if shape not in PROGRAMS:
-        view = look(shape.value)
-        return Written(as_lines(sent(view)), len(view.messages))
-    program = PROGRAMS[shape]
-    view, about = look(program.format), _about(session)
-    said = [entry.message for entry in view.entries]
-    timed = writing.timed(said, view.messages, about.began)
+    view = look(shape.value)
+    return Written(as_lines(sent(view)), len(view.messages))
+
+
+def _for_program(
+    program: Program,
+    session: Session,
+    look: Look | Compacted,
+    as_lines: Callable[[Iterable[Message]], Iterator[str]],
+) -> Written:
+    about = _about(session)
+    told = _told(program.format, look, about.began)
     advice = f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
-    return Written(as_lines(program.rows(about, timed)), len(view.messages), advice)
+    return Written(as_lines(program.rows(about, told)), told.size, advice)
+
+
+def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # noqa: A002 - as above
+    if not isinstance(look, Compacted):
+        return writing.Told(_timed(look(format), began))
+    hidden = _timed(look.hidden(format), began)
+    kept = _timed(look.kept(format), hidden[-1][0] if hidden else began)
+    if kept and content_text(kept[0][1].get("content")) == BEGINNING:
+        del kept[0]  # what stands for the hidden part is the user's
+    return writing.Told(kept, hidden, look.stands(format).messages if hidden else ())
+
+
+def _timed(view: View, began: int) -> list[writing.Timed]:
+    said = [entry.message for entry in view.entries]
+    return [*writing.timed(said, view.messages, began)]
 
 
 def sent(view: View) -> list[Message]:

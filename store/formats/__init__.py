@@ -19,9 +19,10 @@ from .openai import clean, continues, foreign_kinds, fresh, sendable
 from .placed import ApiCall, Placed, System
 from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
-from .turns import apart
+from .turns import BEGINNING, apart
 
 __all__ = [
+    "BEGINNING",
     "CHAT",
     "CHAT_NAMES",
     "CODECS",

@@ -71,10 +71,16 @@ def claude_code(rows: Iterable[Fields], *, whole: bool) -> list[str]:
     Of a ``whole`` file every row of the conversation is on the way up from the last one, and each
     result right behind its call.
     """
-    said = [row for row in rows if row.get("type") in ("user", "assistant")]
+    read = [row for row in rows if row.get("type") in ("user", "assistant") or is_boundary(row)]
+    said = [row for row in read if not is_boundary(row)]
     found = [problem for row in said for problem in _of_row(row)]
     found += _twice(row.get("uuid") for row in said)
-    return [*found, *_unchained(said)] if whole else found
+    return [*found, *_unchained(read)] if whole else found
+
+
+def is_boundary(row: Fields) -> bool:
+    """Tell where the program compacted: its loader goes up no farther."""
+    return row.get("subtype") == "compact_boundary"
 
 
 def _of_row(row: Fields) -> Iterator[str]:
@@ -114,7 +120,13 @@ def _unchained(said: list[Fields]) -> Iterator[str]:
     """Yield what is not in one chain, with results behind their calls."""
     last: str | None = None
     open_calls: set[str] = set()
-    for row in said:
+    for row, before in zip(said, [{}, *said], strict=False):
+        if is_boundary(row):
+            yield from _of_boundary(row, last)
+            last = row["uuid"]
+            continue
+        if is_boundary(before) != (row.get("isCompactSummary") is True):
+            yield f"row {row['uuid']} is no summary behind a boundary"
         if row["parentUuid"] != last:
             yield f"row {row['uuid']} hangs on {row['parentUuid']}, behind {last}"
         last = row["uuid"]
@@ -131,14 +143,34 @@ def _unchained(said: list[Fields]) -> Iterator[str]:
         yield f"no results of {open_calls}"
 
 
+def _of_boundary(row: Fields, last: str | None) -> Iterator[str]:
+    if row["parentUuid"] is not None or row["logicalParentUuid"] != last:
+        yield f"boundary {row['uuid']} hangs on {row['parentUuid']}, behind {last}"
+    yield from lacking("boundary", row, {**ENVELOPE, "message": object, "compactMetadata": dict})
+
+
 def codex(rows: list[Fields], *, whole: bool) -> list[str]:
     """Return what the loader of Codex would not take; of a ``whole`` file also calls left open."""
     found = [problem for number, row in enumerate(rows) for problem in _of_line(number, row)]
     first = rows[0]
     if first.get("type") != "session_meta":
         found.append("begins with no session_meta")
-    items = [row["payload"] for row in rows if row["type"] == "response_item"]
-    return [*found, *_unanswered(items)] if whole else found
+    return (
+        [*found, *(each for items in contexts(rows) for each in _unanswered(items))]
+        if whole
+        else found
+    )
+
+
+def contexts(rows: list[Fields]) -> list[list[Fields]]:
+    """Return what a model is sent: up to each compaction, from there on what takes its place."""
+    found: list[list[Fields]] = [[]]
+    for row in rows:
+        if row["type"] == "response_item":
+            found[-1].append(row["payload"])
+        elif row["type"] == "compacted":
+            found.append([*row["payload"]["replacement_history"]])
+    return found
 
 
 def _of_line(number: int, row: Fields) -> Iterator[str]:
@@ -153,6 +185,8 @@ def _of_line(number: int, row: Fields) -> Iterator[str]:
     elif kind == "response_item":
         yield from lacking(where, payload, {"type": str} | ITEMS.get(payload["type"], {}))
         yield from _of_parts(where, payload)
+    elif kind == "compacted":
+        yield from lacking(where, payload, {"message": str, "replacement_history": list})
     elif kind == "event_msg":
         yield from lacking(where, payload, {"type": str} | EVENTS.get(payload["type"], {}))
 
@@ -169,7 +203,7 @@ def _unanswered(items: list[Fields]) -> Iterator[str]:
     open_calls: set[str] = set()
     for item in items:
         kind = item["type"]
-        if kind.endswith("_output"):
+        if kind.endswith("_output") and "call_id" in item:  # a server's own have none
             if item["call_id"] not in open_calls:
                 yield f"answers no call: {item['call_id']}"
             open_calls.discard(item["call_id"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +15,13 @@ from conftest import TRANSCRIPTS, Run, needs_transcripts
 from conversations import NOW, Agent
 
 from store import Policy, Store
+from store.cli import shapes
 from store.cli.shapes import Shape, raw_line, shaped
 from store.errors import UnknownTranscript
+from store.formats import BEGINNING
 from store.importing import import_file
+from store.messages import content_text
+from store.records import View
 from store.transcripts.writing import project_folder
 
 FIXTURE = "Resources_Fixtures"
@@ -98,6 +102,113 @@ def test_what_was_written_is_read_as_what_was_said(store: Store, run: Run, progr
         assert spoken(other, found.id, program) == spoken(store, "s", program)
 
 
+def compacted_once(store: Store) -> None:
+    """Hide all but the last turn."""
+    assert store.compact("s", Policy(keep_turns=1), lambda _: "so far").outcome == "applied"
+
+
+def compacted_twice(store: Store) -> None:
+    """Hide some, and then more of it; another range by name."""
+    compacted_once(store)
+    more = [{"role": "user", "content": "and?"}, {"role": "assistant", "content": "so"}]
+    store.append("s", [*more, *more])
+    assert store.compact("s", Policy(keep_turns=1), lambda _: "so much").outcome == "applied"
+    store.append("s", more)
+    store.hide("s", store.session("s").head, store.session("s").head, "something")
+
+
+def pinned(store: Store) -> None:
+    """Hide a part of the running turn, whose question stays."""
+    store.append("s", {"role": "user", "content": "the task"})
+    for number in range(40):
+        store.append("s", [asked(f"t{number}"), answered(f"t{number}", "output " * 40)])
+    policy = Policy(within_turn=True, keep_groups=3, trigger_tokens=1000)
+    made = store.compact_if_needed("s", policy, lambda _: "so far")
+    assert made
+    assert len(made.pinned) == 2
+
+
+def asked(name: str) -> Fields:
+    """A call of a tool."""
+    call = {"id": name, "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def answered(name: str, content: str) -> Fields:
+    """The result of a call."""
+    return {"role": "tool", "tool_call_id": name, "content": content}
+
+
+def in_a_fork(store: Store) -> None:
+    """Hide what is another session's."""
+    compacted_once(store)
+    store.fork("s", session_id="other")
+    store.delete_session("s")
+    store.fork("other", session_id="s")
+
+
+COMPACTED = (compacted_once, compacted_twice, pinned, in_a_fork)
+
+
+@pytest.mark.parametrize("program", CHECKS)
+@pytest.mark.parametrize("compact", COMPACTED)
+def test_what_a_compaction_hides_is_hidden_there(
+    store: Store, run: Run, program: str, compact: Callable[[Store], None]
+) -> None:
+    """By a row of the program's own. Read again it is the same line, and as much of it is sent."""
+    compact(store)
+    rows = written(run, program)
+    assert CHECKS[program](rows, whole=True) == []
+    assert written(run, program) == rows
+    (summary,) = filter(None, map(summary_in, rows))
+    assert ("so much" if compact is compacted_twice else "so far") in summary
+    assert ("the task" in summary) is (compact is pinned)
+    Path("out.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ours = store.session("s")
+    parts = shapes.compacted(store, ours, None)
+    assert parts
+    with Store("other.db") as other:
+        (found,) = import_file(other, "out.jsonl").sessions
+        theirs = other.session(found.id)
+        whole = [
+            said_in(raw_line(*each, None), program) for each in ((other, theirs), (store, ours))
+        ]
+        again = "".join(summary.split()) if program == "claude_code" else ""
+        assert whole[0][0].replace(again, "", 1) == whole[1][0]
+        assert whole[0][1] == whole[1][1]
+        sent = said_in(lambda kind: other.view(found.id, Policy.named("raw"), format=kind), program)
+        kept, others = said_in(parts.kept, program)
+        kept = kept.removeprefix("".join(BEGINNING.split()))
+        assert sent[0].endswith(kept)
+        assert "".join(summary.split()) in sent[0].removesuffix(kept)
+        assert sent[1] == others
+
+
+def summary_in(row: Fields) -> str | None:
+    """Return the words of a summary that a row has, if any."""
+    if row["type"] == "compacted":
+        items = row["payload"]["replacement_history"]
+        said = (content_text(each["content"]) for each in items if each["role"] == "user")
+        assert row["payload"]["message"] == "\n\n".join(said)
+        return str(row["payload"]["message"])
+    return content_text(row["message"]["content"]) if "isCompactSummary" in row else None
+
+
+def said_in(look: Callable[..., View], program: str) -> tuple[str, list[Any]]:
+    """Return all words that are sent, without blanks, and in order all else."""
+    sides = [*as_one(look(FORMATS[program]).messages)]
+    return "".join(text for _, text, _ in sides), [each for side in sides for each in side[2]]
+
+
+def test_what_is_sent_has_no_compaction(store: Store, run: Run) -> None:
+    """With --view a summary is a message among others; a page shows what is hidden."""
+    compacted_once(store)
+    for program in CHECKS:
+        assert not [*filter(None, map(summary_in, written(run, program, "--view")))]
+        assert not [*filter(None, map(summary_in, written(run, program, "--at", "3")))]
+    assert "A word." in run("export", "s", "--as", "markdown").out
+
+
 def spoken(store: Store, name: str, program: str) -> list[Any]:
     """Return what a line says in the format of a program, neighbours of a side as one."""
     view = store.view(name, Policy.named("raw"), now=NOW, format=FORMATS[program])
@@ -164,7 +275,7 @@ def test_any_recorded_session_can_be_gone_on_with(tmp_path: Path, program: str) 
             with suppress(UnknownTranscript):
                 import_file(store, path)
             for session in store.sessions(limit=3):
-                look = raw_line(store, session, None)
+                look = shapes.compacted(store, session, None) or raw_line(store, session, None)
                 lines = shaped(Shape(program), session, look, None).lines
                 rows = [json.loads(line) for line in lines]
                 assert CHECKS[program](rows, whole=True) == [], (path, session.id)

@@ -6,7 +6,7 @@ pages for people. Pure: the command gives what is sent, and when it was said.
 
 from __future__ import annotations
 
-from .about import About, Timed, session_uuid, timed
+from .about import About, Timed, Told, session_uuid, timed
 from .claude_code import claude_code, project_folder
 from .codex import codex, rollout_name
 from .markdown import markdown
@@ -14,6 +14,7 @@ from .markdown import markdown
 __all__ = [
     "About",
     "Timed",
+    "Told",
     "claude_code",
     "codex",
     "markdown",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -18,6 +18,27 @@ RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 
 Timed = tuple[int, Message]
 """A message as it is sent, and the moment (ms) at which it was said."""
+
+
+class Told(NamedTuple):
+    """A line as it is written: what is said, and where a compaction hides what was before, that.
+
+    Then ``stands`` is what a model is sent in the place of what is ``hidden``, the summary first.
+    """
+
+    said: list[Timed]
+    hidden: Sequence[Timed] = ()
+    stands: Sequence[Message] = ()
+
+    @property
+    def size(self) -> int:
+        """How many messages were said."""
+        return len(self.hidden) + len(self.said)
+
+    @property
+    def hidden_until(self) -> int:
+        """When the last was said of what is hidden (ms)."""
+        return self.hidden[-1][0]
 
 
 class About(NamedTuple):
@@ -46,20 +67,21 @@ def iso(moment: int) -> str:
 
 
 def timed(said: Iterable[Message], sent: Iterable[Message], began: int) -> Iterator[Timed]:
-    """Yield what is sent with when it was said, never earlier than what stands before it.
+    """Yield what is sent with when it was said, always later than what stands before it.
 
-    Messages of the same side become one or several of what is sent; so their runs are compared.
+    Messages of the same side become one or several of what is sent; so their runs are compared. To
+    programs the same words at the same moment are a copy.
     """
     messages = [*said]
     answered = {str(each["tool_call_id"]): each for each in messages if "tool_call_id" in each}
     runs = [[*run] for _, run in groupby(messages, _is_answer)]
-    now = began
+    now = began - 1
     for is_answer, items in groupby(sent, _is_answer):
         run = runs.pop(0) if runs and _is_answer(runs[0][0]) == is_answer else []
-        now = max(now, _first_moment(run))
+        now = max(now, _first_moment(run) - 1)
         for item in items:
             answers = filter(None, map(answered.get, _answered_by(item)))
-            now = max(now, _first_moment(answers))
+            now = max(now + 1, _first_moment(answers))
             yield now, item
 
 

@@ -2,17 +2,19 @@
 
 Its loader follows ``parentUuid`` up from the last row, and takes what it meets. So the rows stand
 in one chain, a block of an answer a row, a result a row; rows of an answer have one message id.
+Where it compacted, the chain begins anew: a boundary, then a summary as the user's, then the rest.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 from ...messages import Message
 from ...text import Fields
-from .about import About, Timed, iso
+from .about import About, Timed, Told, iso
 
 VERSION = "2.1.0"
 """The version of the program whose rows these are."""
@@ -25,14 +27,20 @@ BLOCKS = (
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
-def claude_code(about: About, said: Iterable[Timed]) -> Iterator[Fields]:
+SUMMARY = {"isVisibleInTranscriptOnly": True, "isCompactSummary": True}
+"""What a row has that tells what a compaction left."""
+
+
+def claude_code(about: About, told: Told) -> Iterator[Fields]:
     """Yield the rows of a session, of messages as Anthropic's API takes them."""
     if about.title:
         name = str(about.id)
         yield {"type": "custom-title", "customTitle": about.title, "sessionId": name}
     writing = _Writing(about)
-    for number, (moment, message) in enumerate(said):
-        yield from writing.rows(number, moment, message)
+    yield from writing.all(told.hidden)
+    if told.stands:
+        yield from writing.compaction(told.hidden_until, told.stands)
+    yield from writing.all(told.said)
 
 
 def project_folder(cwd: str) -> str:
@@ -47,8 +55,34 @@ class _Writing:
         self._about = about
         self._last: str | None = None
         self._callers: dict[str, str] = {}
+        self._numbers = count()
 
-    def rows(self, number: int, moment: int, message: Message) -> Iterator[Fields]:
+    def all(self, said: Iterable[Timed]) -> Iterator[Fields]:
+        """Yield the rows of messages."""
+        for moment, message in said:
+            yield from self._rows(next(self._numbers), moment, message)
+
+    def compaction(self, moment: int, stands: Sequence[Message]) -> Iterator[Fields]:
+        """Yield the rows of a compaction, of what stands for all that is written so far."""
+        boundary = self._boundary(moment)
+        yield boundary
+        self._last = boundary["uuid"]
+        summary, *others = self.all((moment, message) for message in stands)
+        yield summary | SUMMARY
+        yield from others
+
+    def _boundary(self, moment: int) -> Fields:
+        return self._row("system", moment, self._about.row_id("compaction")) | {
+            "parentUuid": None,
+            "logicalParentUuid": self._last,
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "isMeta": False,
+            "level": "info",
+            "compactMetadata": {"trigger": "manual", "preTokens": 0},
+        }
+
+    def _rows(self, number: int, moment: int, message: Message) -> Iterator[Fields]:
         """Yield the rows of a message."""
         is_answer = message["role"] == "assistant"
         parts = _parts(message)

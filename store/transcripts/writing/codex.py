@@ -2,17 +2,18 @@
 
 Its loader takes the id of the first ``session_meta``, and leaves out each row that it cannot read.
 Items go to the model, events to the screen; a list of sessions shows those with an event of a user.
+A row of a compaction has the items that take the place of all before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...messages import Message, content_text
 from ...text import Fields
 from ..events import text_part
-from .about import About, Timed, iso
+from .about import About, Timed, Told, iso
 
 VERSION = "0.140.0"
 """The version of the program whose rows these are."""
@@ -22,12 +23,19 @@ TAKEN = ("input_text", "output_text", "input_image")
 """Types of parts that the program has."""
 
 
-def codex(about: About, said: Iterable[Timed]) -> Iterator[Fields]:
+def codex(about: About, told: Told) -> Iterator[Fields]:
     """Yield the rows of a rollout, of items as the Responses API takes them."""
     yield _row(about.began, "session_meta", _meta(about))
     if about.title:
         renamed = {"thread_id": str(about.id), "thread_name": about.title}
         yield _row(about.began, "event_msg", {"type": "thread_name_updated", **renamed})
+    yield from _items(told.hidden)
+    if told.stands:
+        yield _row(told.hidden_until, "compacted", _compacted(told.stands))
+    yield from _items(told.said)
+
+
+def _items(said: Iterable[Timed]) -> Iterator[Fields]:
     for moment, item in said:
         taken = _taken(item)
         yield _row(moment, "response_item", taken)
@@ -56,6 +64,13 @@ def _meta(about: About) -> Fields:
         "source": "cli",
         "model_provider": "openai",
     }
+
+
+def _compacted(stands: Sequence[Message]) -> Fields:
+    """Return what takes the place of all before it: its items, and in words for older programs."""
+    items = [*map(_taken, stands)]
+    words = [content_text(each["content"]) for each in items if each.get("role") == "user"]
+    return {"message": "\n\n".join(filter(None, words)), "replacement_history": items}
 
 
 def _event(item: Fields) -> Fields:
