@@ -16,8 +16,8 @@ VSCODE_CHATS = (
 )
 """How VS Code names the files of its chats, below the folder of its user's data."""
 
-CURSOR_CHATS = ("globalStorage/state.vscdb",)
-"""How Cursor names the database of its chats."""
+CURSOR_CHATS = ("globalStorage/state.vscdb", "workspaceStorage/*/state.vscdb")
+"""How Cursor names the database of its chats, and those that older versions have of each folder."""
 
 GOOSE_SESSIONS = ("sessions/sessions.db", "sessions/*.jsonl")
 """How goose names its database, and the files before it."""

@@ -135,6 +135,21 @@ def test_older_chats(tmp_path: Path) -> None:
     assert notes(path) == ["the chat 'p' is left out, it is no JSON"]
 
 
+def test_a_workspace_of_the_first_versions(tmp_path: Path) -> None:
+    """Its database has one table; a file beside it tells of which folder it is."""
+    path = tmp_path / "state.vscdb"
+    tab = {"tabId": "t", "bubbles": [{"id": "b", "type": "user", "text": "One"}]}
+    value = json.dumps({"tabs": [tab]})
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(TABLES.splitlines()[1])
+        key = "workbench.panel.aichat.view.aichat.chatdata"
+        database.execute("INSERT INTO ItemTable VALUES (?, ?)", (key, value))
+    assert [each.project_root for each in events(path, Opened)] == [None]
+    path.with_name("workspace.json").write_text(json.dumps({"folder": "file:///home/a%20b"}))
+    assert [each.project_root for each in events(path, Opened)] == ["/home/a b"]
+    assert [each["content"] for each in messages(path)] == ["One"]
+
+
 def test_heads_and_subagents(tmp_path: Path) -> None:
     """Newer versions keep heads in a table of their own; a subagent tells whose it is."""
     path = chat(tmp_path / "f", {"u1": BUBBLES["u1"]})

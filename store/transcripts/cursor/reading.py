@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from ...messages import Message
 from ...text import Fields
+from ..database import json_in
 from ..events import (
     Compacted,
     Event,
@@ -39,6 +40,9 @@ KNOWN = (
 )
 """What is kept of a chat; the rest is the state of files and of the screen."""
 
+WORKSPACE = "workspace.json"
+"""The file beside the database of a folder's chats, which names the folder."""
+
 Bubbles = dict[str, Fields]
 """The bubbles of a chat, each under its id, in order."""
 
@@ -54,7 +58,7 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a database, or the one of a transcript."""
-    names = SessionNames("chat")
+    names, folder = SessionNames("chat"), _folder_beside(source)
     lines: list[Message] = []
     for number, item in enumerate(source.values(), 1):
         if isinstance(item, Noted):
@@ -62,7 +66,7 @@ def parse(source: Source) -> Iterator[Event]:
         elif is_line(item.value):
             lines.append(message_of(item.value, number))
         elif looks(item.value):
-            yield from _chat(item.value, names)
+            yield from _chat(item.value, names, folder)
         else:
             yield Noted(item.row, f"{sketch(item.value)} is no line of a chat", broken=True)
     if lines:
@@ -84,7 +88,16 @@ def _first_words(lines: list[Message]) -> str:
     return next(filter(None, words), title_of(lines) or "")
 
 
-def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
+def _folder_beside(source: Source) -> str | None:
+    """Return the folder that a workspace's database is of, as the file beside it tells."""
+    try:
+        told = source.path.with_name(WORKSPACE).read_bytes()
+    except OSError:
+        return None
+    return text_of(within(json_in(told), "folder"))
+
+
+def _chat(chat: Fields, names: SessionNames, folder: str | None) -> Iterator[Event]:
     known = fields_of(chat["composerData"])
     bubbles, missing, others = _in_order(known, chat["bubbles"])
     said = _said(bubbles)
@@ -94,7 +107,8 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
     name = names.name(text_of(known.get("composerId")))
     opened = _opened(known, name, bubbles)
     titles = title_lines((known.get("name"), title_of(messages)))
-    opened = opened._replace(title=first_text(titles), titles=titles)
+    root = _root(known, bubbles, folder)
+    opened = opened._replace(title=first_text(titles), titles=titles, project_root=root)
     events: Iterator[Event] = chain([opened], map(Said, messages))
     yield from with_compactions(events, dict(_compactions(known, said)))
     if missing:
@@ -136,7 +150,7 @@ def _opened(known: Fields, name: str, bubbles: Bubbles) -> Opened:
     parent = within(known, "subagentInfo", "parentComposerId")
     links = {"model": _model(known, bubbles), "parent_session": text_of(parent)}
     metadata = telling({**links, "cursor": told})
-    return Opened(name, None, _root(known, bubbles), metadata, created_at=moment_of(known))
+    return Opened(name, None, None, metadata, created_at=moment_of(known))
 
 
 def _model(known: Fields, bubbles: Bubbles) -> str | None:
@@ -144,11 +158,11 @@ def _model(known: Fields, bubbles: Bubbles) -> str | None:
     return first_text((*told[::-1], within(known, "modelConfig", "modelName")))
 
 
-def _root(known: Fields, bubbles: Bubbles) -> str | None:
-    """Return the folder that was open: as the chat tells, else as a bubble does."""
+def _root(known: Fields, bubbles: Bubbles, folder: str | None) -> str | None:
+    """Return the folder that was open: as the chat tells, else a bubble, else its workspace."""
     place = within(known, "workspaceIdentifier", "uri", "fsPath")
     told = (list_of(each.get("workspaceUris")) for each in bubbles.values())
-    uri = first_text((place, *chain.from_iterable(told)))
+    uri = first_text((place, *chain.from_iterable(told), folder))
     return unquote(uri.removeprefix("file://")) if uri else None
 
 

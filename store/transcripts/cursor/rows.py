@@ -35,7 +35,14 @@ OLDEST = """
 
 def _chats(rows: Rows) -> Iterator[Any]:
     """Yield each chat: what is known of it, and its bubbles."""
-    has_heads = "composerHeaders" in tables_in(rows)
+    tables = tables_in(rows)
+    if "cursorDiskKV" in tables:
+        yield from _present(rows, has_heads="composerHeaders" in tables)
+    yield from _oldest(rows)
+
+
+def _present(rows: Rows, *, has_heads: bool) -> Iterator[Any]:
+    """Yield the chats that have rows of their own."""
     for key, value in rows.execute(CHATS):
         chat, name = fields_of(json_in(value)), key.partition(":")[2]
         if value is not None and not chat:
@@ -44,7 +51,6 @@ def _chats(rows: Rows) -> Iterator[Any]:
             head = fields_of(_head(rows, name)) if has_heads else {}
             known = {"composerId": name, **head, **chat}
             yield {"composerData": known, "bubbles": _bubbles(rows, name, chat)}
-    yield from _oldest(rows)
 
 
 def _head(rows: Rows, name: str) -> Any:
@@ -74,5 +80,5 @@ def _oldest(rows: Rows) -> Iterator[Any]:
             yield {"composerData": known, "bubbles": list_of(tab.get("bubbles"))}
 
 
-LAYOUT = Layout(frozenset({"ItemTable.value", "cursorDiskKV.value"}), _chats)
-"""How Cursor's database is laid out."""
+LAYOUT = Layout(frozenset({"ItemTable.value"}), _chats)
+"""How Cursor's databases are laid out: that of all chats, and older ones, of each workspace."""
