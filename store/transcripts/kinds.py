@@ -153,7 +153,7 @@ KINDS = {
         claude_code.parse,
         claude_code.foreign,
         linked="branches, subagents, resumed sessions, compactions",
-        left_out="copies, progress, hooks, snapshots",
+        left_out="copies, progress of tools, hooks, snapshots",
         homes=(
             Home(".claude", ("projects/*.jsonl",), "CLAUDE_CONFIG_DIR"),
             Home(".config/claude", ("projects/*.jsonl",)),
