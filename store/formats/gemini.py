@@ -39,6 +39,8 @@ RESPONSES = ("functionResponse", "function_response")
 """Keys in the two spellings of the API and of its client for Python."""
 UNSIGNED = "skip_thought_signature_validator"
 """What stands for the signature of a call that another model made."""
+WHOLE = "response"
+"""The type of the part that is a whole response, and its key, where pictures came with it."""
 SAID = ("output", "result", "content", "error")
 """Keys under which a response that says one text has it."""
 
@@ -111,8 +113,9 @@ def _said_by_tool(message: Message) -> Message:
     held = kept(message, NAME)
     if held is None:
         return {key: text}
-    if isinstance(content, dict):
-        return mended(content)  # type: ignore[no-any-return]
+    said = content[0] if isinstance(content, list) and content else content
+    if isinstance(said, dict) and said.get("type") != "text":
+        return mended(said.get(WHOLE, said))  # type: ignore[no-any-return]
     return {held.get("said", key): text}
 
 
@@ -290,7 +293,8 @@ def _row_call(part: Message) -> Message:
 def _without_said(part: Message, keys: Sequence[str]) -> Message:
     """Return a part with null in the place of what its row says of a call or a response."""
     key = str(_said_key(part, keys))
-    return {**part, key: emptied(part[key], "args", "response")}
+    media = ("parts",) if keys is RESPONSES and _has_media(part[key]) else ()
+    return {**part, key: emptied(part[key], "args", "response", *media)}
 
 
 def _runs(parts: list[Message]) -> list[list[Message]]:
@@ -310,11 +314,28 @@ def _user_row(run: list[Message]) -> Message:
     (part,) = run
     held = _within(part, RESPONSES)
     key, said = _said_in(held["response"])
-    shown = {"tool_call_id": held.get("id") or held["name"], "name": held["name"], "content": said}
+    content = _with_media(said, held["parts"]) if _has_media(held) else said
+    named = {"tool_call_id": held.get("id") or held["name"], "name": held["name"]}
+    shown = {**named, "content": content}
     if key == "error":
         shown["messageStatus"] = "error"
     beside = {"block": _without_said(part, RESPONSES)}
     return row(NAME, "tool", shown, {**beside, "said": key} if key else beside)
+
+
+def _has_media(response: Message) -> bool:
+    """Tell a response that has parts of its own, such as pictures."""
+    parts = response.get("parts")
+    if not isinstance(parts, list) or not parts:
+        return False
+    return all(isinstance(part, dict) and _fits(part, None) for part in parts)
+
+
+def _with_media(said: Any, parts: list[Message]) -> list[Message]:
+    """Return what a response says as the first part of a content, and its own parts behind."""
+    is_text = isinstance(said, str)
+    first = {"type": "text", "text": said} if is_text else {"type": WHOLE, WHOLE: said}
+    return [first, *map(_typed, parts)]
 
 
 def _said_in(response: Message) -> tuple[str | None, Any]:
@@ -346,8 +367,7 @@ def left(row: Message) -> Message:
 def _given_parts(row: Message) -> list[Message]:
     held, content = wire_of(row), row.get("content")
     if row["role"] == "tool":
-        response = {held["said"]: content} if "said" in held else content
-        return [_with_said(held["block"], RESPONSES, response=response)]
+        return [_given_response(held, content)]
     if isinstance(content, str):
         return [_text(content)]
     skeletons = held.get("calls", {})
@@ -357,6 +377,17 @@ def _given_parts(row: Message) -> list[Message]:
     }
     places = planned(held.get("plan", ()), content or [], calls)
     return [_untyped(part) if place == PART else part for place, part in places]
+
+
+def _given_response(held: Message, content: Any) -> Message:
+    """Return a response from what its row says, and what is kept of it."""
+    media: Message = {}
+    if isinstance(content, list):
+        first, *parts = content
+        content = first.get("text", first.get(WHOLE))
+        media = {"parts": [*map(_untyped, parts)]}
+    response = {held["said"]: content} if "said" in held else content
+    return _with_said(held["block"], RESPONSES, response=response, **media)
 
 
 def _with_said(part: Message, keys: Sequence[str], **said: Any) -> Message:

@@ -929,6 +929,34 @@ def test_clients_dumps_are_taken(store: Store) -> None:
     assert complaints("gemini", view.messages) == []
 
 
+SEEN = [{"inlineData": {"mimeType": PNG_TYPE, "data": "AAAA"}}]
+
+
+@pytest.mark.parametrize("response", [{"output": "a picture"}, {"files": 1, "of": "a picture"}])
+@pytest.mark.parametrize("parts", [SEEN, [], None, 5, [{}], [{"functionCall": {"name": "x"}}]])
+def test_a_response_may_have_pictures(store: Store, response: Message, parts: Any) -> None:
+    """They are parts of the result, sent as any other's and as the policy says."""
+    answered = {"name": "Look", "parts": parts, "response": response}
+    line = [
+        {"role": "user", "parts": [{"text": "?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "Look", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": answered}]},
+    ]
+    session_id = stored(store, line)
+    for wanted in PROVIDERS:
+        for kept in (0, 1):
+            view = store.view(session_id, Policy(picture_keep=kept), format=wanted)
+            assert complaints(wanted, view.messages, view.system) == []
+            sent = json.dumps(view.messages)
+            assert "a picture" in sent
+            assert ("AAAA" in sent) == (parts is SEEN and kept == 1)
+    (_, _, own) = store.view(session_id, format="gemini").messages
+    said = own["parts"][0]["functionResponse"]["response"]
+    assert said.keys() == response.keys()
+    store.redact(session_id, 3, "secret")
+    assert "AAAA" not in json.dumps(out(store, session_id))
+
+
 @pytest.mark.parametrize("wanted", PROVIDERS)
 def test_items_may_be_null_in_what_they_do_not_say(store: Store, wanted: str) -> None:
     """As OpenAI's client dumps them: its own types refuse what it dumps."""
