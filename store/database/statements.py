@@ -259,7 +259,7 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
     ),
     "SQLITE_CANTOPEN": (
         StoreError,
-        "{file} cannot be opened; check its and its folder's permissions",
+        "{file} cannot be opened, or nothing be written beside it; check the permissions of both",
     ),
     "55P03": (
         StoreBusy,

@@ -195,6 +195,17 @@ def _is_open_to_others(file: Path) -> bool:
     return bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
+def _rights(path: Path) -> _Verdict:
+    places = (path, path.parent)
+    closed = " and ".join(str(each) for each in places if not os.access(each, os.W_OK))
+    if not closed:
+        return _fine("may be written, and so may its folder")
+    return _to_do(
+        f"{closed} cannot be written by this user",
+        "give the user the right, or copy the file: reading needs to write beside it, too",
+    )
+
+
 def _log(path: Path) -> _Verdict:
     size = _size(beside(path, "-wal"))
     if size <= LARGE_LOG:
@@ -256,6 +267,7 @@ FILE_CHECKS: Checks[Path] = {
     "file system": _file_system,
     "links": _links,
     "modes": _modes,
+    "rights": _rights,
     "log": _log,
     "room": _room,
 }

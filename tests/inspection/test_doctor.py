@@ -18,7 +18,18 @@ from store import InvalidValue, NotAStore, Store, StoreError, inspection
 from store.inspection import advice
 from store.inspection.advice import Condition
 
-FINE = ["sqlite", "file system", "links", "modes", "log", "room", "schema", "purge", "copies"]
+FINE = [
+    "sqlite",
+    "file system",
+    "links",
+    "modes",
+    "rights",
+    "log",
+    "room",
+    "schema",
+    "purge",
+    "copies",
+]
 
 
 @pytest.fixture
