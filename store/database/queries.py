@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -22,7 +21,7 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from . import json_sql
 from .columns import BIG
-from .statements import R, Row, Statement
+from .statements import DIALECTS, R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
@@ -56,12 +55,13 @@ class Queries:
     def statement(self, name: str, row: type[R]) -> Statement[R]: ...
     def statement(self, name: str, row: type[Any] | None = None) -> Statement[Any]:
         """Return the query of a name as a statement; ``row`` as `Statement` takes it."""
-        query = _Query(partial(self._typed, name))
+        written = {dialect: self._filled(name, "", dialect) for dialect in DIALECTS}
+        query = _Query(written, self._typed)
         return Statement(query, row) if row else Statement(query)
 
-    def _typed(self, name: str, dialect: str) -> TextClause:
-        """Return a section with the types of its values, which PostgreSQL wants to know."""
-        construct = text(self._filled(name, "", dialect))
+    def _typed(self, written: str) -> TextClause:
+        """Return a query with the types of its values, which PostgreSQL wants to know."""
+        construct = text(written)
         for bound in construct.compile().params:
             known = String() if bound in self._texts else BIG
             construct = construct.bindparams(bindparam(bound, type_=known))
@@ -88,14 +88,16 @@ def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
 
 
 class _Query(ClauseElement):
-    """A text for each dialect, put together where it is compiled."""
+    """A text for each dialect; the types of its values are put in where it is compiled."""
 
     inherit_cache = False
 
-    def __init__(self, typed: Callable[[str], TextClause]) -> None:
+    def __init__(self, texts: dict[str, str], typed: Callable[[str], TextClause]) -> None:
+        self.texts = texts
         self.typed = typed
 
 
 @compiles(_Query)
 def _text_of(element: _Query, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.typed(compiler.dialect.name), **options)
+    written = element.texts[compiler.dialect.name]
+    return compiler.process(element.typed(written), **options)
