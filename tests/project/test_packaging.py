@@ -34,12 +34,16 @@ def distributions(requirements: list[str]) -> set[str]:
 
 
 def imported(module: Path) -> set[str]:
-    """Return the libraries that a module imports, anywhere in it."""
+    """Return the libraries that a module imports, anywhere in it.
+
+    Each backport is one, though they share a name.
+    """
     nodes = list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [
         node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
     ]
+    names = [name.replace("backports.", "backports_") for name in names]
     return {name.split(".")[0] for name in names} - {*sys.stdlib_module_names, "store"}
 
 
