@@ -110,6 +110,38 @@ def is_whole(store: Store, session: str, told: list[int]) -> bool:
     return line == list(range(len(line))) and len(line) > max(told, default=-1)
 
 
+def killed_racers(url: str, folder: Path) -> Count:
+    """Kill four that race for one session, one after the other; count kills that lost nothing."""
+    chance, held = random.Random(9), 0
+    with Store(url) as store:
+        store.create_session("s")
+    for round_ in range(ROUNDS):
+        told = [Told(folder / f"{round_}.{name}") for name in range(4)]
+        children = [Child(race, url, f"{round_}.{name}", told[name]) for name in range(4)]
+        for child in children:
+            time.sleep(chance.uniform(0.05, 0.3))
+            child.end()
+        with Store(url) as store:
+            line = contents(store)
+            kept = [in_order(line, f"{round_}.{name}", told[name].numbers) for name in range(4)]
+            held += sum(kept) if store.verify() == [] else 0
+    return held, ROUNDS * 4
+
+
+def race(url: str, name: str, told: Told) -> None:
+    """Append numbers to the one session, and tell each."""
+    with Store(url) as store:
+        for number in range(100_000):
+            store.append("s", said([name, number]))
+            told.tell(number)
+
+
+def in_order(line: list[Any], name: str, told: list[int]) -> bool:
+    """Tell whether all that a racer told is on a line once, in order; one more may be."""
+    own = [number for who, number in line if who == name]
+    return own == list(range(len(own))) and len(own) - len(told) in (0, 1)
+
+
 MESSAGES = 500
 
 
@@ -268,6 +300,7 @@ ROWS: dict[str, Row] = {
     "C1": Row("16 processes append to one session", "any", one_session),
     "C9": Row("a writer suspended in its transaction", "any", suspended_writers),
     "D4": Row("four writers killed at any moment", "any", killed_writers),
+    "D4 race": Row("four writers of one session killed at any moment", "any", killed_racers),
     "D5": Row("writes of unknown outcome repeated", "any", repeated_writes),
     "M1": Row("upgrades of earlier releases killed at their statements", "any", killed_upgrades),
 }
