@@ -6,8 +6,11 @@ with ``from``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TypeVar
 
 Choice = TypeVar("Choice", bound=str)
@@ -22,6 +25,13 @@ def quoted(value: object) -> str:
         return f"{value!r:.80}"
     except Exception:  # noqa: BLE001 - whatever a class of the host's raises
         return f"a value of the type {type(value).__name__}"
+
+
+def check_ends(path: str | os.PathLike[str]) -> None:
+    """Refuse to read a pipe or a device, which may never end. Raises OSError."""
+    mode = Path(path).stat().st_mode
+    if not (S_ISREG(mode) or S_ISDIR(mode)):
+        raise OSError("it is a pipe or a device, which may never end")
 
 
 class StoreError(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .clock import zone_name
-from .errors import InvalidPolicy, quoted
+from .errors import InvalidPolicy, check_ends, quoted
 from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
 
@@ -374,8 +374,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
 def _fields_in(path: str | os.PathLike[str]) -> Fields:
     try:
-        if Path(path).is_fifo():
-            raise ValueError("it is a pipe, which may never end")
+        check_ends(path)
         return tomllib.loads(Path(path).read_text("utf-8"))
     except TypeError as error:
         raise InvalidPolicy(f"a policy is read from a file, not from {quoted(path)}") from error

@@ -229,10 +229,12 @@ def test_a_file_may_name_the_language(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_no_file_of_a_policy(tmp_path: Path) -> None:
-    """It is refused, since it may never end."""
+    """It is refused, since it may never end, and so is a device."""
     os.mkfifo(tmp_path / "mine.toml")
-    with pytest.raises(InvalidPolicy, match="a pipe"):
-        load(tmp_path / "mine.toml")
+    (tmp_path / "zeros.toml").symlink_to("/dev/zero")
+    for name in ("mine.toml", "zeros.toml"):
+        with pytest.raises(InvalidPolicy, match="may never end"):
+            load(tmp_path / name)
 
 
 def test_a_view_is_in_the_language_of_its_policy(store: Store) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
 
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, check_ends, quoted
 
 TABLE = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
@@ -134,8 +134,7 @@ def _table(path: FilePath) -> _Table:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    if path.is_fifo():
-        raise ValueError("it is a pipe, which may never end")
+    check_ends(path)
     return tomllib.loads(path.read_text("utf-8"))
 
 

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, UnknownTranscript
+from ..errors import StoreError, UnknownTranscript, check_ends
 from .aider import History, is_history
 from .apis.openai import OWNER, PROJECT_ROOT, stands_before
 from .archive import Archive, is_export
@@ -148,8 +148,7 @@ def size(path: str | PathLike[str]) -> int:
 
 def _open(path: FilePath) -> Source:
     try:
-        if Path(path).is_fifo():
-            raise OSError("it is a pipe, which may never end and cannot be read twice")
+        check_ends(path)
         if is_export(path):
             return Archive(path)
         if is_database(path):
