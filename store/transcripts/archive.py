@@ -24,6 +24,11 @@ from .source import FilePath, Source, Value
 CONVERSATIONS = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
 """Names of the files that hold conversations: numbered ones, or a head and a file for each."""
 
+LARGE, TIGHT = 100_000_000, 300
+"""A file of more bytes that is packed tighter than that is made to fill the memory: words never
+come near it.
+"""
+
 BROKEN = (zipfile.BadZipFile, ZstdError, zlib.error, EOFError, RuntimeError)
 """What reading a file of an archive raises where it is damaged, encrypted or packed otherwise."""
 
@@ -42,6 +47,7 @@ class Archive(Source):
         try:
             with zipfile.ZipFile(self.path) as archive:
                 for name in conversations_in(archive):
+                    _check_size(archive.getinfo(name))
                     yield from self._values_in(zipfile.Path(archive, name))
         except NotImplementedError as problem:
             how = "pip install 'convostore[zstd]' brings what unpacks zstd"
@@ -55,6 +61,13 @@ class Archive(Source):
         self.problem = self.problem or source.problem
         yield from source.values()
         self.rows += source.rows
+
+
+def _check_size(file: zipfile.ZipInfo) -> None:
+    """Refuse a file that is no conversation by its size. Raises BadZipFile."""
+    if file.file_size > max(LARGE, TIGHT * file.compress_size):
+        packed, whole = file.compress_size, file.file_size
+        raise zipfile.BadZipFile(f"{file.filename}: {packed:,} bytes would become {whole:,}")
 
 
 def is_export(path: FilePath) -> bool:

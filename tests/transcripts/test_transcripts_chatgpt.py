@@ -209,6 +209,14 @@ def test_a_zip_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         sniff(archive(path, {"conversations.json": [{"title": "no words", "mapping": {}}]}))
 
 
+def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    """Before anything of it is unpacked: no words are packed that tightly."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("conversations.json", b" " * 100_000_001)
+    with pytest.raises(StoreError, match=r"bytes would become 100,000,001"):
+        sniff(tmp_path / "a.zip")
+
+
 def test_what_is_no_conversation_is_broken(tmp_path: Path) -> None:
     """The others are read."""
     path = write(tmp_path / "f.json", [conversation("u2", *TREE), {"title": "x"}, 7])
