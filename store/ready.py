@@ -112,7 +112,7 @@ PROBLEMS = {
     "string_type": "is a text",
     "tuple_type": "is a list",
     "dict_type": "is a mapping",
-    **dict.fromkeys(("literal_error", "enum"), "is {expected}"),
+    "literal_error": "is {expected}",
     "greater_than": "is more than {gt}",
     "greater_than_equal": "is at least {ge}",
     "less_than": "is less than {lt}",

@@ -126,6 +126,8 @@ def _written(option: Any) -> str:
 def _right(problem: ValidationError) -> str:
     """Return what a value should be, and what it is."""
     found = problem.errors()[0]
+    if found["type"] == "value_error":
+        return f"does not fit: {found['ctx']['error']}".rstrip(".")
     right = PROBLEMS.get(found["type"], "is something else")
     limits = found.get("ctx", {})
     return f"{right.format(**limits)}, not {found['input']!r:.80}"

@@ -270,7 +270,7 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["switch", "s", "main"], "BRANCH is a whole number, not 'main'"),
         (
             ["view", "s", "--format", "open"],
-            "--format is 'openai', 'responses', 'anthropic' or 'gemini', not 'open'",
+            "'open' is not one of 'openai', 'responses', 'anthropic', 'gemini' (",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
