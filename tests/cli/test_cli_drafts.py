@@ -16,16 +16,18 @@ pytestmark = pytest.mark.sqlite_only
 
 @pytest.fixture
 def drafts(path: Path) -> list[Draft]:
-    """The drafts of a store: two of one session, one of another."""
+    """The drafts of a store as they began: two of one session, one of another."""
+    begun: list[str] = []
     with Store(path) as store:
         for name in "st":
             store.create_session(name)
             store.append(name, {"role": "user", "content": "why?"})
         for name, text in (("s", "be\ncause"), ("s", "so"), ("t", "not")):
             with suppress(KeyError), store.streaming(name, {"role": "assistant"}) as answer:
+                begun.append(answer.draft)
                 answer.write(text)
                 raise KeyError
-        return [*store.drafts("s"), *store.drafts("t")]
+        return sorted(store.drafts(), key=lambda each: begun.index(each.draft))
 
 
 def test_drafts_are_listed(run: Run, path: Path, drafts: list[Draft]) -> None:
