@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -268,6 +268,8 @@ class Write(NamedTuple):
 CALL = re.compile(
     r'(?:\d+ +)?(\w+)\((?:AT_FDCWD, )?(?:"([^"]*)"|(\d+)(?:<[^>]*>)?)(.*)\) += (-?\d+)(?:<.*>)?$'
 )
+UNFINISHED = " <unfinished ...>"
+RESUMED = re.compile(r"\s*<\.\.\. \w+ resumed>,? ?(.*)")
 WRITTEN = re.compile(r', "((?:\\x[0-9a-f]{2})*)", (\d+)(?:, (\d+))?$')
 
 
@@ -286,10 +288,24 @@ def record(path: Path, durability: str) -> list[Write]:
     return list(writes(log, path.parent))
 
 
+def whole(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of calls, put together where another thread's line came between."""
+    begun: dict[str, str] = {}
+    for line in lines:
+        thread, _, said = line.partition(" ")
+        resumed = RESUMED.match(said)
+        if said.endswith(UNFINISHED):
+            begun[thread] = line.removesuffix(UNFINISHED)
+        elif resumed:
+            yield begun.pop(thread) + resumed[1]
+        else:
+            yield line
+
+
 def writes(log: Path, folder: Path) -> Iterator[Write]:
     """Yield the changes of the files of a folder in a log of strace."""
     opened: dict[str, str] = {}
-    for line in log.read_text(errors="replace").splitlines():
+    for line in whole(log.read_text(errors="replace").splitlines()):
         found = CALL.match(line)
         if not found or int(found[5]) < 0:
             continue
@@ -402,6 +418,24 @@ def cuts(path: Path, durability: str, rounds: int) -> Iterator[tuple[set[int], s
             {int(number) for number in told.split()},
             *after_cut(folder, cut(recorded, before, end, chance)),
         )
+
+
+def test_calls_that_another_thread_interrupts_are_whole(tmp_path: Path) -> None:
+    """A thread that ends in the midst of a write takes nothing of it out of the record."""
+    log = tmp_path / "chat.trace"
+    name = "".join(f"\\x{byte:02x}" for byte in bytes(tmp_path / "chat.db"))
+    log.write_text(
+        f'7 openat(AT_FDCWD, "{name}", O_RDWR|O_CREAT, 0600 <unfinished ...>\n'
+        "8 +++ exited with 0 +++\n"
+        "7 <... openat resumed>)             = 5\n"
+        '7 pwrite64(5, "\\x61\\x62", 2, 40 <unfinished ...>\n'
+        "9 fdatasync(6)                      = 0\n"
+        "7 <... pwrite64 resumed>)           = 2\n"
+        "7 fdatasync(5 <unfinished ...>\n"
+        "8 +++ exited with 0 +++\n"
+        "7 <... fdatasync resumed>)          = 0\n"
+    )
+    assert [*writes(log, tmp_path)] == [Write("chat.db", 40, b"ab"), Write("chat.db", None, None)]
 
 
 @pytest.mark.slow
