@@ -61,10 +61,11 @@ class Kept:
     def get(self, key: Key) -> Any:
         """Return what is kept under a key, None where nothing is."""
         with self._lock:
-            if key not in self._values:
+            found = self._values.get(key)
+            if found is None:
                 return None
             self._values.move_to_end(key)
-            return self._values[key][0]
+            return found[0]
 
     def count(self, *, hit: bool) -> None:
         """Count a value that what is kept was of use for, or one that was made anew."""

@@ -278,7 +278,8 @@ def finish_draft(
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
     began = whole(connection, kept)
-    batch = append.ready(updated(began.message, update), moment, format or began.format)
+    name = began.format if format is None else format
+    batch = append.ready(updated(began.message, update), moment, name)
     return _appended(Line(connection, pointer), kept, batch)
 
 

@@ -398,6 +398,8 @@ def test_an_answer_of_another_format_stays_a_draft(chat: Store) -> None:
     assert draft.message == {**ANSWER, "content": "because"}
     with pytest.raises(InvalidMessage):
         chat.finish_draft(draft)
+    with pytest.raises(InvalidValue, match="no format is named ''"):
+        chat.finish_draft(draft, format="")
     assert chat.finish_draft(draft, format="openai").seq == 2
 
 
