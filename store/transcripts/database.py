@@ -118,7 +118,7 @@ def _connected(address: str) -> Rows:
 
 
 def _kind_of(rows: Rows, layouts: Layouts, path: Path) -> str:
-    tables, columns = tables_in(rows), _columns_in(rows)
+    tables, columns = tables_in(rows), columns_in(rows)
     if tables >= OWN_TABLES:
         what = f"{path} is a store of convostore's own"
         raise UnknownTranscript(f"{what}: export its sessions, then import what was exported")
@@ -136,7 +136,8 @@ def tables_in(rows: Rows) -> set[str]:
     return {name for (name,) in found}
 
 
-def _columns_in(rows: Rows) -> set[str]:
+def columns_in(rows: Rows) -> set[str]:
+    """Return the names of a database's columns, each with its table."""
     return {name for (name,) in rows.execute(COLUMNS)}
 
 

@@ -110,7 +110,7 @@ PROGRAMS = {
     "kiro": "turns messages reading",
     "openhands": "program_events conversation reading",
     "pi": "messages reading",
-    "stores": "llm_threads llm_logs checkpoints langgraph open_webui librechat",
+    "stores": "llm_threads llm_logs packed checkpoints langgraph open_webui librechat",
     "writing": "about claude_code codex markdown",
     "vscode_chat": "log results parts requests reading",
 }

@@ -89,18 +89,29 @@ def row(number: int, messages: list[Fields], after: int | None = None, **more: A
     }
 
 
-def saved(path: Path, *rows: Fields) -> Path:
-    """Write checkpoints of the thread that the file is named after, behind those that it has."""
+def saved(path: Path, *rows: Fields, table: str = "checkpoints") -> Path:
+    """Write rows of the thread that the file is named after, behind those that it has."""
     is_new = not path.exists()
     with closing(sqlite3.connect(path)) as database, database:
         if is_new:
             database.executescript(TABLES)
         for each in ({"thread_id": path.stem, **row} for row in rows):
             names, places = ", ".join(each), ", ".join("?" for _ in each)
-            database.execute(
-                f"INSERT INTO checkpoints ({names}) VALUES ({places})", [*each.values()]
-            )
+            database.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", [*each.values()])
     return path
+
+
+def delta(number: int, after: int) -> Fields:
+    """Make the row of a checkpoint that leaves out what its channel of messages holds."""
+    held = {"id": f"k{number:02}", "channel_values": {}, "channel_versions": {"messages": "7"}}
+    metadata = json.dumps({**METADATA, "counters_since_delta_snapshot": {"messages": [1, 1]}})
+    return {**row(number, [], after), "checkpoint": ormsgpack.packb(held), "metadata": metadata}
+
+
+def written(number: int, value: Any, task: str = "1", **more: Any) -> Fields:
+    """Make the row of what a task wrote to the channel of messages at a checkpoint."""
+    told = {"checkpoint_id": f"k{number:02}", "task_id": task, "idx": 0, "channel": "messages"}
+    return {**told, "type": "msgpack", "value": ormsgpack.packb(value), **more}
 
 
 def texts(store: Store, name: str) -> list[str]:
@@ -164,6 +175,50 @@ def test_a_thread_goes_on_behind_what_was_removed(store: Store, tmp_path: Path) 
     assert [(each.id, each.messages, each.appended) for each in report.sessions] == [
         ("trimmed", 7, 1)
     ]
+
+
+def test_deltas_are_replayed(store: Store, tmp_path: Path) -> None:
+    """What tasks wrote since a whole checkpoint, in their order: new, said anew, taken out."""
+    path = saved(tmp_path / "deltas.db", row(1, [SYSTEM]), *(delta(n, n - 1) for n in range(2, 6)))
+    better = packed({**ANSWER, "content": "Very sunny."})
+    gone = packed(said("remove", "", SYSTEM["id"]))
+    rows = [
+        written(1, packed(QUESTION), "9", task_path="a"),
+        written(1, [packed(ASKING)], "1", task_path="b"),
+        written(2, [packed(RESULT), packed(ANSWER)]),
+        written(2, "none of them", "2", channel="log"),
+        written(3, [better, {"odd": 1}]),
+        written(4, gone),
+    ]
+    saved(path, *rows, table="writes")
+    report = import_file(store, path)
+    assert [(each.id, each.messages) for each in report.sessions] == [
+        ("deltas", 5),
+        ("deltas/branch-a2", 1),
+    ]
+    assert texts(store, "deltas") == [
+        "Be kind.",
+        "Weather?",
+        "Let me look.",
+        "sunny",
+        "Very sunny.",
+    ]
+    assert store.session("deltas").metadata == {"model": "m", "langgraph": {"user_id": "ann"}}
+
+
+def test_deltas_go_on_behind_what_is_written_anew(store: Store, tmp_path: Path) -> None:
+    """In a database of before its tasks had paths, and beside a checkpoint that has all again."""
+    path = tmp_path / "anew.db"
+    fresh = ormsgpack.Ext(
+        2, ormsgpack.packb(("m", "Overwrite", {"value": [packed(OSLO)], "type": "__overwrite__"}))
+    )
+    saved(path, row(1, [THANKS]), delta(2, 1), delta(3, 2), row(4, [OSLO, ANSWER], 3))
+    saved(path, written(1, fresh), written(2, packed(ANSWER)), table="writes")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("ALTER TABLE writes DROP COLUMN task_path")
+    import_file(store, path)
+    assert texts(store, "anew") == ["And in Oslo?", "Sunny."]
+    assert texts(store, "anew/branch-h2") == ["Thanks."]
 
 
 def test_checkpoints_as_json_and_such_as_cannot_be_read(store: Store, tmp_path: Path) -> None:

@@ -3,19 +3,34 @@
 Every checkpoint holds all messages so far, so a message stands in many; here it stands once, below
 the one before it. A checkpoint that says something else than the one it goes on from makes the tree
 branch; one from which only the first messages were removed goes on behind the others.
+
+A channel of deltas is held by one checkpoint in a hundred or so. What any other has of it is what
+the one before has, and what was written there: messages of new ids stand behind the others, one of
+a known id takes the place of that one, or removes it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
-from ...errors import StoreError
-from ...text import Fields
-from ..database import Layout, Rows, json_in
-from ..events import Noted, SessionNames, fields_of, first_text, left_out, list_of, text_of, without
+from ...text import Fields, items_of
+from ..database import Layout, Rows, columns_in, json_in
+from ..events import (
+    Noted,
+    SessionNames,
+    fields_of,
+    first_text,
+    left_out,
+    list_of,
+    text_of,
+    within,
+    without,
+)
+from .packed import decoded
 
 THREADS = """
     SELECT thread_id, sum(checkpoint_ns <> '') AS inner
@@ -25,15 +40,43 @@ CHECKPOINTS = """
     SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
     FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id
 """
+WRITTEN = """
+    SELECT type, value FROM writes
+    WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND channel = 'messages'
+    ORDER BY {path} task_id, idx
+"""
+TASK_PATH = "writes.task_path"
+"""A column that younger databases have."""
 
 MESSAGES = "messages"
 """The usual name of the channel that holds the messages."""
 
-OF_STEP = ("source", "step", "parents", "writes", "thread_id", "checkpoint_id", "checkpoint_ns")
+OF_STEP = (
+    *("source", "step", "parents", "writes", "counters_since_delta_snapshot"),
+    *("thread_id", "checkpoint_id", "checkpoint_ns"),
+)
 """Metadata that each checkpoint has of its own."""
 
-ARRAY, SNAPSHOT = 6, 7
-"""Codes of packed objects that are not (module, class, what it is made of, …)."""
+ANEW = "__overwrite__"
+"""Names what is written in place of all that a channel held."""
+
+
+class Held(NamedTuple):
+    """A message that a checkpoint holds: its id, and its JSON text, by which it is compared."""
+
+    id: str | None
+    text: str
+
+
+class End(NamedTuple):
+    """Where the line of a checkpoint ends, and how many of its messages that one still holds."""
+
+    node: str | None = None
+    size: int = 0
+
+
+Written = Callable[[str], Iterable[Any]]
+"""What was written to the usual channel at a checkpoint."""
 
 
 class Thread:
@@ -43,48 +86,81 @@ class Thread:
     first checkpoint with it was made (``at``); ``current`` is the last of the newest checkpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, written: Written) -> None:
         self.nodes: dict[str, Fields] = {}
         self.current: str | None = None
+        self._written = written
         self._names = SessionNames("message")
         self._below: dict[tuple[str | None, str], str] = {}
-        self._ends: dict[str, str | None] = {}
+        self._ends: dict[str, End] = {}
 
     def take(self, name: str, before: str | None, held: Fields) -> None:
         """Take the messages that a checkpoint holds, which goes on from another one."""
-        end = self._ends.get(before or "")
-        texts = [json.dumps(each, default=str) for each in _messages_in(held)]
-        shared = _shared(self._line(end), texts)
-        node = end if shared else None
-        for text in texts[shared:]:
-            node = self._node(node, text, held.get("ts"))
-        self._ends[name] = self.current = node
+        end = self._ends.get(before or "", End())
+        line = self._line(end.node)
+        if before and _tells_deltas(held):
+            said = _replayed(line[len(line) - end.size :], self._written(before))
+        else:
+            said = [*map(_held, _messages_in(held))]
+        shared = _shared(line, said)
+        node = end.node if shared else None
+        for each in said[shared:]:
+            node = self._node(node, each, held.get("ts"))
+        self._ends[name] = End(node, len(said))
+        self.current = node
 
-    def _line(self, node: str | None) -> list[str]:
+    def _line(self, node: str | None) -> list[Held]:
         """Return the messages up to a node."""
         line = []
         while node is not None:
-            line.append(self.nodes[node]["text"])
+            line.append(self.nodes[node]["held"])
             node = self.nodes[node]["parent"]
         return line[::-1]
 
-    def _node(self, parent: str | None, text: str, moment: object) -> str:
+    def _node(self, parent: str | None, held: Held, moment: object) -> str:
         """Return the name of a message behind another one; a new one where it is not known."""
-        known = self._below.get((parent, text))
+        known = self._below.get((parent, held.text))
         if known:
             return known
-        message = fields_of(json.loads(text))
-        name = self._names.name(text_of(message.get("id")))
-        self.nodes[name] = {"parent": parent, "text": text, "at": moment}
-        self._below[parent, text] = name
+        name = self._names.name(held.id)
+        self.nodes[name] = {"parent": parent, "held": held, "at": moment}
+        self._below[parent, held.text] = name
         return name
 
 
-def _shared(line: list[str], texts: list[str]) -> int:
+def _shared(line: list[Held], said: list[Held]) -> int:
     """Return how many messages of a checkpoint are the end of a line, which it goes on from."""
-    begins = (place for place, text in enumerate(line) if texts[:1] == [text])
+    begins = (place for place, each in enumerate(line) if said[:1] == [each])
     ends = (line[begin:] for begin in begins)
-    return next((len(end) for end in ends if texts[: len(end)] == end), 0)
+    return next((len(end) for end in ends if said[: len(end)] == end), 0)
+
+
+def _held(message: object) -> Held:
+    return Held(text_of(within(message, "id")), json.dumps(message, default=str, skipkeys=True))
+
+
+def _tells_deltas(held: Fields) -> bool:
+    """Tell whether a checkpoint has the usual channel, and leaves out what it holds."""
+    has, tells = (fields_of(held.get(key)) for key in ("channel_versions", "channel_values"))
+    return MESSAGES in has and MESSAGES not in tells
+
+
+def _replayed(held: list[Held], written: Iterable[Any]) -> list[Held]:
+    """Return messages after something was written to their channel."""
+    numbers = count()
+    kept: dict[object, Held] = {each.id or next(numbers): each for each in held}
+    for value in written:
+        told = fields_of(value)
+        is_anew = ANEW in (told.get("type"), *told)
+        if is_anew:
+            kept.clear()
+        for message in items_of(told.get("value", told.get(ANEW)) if is_anew else value):
+            each = _held(message)
+            if within(message, "type") == "remove":
+                kept.pop(each.id, None)
+            elif _is_message(message):
+                kept[each.id or next(numbers)] = each
+    return [*kept.values()]
 
 
 def _messages_in(held: Fields) -> list[Any]:
@@ -102,10 +178,11 @@ def _is_message(value: object) -> bool:
 
 
 def _threads(rows: Rows) -> Iterator[Any]:
+    written = WRITTEN.format(path="task_path," if TASK_PATH in columns_in(rows) else "")
     for name, inner in rows.execute(THREADS).fetchall():
-        thread, told, made = Thread(), Fields(), []
+        thread, told, made = Thread(partial(_written, rows, written, name)), Fields(), []
         for row in rows.execute(CHECKPOINTS, (name,)):
-            held = _decoded(row["type"], row["checkpoint"])
+            held = decoded(row["type"], row["checkpoint"])
             if not isinstance(held, dict):
                 what = f"checkpoint {row['checkpoint_id']} of {name} cannot be read"
                 yield Noted(None, what, broken=True)
@@ -121,42 +198,13 @@ def _threads(rows: Rows) -> Iterator[Any]:
 
 
 def _said(node: Fields) -> Fields:
-    return without(node, "text") | {"message": json.loads(node["text"])}
+    return without(node, "held") | {"message": json.loads(node["held"].text)}
 
 
-def _decoded(kind: object, held: bytes) -> Any:
-    """Return what a column holds, None where it cannot be read; no code of a pickle is run."""
-    try:
-        if kind == "json":
-            return json.loads(held, object_hook=_revived)
-        return _unpacked(held) if kind == "msgpack" else None
-    except (ValueError, TypeError, RecursionError):
-        return None
-
-
-def _revived(fields: Fields) -> Any:
-    """Return what an object of LangChain's was made of; any other as it is."""
-    if not {"lc", "type", "id"} <= fields.keys() or fields["type"] != "constructor":
-        return fields
-    return fields.get("kwargs") or fields.get("args")
-
-
-def _unpacked(held: bytes) -> Any:
-    """Return what was packed, of objects what they were made of. Raises ValueError, StoreError."""
-    try:
-        import ormsgpack
-    except ImportError as problem:
-        how = "pip install 'convostore[langgraph]'"
-        raise StoreError(f"the checkpoints are packed; to read them: {how}") from problem
-    unpack = partial(ormsgpack.unpackb, option=ormsgpack.OPT_NON_STR_KEYS)
-    return unpack(held, ext_hook=_made_of)
-
-
-def _made_of(code: int, held: bytes) -> Any:
-    if code == ARRAY:
-        return None
-    made = _unpacked(held)
-    return made if code == SNAPSHOT else made[2]
+def _written(rows: Rows, statement: str, thread: str, checkpoint: str) -> Iterator[Any]:
+    """Return what was written to the usual channel at a checkpoint, in the program's order."""
+    found = rows.execute(statement, (thread, checkpoint))
+    return (decoded(row["type"], row["value"]) for row in found)
 
 
 LAYOUT = Layout(
