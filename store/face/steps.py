@@ -20,8 +20,8 @@ from sqlalchemy import Connection
 from ..clock import Now, given
 from ..database import Database, asks_again, guarded, locks
 from ..errors import InvalidValue, StoreBusy, quoted
-from ..history import lock_in_order
-from .binding import Work
+from ..history import lock_in_order, usages
+from .binding import Work, writes
 from .operations import Whole
 
 R = TypeVar("R")
@@ -35,6 +35,8 @@ class Steps(Whole):
 
     They see what the steps before them did. Where no moment is given it is that of the beginning.
     """
+
+    record_usages = writes(usages.record_usages)
 
     def __init__(self, connection: Connection, moment: int) -> None:
         self._connection, self._began = connection, moment

@@ -56,7 +56,7 @@ from .raw import read_rows, stored_calls
 from .redaction import Changes
 from .sessions import TEXT_LIMIT, newest_record
 from .turns import message_at, turn_of
-from .usages import LastRequest, last_usage
+from .usages import LastRequest, Request, last_usage
 
 __all__ = [
     "ANSWERS",
@@ -74,6 +74,7 @@ __all__ = [
     "Measure",
     "Pointer",
     "PriceList",
+    "Request",
     "ResultRows",
     "Segment",
     "Weight",

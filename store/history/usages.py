@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, literal_column, select
@@ -45,12 +46,28 @@ LAST_USAGE = Statement(
     row=LastRequest,
 )
 
-_newest = func.coalesce(func.max(usages.c.usage), literal_column("0"))
-NEXT_USAGE = Statement(
-    select(_newest + literal_column("1")).where(lines.at(usages)),
+LAST_NUMBERS = Statement(
+    select(usages.c.seq, func.max(usages.c.usage))
+    .where(lines.run_of(usages))
+    .group_by(usages.c.seq)
 )
 
 INSERT_USAGE = Insertion(usages)
+
+
+class Request(NamedTuple):
+    """What a request cost, as `record_usage` takes it."""
+
+    input: int
+    output: int
+    cached: int = 0
+    written: int = 0
+    model: str | None = None
+    provider: str | None = None
+    details: dict[str, Any] | None = None
+    cost: float | None = None
+    seq: int | None = None
+    now: Now = None
 
 
 def record_usage(
@@ -78,29 +95,56 @@ def record_usage(
     head), so record it before its answer is appended. The session's revision stays as it is. Raises
     SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    tokens = {"input": input, "output": output, "cached": cached, "written": written}
-    _check_tokens(tokens)
-    values = {
-        **tokens,
-        "model": checked_text("model", model),
-        "provider": checked_text("provider", provider),
-        "details": checked_object("details", details),
-        "cost": _checked_cost(cost),
-        "at": given(now),
-    }
-    pointer = lines.lock(connection, session_id)
-    return _added(connection, pointer, lines.position(pointer, seq), values)
-
-
-def _added(
-    connection: Connection, pointer: Pointer, position: int, values: dict[str, Any]
-) -> Usage:
-    """Write a usage as the newest one at its position."""
-    place = {**pointer.line, "seq": position}
-    number = NEXT_USAGE.value(connection, **place)
-    INSERT_USAGE.run(connection, **place, **values, usage=number)
-    row = Usage(pointer.session_id, pointer.branch, position, **values, number=number)
+    request = Request(input, output, cached, written, model, provider, details, cost, seq, now)
+    row = _recorded(connection, session_id, [request])[0]
     return told(row, price_list().cost(row.model, row._asdict()))
+
+
+def record_usages(connection: Connection, session_id: str, requests: Sequence[Request]) -> None:
+    """Record what requests of a session cost, as `record_usage` does one by one."""
+    _recorded(connection, session_id, requests)
+
+
+def _recorded(connection: Connection, session_id: str, requests: Sequence[Request]) -> list[Usage]:
+    """Write usages, each as the newest one at its position; return them as they are stored."""
+    checked = [*map(_checked, requests)]
+    pointer = lines.lock(connection, session_id)
+    places = [lines.position(pointer, each.seq) for each in requests]
+    numbers = _numbers(connection, pointer, places)
+    rows = [
+        Usage(session_id, pointer.branch, place, **values, number=number)
+        for values, place, number in zip(checked, places, numbers, strict=True)
+    ]
+    INSERT_USAGE.insert_many(connection, [_columns(pointer, row) for row in rows])
+    return rows
+
+
+def _checked(request: Request) -> dict[str, Any]:
+    """Return a request as its columns hold it. Raises InvalidValue."""
+    _check_tokens(request)
+    values = request._asdict()
+    del values["seq"], values["now"]
+    return values | {
+        "model": checked_text("model", request.model),
+        "provider": checked_text("provider", request.provider),
+        "details": checked_object("details", request.details),
+        "cost": _checked_cost(request.cost),
+        "at": given(request.now),
+    }
+
+
+def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) -> Iterator[int]:
+    """Yield what tells each usage from the others at its position."""
+    ends = {"first": min(places, default=0), "last": max(places, default=0)}
+    taken = Counter[int](dict(LAST_NUMBERS.scan(connection, **pointer.line, **ends)))
+    for place in places:
+        taken[place] += 1
+        yield taken[place]
+
+
+def _columns(pointer: Pointer, row: Usage) -> tuple[Any, ...]:
+    values = {**row._asdict(), **pointer.line, "usage": row.number}
+    return tuple(values[name] for name in INSERT_USAGE.columns)
 
 
 def told(row: Usage, cost: float | None) -> Usage:
@@ -113,15 +157,16 @@ def told(row: Usage, cost: float | None) -> Usage:
     return row._replace(details=details, cost=cost if row.cost is None else row.cost)
 
 
-def _check_tokens(counts: Mapping[str, int]) -> None:
-    for name, tokens in counts.items():
+def _check_tokens(request: Request) -> None:
+    for name in ("input", "output", "cached", "written"):
+        tokens = getattr(request, name)
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
             raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
-    parts = counts["cached"] + counts["written"]
-    if parts > counts["input"]:
+    parts = request.cached + request.written
+    if parts > request.input:
         raise InvalidValue(
             f"input is all that was sent, what is cached and written included, so "
-            f"{counts['input']:,} tokens cannot hold {parts:,}; add them to it"
+            f"{request.input:,} tokens cannot hold {parts:,}; add them to it"
         )
 
 

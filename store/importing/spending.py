@@ -8,10 +8,11 @@ recorded.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..clock import SECONDS_BELOW
 from ..face import Steps
+from ..history import Request
 from ..messages import Message
 from ..records import StoredMessage, Usage
 from ..transcripts import Said, Spent, Tokens, spent_on
@@ -29,17 +30,22 @@ class Spending:
 
     def record(self, steps: Steps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
         """Record what the answers cost that were stored just now, with what their file tells."""
+        requests: list[Request] = []
         for answer, said in stored:
             if spent := [*said.spent, *spent_on(answer.message)]:
-                self._record(steps, answer, spent)
+                requests += self._unrecorded(steps, answer, spent)
+        if requests:
+            steps.record_usages(self._id, requests)
 
-    def _record(self, steps: Steps, answer: StoredMessage, spent: list[Spent]) -> None:
-        """Record what is not recorded yet of an answer's requests."""
+    def _unrecorded(
+        self, steps: Steps, answer: StoredMessage, spent: list[Spent]
+    ) -> Iterator[Request]:
+        """Yield what is not recorded yet of an answer's requests."""
         name = _name_of(answer.message, spent[0])
         paid = self._paid(steps)
         for left in _left(spent, paid[name]):
             paid[name] = paid[name].plus(left.tokens)
-            self._write(steps, answer, name, left)
+            yield _request(answer, name, left)
 
     def _paid(self, steps: Steps) -> dict[str, Tokens]:
         """Return what is recorded of the session's answers, in whichever place they stood."""
@@ -47,16 +53,17 @@ class Spending:
             self._known = _recorded(steps.usages(self._id))
         return self._known
 
-    def _write(self, steps: Steps, answer: StoredMessage, name: str, spent: Spent) -> None:
-        steps.record_usage(
-            self._id,
-            **spent.tokens._asdict(),
-            model=spent.model,
-            provider=spent.provider,
-            details={ANSWER: name, "told": spent.told},
-            seq=answer.seq - 1,
-            now=_moment_of(answer),
-        )
+
+def _request(answer: StoredMessage, name: str, spent: Spent) -> Request:
+    """Return a request as it is recorded: the one that ended before its answer."""
+    return Request(
+        **spent.tokens._asdict(),
+        model=spent.model,
+        provider=spent.provider,
+        details={ANSWER: name, "told": spent.told},
+        seq=answer.seq - 1,
+        now=_moment_of(answer),
+    )
 
 
 def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:

@@ -13,6 +13,7 @@ import pytest
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
 from store.history.prices import Price, plain_name, price_list
+from store.history.usages import Request
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -121,6 +122,28 @@ def test_a_usage_of_an_earlier_request(store: Store) -> None:
     for wrong in (5, -1, "2"):
         with pytest.raises(PositionOutOfRange):
             store.record_usage("s", input=1, output=1, seq=wrong, now=NOW)  # type: ignore[arg-type]
+
+
+def test_many_at_once_are_recorded_as_one_by_one(store: Store) -> None:
+    """In their order, those of one position behind what stands there; all of them or none."""
+    requests = [
+        Request(input=number, output=1, model=SONNET, details={"n": number}, seq=seq, now=NOW)
+        for number, seq in enumerate((2, 4, 2, None), 1)
+    ]
+    for name in ("one", "many"):
+        chat(store, name)
+        store.record_usage(name, input=9, output=0, seq=2, now=NOW)
+    for request in requests:
+        store.record_usage("one", **request._asdict())
+    store.atomically(lambda t: t.record_usages("many", requests))
+    stored = [each._replace(session_id="one", branch=1) for each in store.usages("many")]
+    assert stored == [each._replace(branch=1) for each in store.usages("one")]
+    assert [(each.seq, each.number) for each in stored] == [(2, 1), (2, 2), (2, 3), (4, 1), (4, 2)]
+    assert [*store.verify()] == []
+    wrong = [requests[0], requests[1]._replace(cached=10**6)]
+    with pytest.raises(InvalidValue, match="cannot hold"):
+        store.atomically(lambda t: t.record_usages("many", wrong))
+    assert len(store.usages("many")) == len(stored)
 
 
 def test_a_request_made_anew_is_the_last(store: Store) -> None:
