@@ -134,11 +134,7 @@ class Statement(Generic[R]):
 
     def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
         text, constants = self._named(connection.dialect.name)
-        driver = driver_of(connection)
-        try:
-            return driver.execute(text, {**constants, **values} if constants else values)
-        except _UNSTORABLE as error:
-            raise _unstorable(error) from error
+        return _executed(connection, text, {**constants, **values} if constants else values)
 
     def _compile_named(self, dialect: str) -> _Compiled:
         compiled = self._construct.compile(dialect=_dialect(dialect))
@@ -175,27 +171,38 @@ class Insertion(Statement[Row]):
 
     def run(self, connection: Connection, **values: Any) -> int:
         """Insert a row."""
-        if self._sealed:
-            values[SEALED] = seal(self._sealed, map(values.__getitem__, self._sealed))
-        count: int = self._execute(connection, values).rowcount
+        row = self._whole(tuple(map(values.__getitem__, self.columns)))
+        text = self._positional(connection.dialect.name)
+        count: int = _executed(connection, text, row).rowcount
         return count
 
     def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert rows of values in the order of ``columns``."""
         if not rows:
             return
-        if self._sealed:
-            places = self._sealed
-            rows = [(*row, seal(places, (row[at] for at in places.values()))) for row in rows]
         text = self._positional(connection.dialect.name)
         cursor = driver_of(connection).cursor()
         try:
-            cursor.executemany(text, rows)
+            cursor.executemany(text, map(self._whole, rows) if self._sealed else rows)
         except _UNSTORABLE as error:
             raise _unstorable(error) from error
 
+    def _whole(self, row: Row) -> Row:
+        """Return a row with its seal, where the table has seals."""
+        if self._sealed is None:
+            return row
+        return (*row, seal(self._sealed, map(row.__getitem__, self._sealed.values())))
+
     def _compile_positional(self, dialect: str) -> str:
         return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
+
+
+def _executed(connection: Connection, text: str, values: dict[str, Any] | Row) -> Any:
+    driver = driver_of(connection)
+    try:
+        return driver.execute(text, values)
+    except _UNSTORABLE as error:
+        raise _unstorable(error) from error
 
 
 def _places(names: tuple[str, ...], table: Table) -> dict[str, int]:

@@ -66,18 +66,16 @@ _newest_move = select(func.max(head_moves.c.move)).where(_of_session)
 _newest_record = select(func.max(compaction_records.c.compaction)).where(
     compaction_records.c.tree_id == _tree
 )
-NEXT = Statement(
-    select(
-        (_newest_branch.scalar_subquery() + _one).label("branch"),
-        (func.coalesce(_newest_move.scalar_subquery(), _none) + _one).label("move"),
-        func.coalesce(_newest_record.scalar_subquery(), _none).label("record"),
-    ),
-    row=Next,
+_next = (
+    (_newest_branch.scalar_subquery() + _one).label("branch"),
+    (func.coalesce(_newest_move.scalar_subquery(), _none) + _one).label("move"),
+    func.coalesce(_newest_record.scalar_subquery(), _none).label("record"),
 )
+NEXT = Statement(select(*_next), row=Next)
 _SESSION_COLUMNS = tuple(sessions.c.keys())
-FORKED_SESSION = Statement(
-    select(sessions).where(
-        sessions.c.tree_id == bindparam("tree_id"),
+FORKED = Statement(
+    select(*_next, *sessions.c).where(
+        sessions.c.tree_id == _tree,
         sessions.c.id == bindparam("session_id"),
     )
 )
@@ -105,14 +103,18 @@ STEM = Statement(
     )
 )
 INSERT_MOVE = Insertion(head_moves)
-MOVE = Statement(
+_undone = head_moves.alias("undone")
+UNDONE = Statement(
     select(
-        head_moves.c.from_branch,
-        head_moves.c.from_position,
-        head_moves.c.earlier_rewind,
+        *_next,
+        _undone.c.from_branch,
+        _undone.c.from_position,
+        _undone.c.earlier_rewind,
+    ).where(
+        _undone.c.tree_id == _tree,
+        _undone.c.session_id == bindparam("session_id"),
+        _undone.c.move == bindparam("move"),
     )
-    .where(_of_session)
-    .where(head_moves.c.move == bindparam("move"))
 )
 MOVES = Statement(
     select(*(head_moves.c[name] for name in HeadMove._fields))
@@ -145,9 +147,8 @@ def fork(
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer if branch is None else left.end_of(connection, pointer, branch)
     position = lines.position(line, at)
-    values = _stored(connection, pointer)
+    following, values = _forked(connection, pointer)
     their_owner = values["owner"]
-    following = NEXT.one(connection, **pointer.session)
     stem = _next_branch(connection, line, position, following)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
@@ -159,10 +160,10 @@ def fork(
     return created
 
 
-def _stored(connection: Connection, pointer: Pointer) -> dict[str, Any]:
-    """Return the row of a session, by the names of its columns."""
-    row = FORKED_SESSION.one(connection, **pointer.session)
-    return dict(zip(_SESSION_COLUMNS, row, strict=True))
+def _forked(connection: Connection, pointer: Pointer) -> tuple[Next, dict[str, Any]]:
+    """Return what comes next in a session's tree, and its row by the names of its columns."""
+    branch, move, record, *row = FORKED.one(connection, **pointer.session)
+    return Next(branch, move, record), dict(zip(_SESSION_COLUMNS, row, strict=True))
 
 
 def _where_a_fork_stands(
@@ -247,9 +248,10 @@ def undo_rewind(
     pointer = lines.lock_tree(connection, session_id, expected)
     if pointer.last_rewind is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    branch, position, earlier = MOVE.one(connection, **pointer.session, move=pointer.last_rewind)
+    undone = UNDONE.one(connection, **pointer.session, move=pointer.last_rewind)
+    *numbers, branch, position, earlier = undone
+    following = Next(*numbers)
     line = left.end_of(connection, pointer, branch)
-    following = NEXT.one(connection, **pointer.session)
     target = _arrived(connection, line, position, following, moment)
     _log_move(connection, "undo", pointer, target, following, moment)
     return _point(connection, target, earlier, moment)
@@ -310,6 +312,8 @@ def _next_branch(
     """
     number = following.branch
     branch, seen = pointer.branch, min(following.record, pointer.newest)
+    if position > pointer.parent_position:
+        return Stem(number, branch, position, seen)
     while True:
         stem = STEM.one(
             connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen

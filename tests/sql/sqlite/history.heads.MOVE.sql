@@ -1,7 +1,0 @@
-SELECT head_moves.from_branch,
-  head_moves.from_position,
-  head_moves.earlier_rewind
-FROM head_moves
-WHERE head_moves.tree_id = :tree_id
-  AND head_moves.session_id = :session_id
-  AND head_moves.move = :move
