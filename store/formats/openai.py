@@ -48,16 +48,19 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     messages: list[Message] = []
     shown: list[Message] = []
     for each in placed:
-        is_result = each.message["role"] == "tool"
-        if shown and not is_result:
+        sent = clean(each)
+        if each.message["role"] == "tool":
+            messages.append(sent)
+            if not isinstance(each.message.get("content"), str):
+                shown += _pictures(each)
+            continue
+        if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
         if messages and continues(each.message) and messages[-1]["role"] == "assistant":
-            messages[-1] = _as_one(messages[-1], clean(each))
+            messages[-1] = _as_one(messages[-1], sent)
         else:
-            messages.append(clean(each))
-        if is_result:
-            shown += _pictures(each)
+            messages.append(sent)
     if shown:
         messages.append({"role": "user", "content": shown})
     return messages
@@ -98,10 +101,7 @@ def _listed(content: Any) -> list[Message]:
 
 def _pictures(result: Placed) -> list[Message]:
     """Return the pictures of a tool result as parts."""
-    content = result.message.get("content")
-    if isinstance(content, str):
-        return []
-    found = media_in(content)
+    found = media_in(result.message.get("content"))
     return [_picture(each) for each in found if _is_picture(each)]
 
 
@@ -110,24 +110,21 @@ def clean(placed: Placed) -> Message:
 
     No key it does not know, no lone surrogate, no value of a type it does not take.
     """
-    message = placed.message
-    role = message["role"]
-    if role not in PARTS:
-        role = "user"
-    if role == "tool":
-        return {
-            "role": role,
-            "tool_call_id": sendable(placed.call_id or ""),
-            "content": _content(message.get("content"), role),
-        }
-    sent: Message = {"role": role}
-    name = message.get("name")
-    if isinstance(name, str) and name:
-        sent["name"] = sendable(name)
+    message, role = placed.message, placed.message["role"]
     content = message.get("content")
-    if placed.calls:
-        return sent | _calling(placed, role)
-    sent["content"] = _content(content, role)
+    if role == "tool":
+        answered = sendable(placed.call_id or "")
+        return {"role": role, "tool_call_id": answered, "content": _content(content, role)}
+    sent: Message = {"role": role if role in PARTS else "user"}
+    name = message.get("name")
+    if name and isinstance(name, str):
+        sent["name"] = sendable(name)
+    if not placed.calls:
+        sent["content"] = _content(content, sent["role"])
+        return sent
+    sent["content"] = None if content is None else _content(content, sent["role"])
+    customs = _customs(message)
+    sent["tool_calls"] = [_call(call, customs) for call in placed.calls]
     return sent
 
 
@@ -140,15 +137,6 @@ def sendable(text: str) -> str:
     except UnicodeEncodeError:
         return _SURROGATES.sub("\ufffd", text)
     return text
-
-
-def _calling(placed: Placed, role: str) -> Message:
-    """Return a content and the calls beside it, where null stays null."""
-    content, customs = placed.message.get("content"), _customs(placed.message)
-    return {
-        "content": None if content is None else _content(content, role),
-        "tool_calls": [_call(call, customs) for call in placed.calls],
-    }
 
 
 def _content(content: Any, role: str) -> Any:

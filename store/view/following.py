@@ -27,7 +27,8 @@ from .judging import Verdicts, verdicts
 from .look import Look
 from .read_files import Files, files_of
 from .rejudging import Judged, judge
-from .rendering import Rendered, Stretch, rendered
+from .rendering import Rendered, rendered
+from .repair import Stretch
 from .standing import Visible
 
 MOST_PATCHES = 100

@@ -25,7 +25,7 @@ from .look import Look
 from .named_results import line_of
 from .old_calls import cut_calls
 from .pictures import shown
-from .repair import Group, Item, arrange, open_turn, reported
+from .repair import Item, Stretch, arrange, reported
 from .rules import NAMING, UNREAD, WHOLE, placeholder
 from .short_results import short_form
 
@@ -58,13 +58,6 @@ CALL_OF = Statement(
 )
 
 
-class Stretch(NamedTuple):
-    """Where a stretch begins: at which position, and at which place among what was made."""
-
-    seq: int
-    begin: int
-
-
 class Rendered(NamedTuple):
     """What runs of a line became: each message in its place, and what is said of the results.
 
@@ -94,37 +87,17 @@ def rendered(
     tells = look.policy.foreign_reasoning == "text"
     said = [each for each in read if _is_shown(each.message, format, tells=tells)]
     items, pictured, has_pictures = shown(said, look.policy)
-    groups = [*arrange(items, look.policy, turn_over=turn_over)]
-    stretches, loose = _stretches(items, groups)
+    arranged = arrange(items, look.policy, turn_over=turn_over)
     answered = (item.call[0] for item in items if item.call)
     return Rendered(
-        [_reported(each) for group in groups for each in group.placed],
+        [reported(each) for each in arranged.placed],
         judged,
-        stretches,
-        loose,
+        arranged.stretches,
+        arranged.loose,
         pictured,
         has_pictures,
         min(answered, default=look.last),
     )
-
-
-def _reported(placed: Placed) -> Placed:
-    return placed if isinstance(placed.message.get("content"), str) else reported(placed)
-
-
-def _stretches(items: list[Item], groups: list[Group]) -> tuple[list[Stretch], int]:
-    """Return the stretches that groups are in, and the place of the first that is loose."""
-    found: list[Stretch] = []
-    running, reach, begin = open_turn(items), -1, 0
-    loose: int | None = None
-    for group in groups:
-        if group.first > reach:
-            found.append(Stretch(items[group.first].seq, begin))
-        reach = max(reach, group.reach)
-        begin += len(group.placed)
-        if loose is None and not group.is_whole and items[group.first].seq > running:
-            loose = len(found) - 1
-    return found, len(found) - 1 if loose is None else loose
 
 
 def _is_shown(

@@ -7,7 +7,7 @@ in their order.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds, made_up_id
@@ -34,22 +34,25 @@ class Item(NamedTuple):
 
 
 Calls = dict[int, tuple[ApiCall, ...]]
-"""The calls of each assistant message, by its position."""
-Results = dict[tuple[int, int] | None, tuple[int, Item]]
-"""Where the result of each call is among the items, by the call's position."""
+"""The calls of each message that calls, by its position."""
 
 
-class Group(NamedTuple):
-    """What an answer with its results became, or another message, or nothing.
+class Stretch(NamedTuple):
+    """Where a stretch begins: at which position, and at which place among what was made."""
 
-    ``first`` is its place among the items, ``reach`` the place of the last item that is in it.
-    ``is_whole``: none of its calls lacks a result.
+    seq: int
+    begin: int
+
+
+class Arranged(NamedTuple):
+    """The messages of a line, each in its place, and the stretches that they fall into.
+
+    ``loose`` is the place of the first stretch that may become something else.
     """
 
-    first: int
-    reach: int
-    placed: tuple[Placed, ...]
-    is_whole: bool = True
+    placed: list[Placed]
+    stretches: list[Stretch]
+    loose: int
 
 
 def arrange(
@@ -57,50 +60,108 @@ def arrange(
     policy: Policy,
     *,
     turn_over: bool = False,
-) -> Iterator[Group]:
-    """Yield the messages in groups, so that calls and results are paired, adjacent and in order.
+) -> Arranged:
+    """Return the messages so that calls and results are paired, adjacent and in order.
 
     ``turn_over``: a new turn begins behind them, so none of theirs is open.
     """
-    calls = _calls(items)
-    results = _results(items, calls)
-    open_from = items[-1].seq if turn_over and items else open_turn(items)
-    closed = _unanswered_when_closed(policy)
-    for index, answer in _answers(items):
-        item = answer[0]
-        first = index - len(answer) + 1
-        if any([calls.get(each.seq) for each in answer]):  # noqa: C419 - for one item it is quick
-            unanswered = policy.unanswered if item.seq > open_from else closed
-            yield _group(answer, calls, index, results, unanswered)
-        elif item.message.get("role") != "tool":
-            placed = tuple(Placed(each.seq, each.message) for each in answer)
-            yield Group(first, index, placed)
-        elif item.call not in results and policy.orphans == "adopt":
-            yield Group(first, index, tuple(_adopt(item)))
-        else:
-            yield Group(first, index, ())
+    return _Pairing(items, policy, turn_over).arranged()
 
 
-def _calls(items: list[Item]) -> Calls:
-    """Return the calls that can be sent."""
-    speaking = (item for item in items if item.message.get("role") == "assistant")
-    return {item.seq: api_calls(item) for item in speaking}
+class _Pairing:
+    """Messages on their way into their places; of the answer just placed, the calls that wait."""
 
+    def __init__(self, items: list[Item], policy: Policy, turn_over: bool) -> None:
+        self._items, self._policy = items, policy
+        self._calls, self._continued = _spoken(items)
+        sent = _positions(self._calls)
+        places = enumerate(items)
+        self._results = {item.call: place for place, item in places if item.call in sent}
+        self._running = open_turn(items)
+        self._open_from = items[-1].seq if turn_over and items else self._running
+        self._made = Arranged([], [], -1)
+        self._waiting: list[tuple[int, ApiCall]] = []
+        self._loose: int | None = None
+        self._reach = -1
 
-def _unanswered_when_closed(policy: Policy) -> str:
-    """Return what becomes of unanswered calls of finished turns: nothing will answer them."""
-    return "synthetic" if policy.unanswered == "keep" else policy.unanswered
+    def arranged(self) -> Arranged:
+        """Return the messages in their places."""
+        placed, stretches, _ = self._made
+        for place, item in enumerate(self._items):
+            if place > self._reach:
+                self._reach = place
+                if place not in self._continued:
+                    stretches.append(Stretch(item.seq, len(placed)))
+            if item.seq in self._calls:
+                self._say(item, self._calls[item.seq])
+            elif item.message["role"] != "tool":
+                placed.append(Placed(item.seq, item.message))
+            elif item.call not in self._results and self._policy.orphans == "adopt":
+                placed += _adopt(item)
+            if self._waiting and place + 1 not in self._continued:
+                self._answer(place)
+        loose = len(stretches) - 1 if self._loose is None else self._loose
+        return self._made._replace(loose=loose)
 
+    def _say(self, item: Item, calls: tuple[ApiCall, ...]) -> None:
+        """Place an assistant message with the calls that are sent, if anything is left of it."""
+        self._waiting += [(item.seq, call) for call in calls]
+        sent = calls
+        if self._unanswered(item.seq) == "drop":
+            sent = tuple(each for each in calls if (item.seq, each.position) in self._results)
+        if sent or item.message.get("content"):
+            dropped = len(calls) - len(sent)
+            self._made.placed.append(_calling(item, sent, dropped))
 
-def _results(items: list[Item], calls: Calls) -> Results:
-    """Return the result of each call that is sent, and where it is among the items."""
-    wanted = _positions(calls)
-    places = enumerate(items)
-    return {item.call: (index, item) for index, item in places if item.call in wanted}
+    def _answer(self, place: int) -> None:
+        """Place the results of an answer's calls behind it; its last message is at a place."""
+        for calling, call in self._waiting:
+            found = self._results.get((calling, call.position))
+            if found is None:
+                self._leave(calling, call)
+                continue
+            place += 1
+            repair = None if found == place else "moved to its call"
+            self._reach = max(self._reach, found)
+            seq, message, *_ = self._items[found]
+            self._made.placed.append(Placed(seq, message, repair, (), call.id))
+        self._waiting = []
+
+    def _leave(self, seq: int, call: ApiCall) -> None:
+        """Leave a call without a result: what it is in may become something else while it runs."""
+        if self._loose is None and seq > self._running:
+            self._loose = len(self._made.stretches) - 1
+        if self._unanswered(seq) == "synthetic":
+            self._made.placed.append(_made_up(call))
+
+    def _unanswered(self, seq: int) -> str:
+        """Return what becomes of unanswered calls; nothing answers those of finished turns."""
+        if seq <= self._open_from and self._policy.unanswered == "keep":
+            return "synthetic"
+        return self._policy.unanswered
 
 
 def _positions(calls: Calls) -> set[tuple[int, int] | None]:
     return {(seq, call.position) for seq, made in calls.items() for call in made}
+
+
+def _spoken(items: list[Item]) -> tuple[Calls, set[int]]:
+    """Return the calls that can be sent, and the places of some messages.
+
+    These are one answer with the message before.
+    """
+    calls: Calls = {}
+    continued: set[int] = set()
+    before = ""
+    for place, item in enumerate(items):
+        role = item.message["role"]
+        if role == "assistant":
+            if made := api_calls(item):
+                calls[item.seq] = made
+            if before == role and continues(item.message):
+                continued.add(place)
+        before = role
+    return calls, continued
 
 
 def open_turn(items: list[Item]) -> int:
@@ -141,52 +202,6 @@ def _api_call(position: int, call_id: str, call: Message) -> ApiCall:
         function = call
     name = _text(function, "name") or UNKNOWN_TOOL
     return ApiCall(position, call_id, name, function.get("arguments"))
-
-
-def _answers(items: list[Item]) -> Iterator[tuple[int, list[Item]]]:
-    """Yield the messages with the place of each; items of one answer together, by the last one's.
-
-    Where one of them calls, the results of all stand behind the last.
-    """
-    answer: list[Item] = []
-    for index, item in enumerate(items):
-        if answer and not (continues(item.message) and answer[-1].message["role"] == "assistant"):
-            yield index - 1, answer
-            answer = []
-        answer.append(item)
-    if answer:
-        yield len(items) - 1, answer
-
-
-def _group(
-    answer: list[Item], calls: Calls, index: int, results: Results, unanswered: str
-) -> Group:
-    """Return an answer, whose last item is at an index, with the results of its calls."""
-    first, reach, is_whole = index - len(answer) + 1, index, True
-    placed = [each for item in answer for each in _said(item, calls[item.seq], results, unanswered)]
-    for seq, *_ in answer:
-        for call in calls[seq]:
-            place, result = results.get((seq, call.position), (0, None))
-            if result:
-                index += 1
-                repair = None if place == index else "moved to its call"
-                placed.append(Placed(result.seq, result.message, repair, (), call.id))
-                reach = max(reach, place)
-            else:
-                is_whole = False
-                placed += [_made_up(call)] if unanswered == "synthetic" else ()
-    return Group(first, reach, tuple(placed), is_whole)
-
-
-def _said(
-    item: Item, calls: tuple[ApiCall, ...], results: Results, unanswered: str
-) -> Iterator[Placed]:
-    """Yield an assistant message with the calls that are sent, if anything is left of it."""
-    sent = calls
-    if unanswered == "drop":
-        sent = tuple(call for call in calls if (item.seq, call.position) in results)
-    if sent or not calls or item.message.get("content"):
-        yield _calling(item, sent, len(calls) - len(sent))
 
 
 def _calling(item: Item, sent: tuple[ApiCall, ...], dropped: int) -> Placed:

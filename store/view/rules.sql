@@ -222,10 +222,12 @@ seq >= :protected_from
 WITH RECURSIVE {line},
 {named},
 {judged},
-newest AS MATERIALIZED (  -- narrow, since a sort carries all that it is given
-    SELECT seq, ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
+newest AS MATERIALIZED (  -- by a limit, since then no sort carries more than these few
+    SELECT seq
     FROM judged
     WHERE {takes_slot}
+    ORDER BY at DESC, seq DESC
+    LIMIT :terminal_keep
 ),
 reads AS (
     SELECT judged.seq, at, path, CASE WHEN :dedupe = 1 THEN 1 ELSE mentions END AS mentions
@@ -245,7 +247,7 @@ files AS (
 told AS (
     SELECT judged.*, files.nth AS nth_read,
         CASE
-            WHEN judged.seq IN (SELECT seq FROM newest WHERE nth <= :terminal_keep) THEN 1
+            WHEN judged.seq IN (SELECT seq FROM newest) THEN 1
             ELSE 0
         END AS is_newest
     FROM judged

@@ -15,7 +15,7 @@ from benchmarks.replay import Variant, replayed
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
 from store.context.pieces import Piece, of_view
-from store.view.repair import Group, arrange
+from store.view.repair import Arranged, arrange
 
 
 def renamed(piece: Piece) -> Piece:
@@ -23,9 +23,19 @@ def renamed(piece: Piece) -> Piece:
     return piece._replace(message={**piece.message, "name": f"{next(NUMBERS)}"})
 
 
-def backwards(group: Group) -> Group:
-    """Return a call and its results with the results in front."""
-    return group._replace(placed=group.placed[::-1])
+def backwards(arranged: Arranged) -> Arranged:
+    """Return messages the newest first, so that results stand in front of their calls."""
+    return arranged._replace(placed=arranged.placed[::-1])
+
+
+def cut_off(arranged: Arranged) -> Arranged:
+    """Return messages without the newest two."""
+    return arranged._replace(placed=arranged.placed[:-2])
+
+
+def twice(arranged: Arranged) -> Arranged:
+    """Return messages, and all of them again."""
+    return arranged._replace(placed=arranged.placed * 2)
 
 
 @pytest.mark.slow
@@ -127,17 +137,17 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
         ),
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: [*arrange(items, policy)][:-2],
+            lambda items, policy, **_: cut_off(arrange(items, policy)),
             "neither shown nor hidden",
         ),
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: [*arrange(items, policy)] * 2,
+            lambda items, policy, **_: twice(arrange(items, policy)),
             "shown twice",
         ),
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: map(backwards, arrange(items, policy)),
+            lambda items, policy, **_: backwards(arrange(items, policy)),
             "the API refuses",
         ),
         (
@@ -180,7 +190,7 @@ def test_the_program_prints_what_it_found(
     [
         (
             "store.view.rendering.arrange",
-            lambda items, policy, **_: map(backwards, arrange(items, policy)),
+            lambda items, policy, **_: backwards(arrange(items, policy)),
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),

@@ -293,7 +293,7 @@ def test_arranging_touches_no_message(store: Store) -> None:
     line = [call("a", "b"), result("b"), result("x")]
     items = [Item(1, line[0]), Item(2, line[1], (1, 1)), Item(3, line[2])]
     before = repr(items)
-    placed = [each for group in arrange(items, Policy()) for each in group.placed]
+    placed = arrange(items, Policy()).placed
     assert repr(items) == before
     assert [each.message for each in placed if each.seq] == line
     assert next(each.message for each in placed if each.seq) is line[0]

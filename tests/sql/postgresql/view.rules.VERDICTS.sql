@@ -123,12 +123,14 @@ judged AS (
   FROM named
 ),
 newest AS MATERIALIZED (
-  SELECT seq,
-    ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
+  SELECT seq
   FROM judged
   WHERE at IS NOT NULL
     AND seq < %(judged_before)s::BIGINT
     AND (is_error = 0 OR %(errors_take_slots)s::BIGINT = 1)
+  ORDER BY at DESC,
+    seq DESC
+  LIMIT %(terminal_keep)s::BIGINT
 ),
 reads AS (
   SELECT judged.seq,
@@ -169,7 +171,6 @@ told AS (
       WHEN judged.seq IN (
         SELECT seq
         FROM newest
-        WHERE nth <= %(terminal_keep)s::BIGINT
       ) THEN 1
       ELSE 0
     END AS is_newest

@@ -111,12 +111,14 @@ judged AS (
   FROM named
 ),
 newest AS MATERIALIZED (
-  SELECT seq,
-    ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
+  SELECT seq
   FROM judged
   WHERE at IS NOT NULL
     AND seq < :judged_before
     AND (is_error = 0 OR :errors_take_slots = 1)
+  ORDER BY at DESC,
+    seq DESC
+  LIMIT :terminal_keep
 ),
 reads AS (
   SELECT judged.seq,
@@ -154,7 +156,6 @@ told AS (
       WHEN judged.seq IN (
         SELECT seq
         FROM newest
-        WHERE nth <= :terminal_keep
       ) THEN 1
       ELSE 0
     END AS is_newest
