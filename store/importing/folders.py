@@ -12,7 +12,7 @@ from os.path import basename, realpath
 from pathlib import Path
 from typing import NamedTuple
 
-from ..transcripts import KINDS, FilePath, Home, is_home, is_kept
+from ..transcripts import KINDS, FilePath, Home, is_home, is_kept, is_named
 from .reading import files_of
 
 
@@ -57,8 +57,8 @@ def _kept(kind: str, home: Home) -> HomeFound:
 def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[FileFound]:
     """Yield the files given, and those in the folders given, in order.
 
-    What is hidden in a folder is passed over, but for folders in which programs keep sessions; so
-    are the files of the store itself, ``own``.
+    What is hidden in a folder is passed over, but for folders in which programs keep sessions and
+    files that they leave anywhere; so are the files of the store itself, ``own``.
     """
     owned = files_of(own)
     for path in paths:
@@ -82,7 +82,7 @@ def folders_in(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _inside(path: Path) -> Iterator[FileFound]:
     for folder, names in _walked(path):
-        for name in sorted(filter(_is_seen, names)):
+        for name in sorted(filter(_is_file_seen, names)):
             inner = Path(folder, name)
             if inner.is_file():
                 yield FileFound(inner, kept=is_kept(inner.absolute()) is not False)
@@ -93,6 +93,10 @@ def _walked(path: Path) -> Iterator[tuple[str, list[str]]]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if is_home(name) or _is_seen(name))
         yield folder, names
+
+
+def _is_file_seen(name: str) -> bool:
+    return _is_seen(name) or is_named(name)
 
 
 def _is_seen(name: str) -> bool:

@@ -87,6 +87,11 @@ def is_home(name: str) -> bool:
     return any(name == home.folder for kind in KINDS.values() for home in kind.homes)
 
 
+def is_named(name: str) -> bool:
+    """Tell whether a hidden file of this name is one that a program leaves in any folder."""
+    return any(name == kind.name for kind in KINDS.values())
+
+
 def is_kept(path: Path) -> bool | None:
     """Tell whether a file, by its absolute path, is one in which a program keeps a session.
 
@@ -222,7 +227,7 @@ def _written_by(program: str) -> str:
 
 
 def _unknown(source: Source, found: str, program: str | None) -> UnknownTranscript:
-    expected = "; ".join(f"{name} ({kind.expected})" for name, kind in KINDS.items())
+    expected = ", ".join(KINDS)
     return UnknownTranscript(f"{source.path} {found}; expected one of: {expected}", program)
 
 

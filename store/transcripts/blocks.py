@@ -8,6 +8,7 @@ unchanged; and any block without a counterpart stays as a part of the content.
 from __future__ import annotations
 
 import json
+from itertools import chain, groupby
 from typing import Any
 
 from ..messages import Message
@@ -52,6 +53,17 @@ def assistant_message(blocks: list[Block]) -> tuple[Message, list[str] | None]:
     message |= {key: filed[key] for key in ("tool_calls", "thinking_blocks") if filed[key]}
     is_usual = order == sorted(order, key=KEY_ORDER.index)
     return message, None if is_usual else order
+
+
+def answer_messages(blocks: list[Block]) -> list[Message]:
+    """Return the messages of an answer that holds results, too: each run of them ends one."""
+    runs = groupby(blocks, key=lambda block: block.get("type") == "tool_result")
+    made = (_run(list(run), are_results) for are_results, run in runs)
+    return list(chain.from_iterable(made))
+
+
+def _run(blocks: list[Block], are_results: bool) -> list[Message]:
+    return user_messages(blocks, blocks) if are_results else [assistant_message(blocks)[0]]
 
 
 def user_messages(content: object, blocks: list[Block]) -> list[Message]:

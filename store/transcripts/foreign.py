@@ -78,6 +78,10 @@ def _mark(program: str, keys: str, **values: Any) -> Mark:
 
 MARKS = (
     _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),
+    _mark("goose (its stream-json)", "type message", type="message"),
+    _mark("opencode (its run --format json)", "type sessionID part"),
+    _mark("Continue, or Kiro before 1.0", "sessionId history"),
+    _mark("Kiro before 1.0", "executionId chat"),
     _mark("ToolBench", "answer_generation"),
     _mark("a recorder of HTTP requests", "request response"),
     _mark(VERCEL, "role parts", role="user"),

@@ -61,7 +61,7 @@ class TranscriptKind(NamedTuple):
     only looks so, None where its messages can be read. ``seen`` where real files were read, else it
     is written from their description. ``linked`` names what sessions are linked by, ``left_out``
     what a note counts. ``homes`` are where its program keeps its files, ``layout`` is how its
-    database is laid out.
+    database is laid out. ``name`` is that of a hidden file which it leaves in any folder.
     """
 
     expected: str
@@ -73,6 +73,7 @@ class TranscriptKind(NamedTuple):
     left_out: str = ""
     homes: tuple[Home, ...] = ()
     layout: Layout | None = None
+    name: str | None = None
 
 
 KINDS = {
@@ -269,13 +270,14 @@ KINDS = {
         homes=(Home(".factory", ("sessions/*.jsonl",)),),
     ),
     "kiro": TranscriptKind(
-        "Kiro CLI's database, or lines with a 'kind' and 'data'",
+        "Kiro CLI's database, lines with a 'kind' and 'data', or records with a 'payload'",
         kiro.looks,
         kiro.parse,
         seen=False,
+        linked="parents, compactions",
         left_out="tools, states of the program",
         homes=(
-            Home(".kiro", ("sessions/cli/*.jsonl",)),
+            Home(".kiro", ("sessions/cli/*.jsonl", "sessions/*/messages.jsonl")),
             Home(".local/share/kiro-cli", ("data.sqlite3",)),
             Home("Library/Application Support/kiro-cli", ("data.sqlite3",)),
         ),
@@ -285,8 +287,8 @@ KINDS = {
         "a '.aider.chat.history.md', whose chats begin with '# aider chat started at'",
         aider.looks,
         aider.parse,
-        seen=False,
         left_out="what aider said itself",
+        name=aider.NAME,
     ),
     "pi": TranscriptKind(
         "a head with a 'cwd', and entries on lines after it",
@@ -339,7 +341,7 @@ KINDS = {
         "the database of the OpenAI Agents SDK's SQLiteSession",
         openai_agents.looks,
         openai_agents.parse,
-        seen=False,
+        linked="branches",
         left_out="what is no item",
         layout=openai_agents.LAYOUT,
     ),
@@ -347,7 +349,6 @@ KINDS = {
         "the database of Google's Agent Development Kit",
         adk.looks,
         adk.parse,
-        seen=False,
         left_out="events that say nothing",
         layout=adk.LAYOUT,
     ),

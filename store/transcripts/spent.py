@@ -64,6 +64,15 @@ def of_gemini(extra: Fields) -> Iterator[Spent]:
 MODELS = ("model", "modelVersion")
 
 
+def _of_adk(extra: Fields) -> Iterator[Spent]:
+    """Yield what Google told of an event, in the words of its Python library."""
+    told = fields_of(extra.get("usage_metadata"))
+    sent = _count(told, "prompt_token_count")
+    answer = max(_count(told, "candidates_token_count"), _count(told, "total_token_count") - sent)
+    tokens = Tokens(sent, answer, min(sent, _count(told, "cached_content_token_count")))
+    yield Spent(tokens, text_of(extra.get("model_version")), None, told)
+
+
 def _of_vscode_chat(extra: Fields) -> Iterator[Spent]:
     """Yield what VS Code told of a turn, once."""
     told = fields_of(extra.get("usage"))
@@ -91,6 +100,16 @@ def _of_opencode(extra: Fields) -> Iterator[Spent]:
     tokens = Tokens(sent, answer, read, written)
     model, provider = text_of(extra.get("modelID")), text_of(extra.get("providerID"))
     yield Spent(tokens, model, provider, told)
+
+
+def _of_goose(extra: Fields) -> Iterator[Spent]:
+    """Yield what goose told of an answer: the input is all that was sent."""
+    told = fields_of(extra.get("usage"))
+    sent = _count(told, "inputTokens")
+    read = min(sent, _count(told, "cacheReadTokens"))
+    written = min(sent - read, _count(told, "cacheWriteTokens"))
+    tokens = Tokens(sent, _count(told, "outputTokens"), read, written)
+    yield Spent(tokens, text_of(extra.get("model")), None, told)
 
 
 def _of_cursor(extra: Fields) -> Iterator[Spent]:
@@ -139,10 +158,12 @@ TOLD: dict[str, Callable[[Fields], Iterator[Spent]]] = {
     "codex": _of_codex,
     "gemini_cli": _of_gemini_cli,
     "qwen_code": of_gemini,
+    "adk": _of_adk,
     "vscode_chat": _of_vscode_chat,
     "pi": _of_pi,
     "opencode": _of_opencode,
     "cursor": _of_cursor,
+    "goose": _of_goose,
     "tau2_bench": _of_chat,
     "inspect": _of_chat,
     "moatless": _of_chat,

@@ -107,7 +107,7 @@ PROGRAMS = {
     "gemini": "parts records gemini_cli qwen_code adk",
     "opencode": "rows storage messages reading",
     "goose": "rows messages reading",
-    "kiro": "turns messages reading",
+    "kiro": "turns messages records reading",
     "openhands": "program_events conversation reading",
     "pi": "messages reading",
     "stores": "llm_threads llm_logs packed checkpoints langgraph open_webui librechat",

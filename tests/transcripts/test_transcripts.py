@@ -274,7 +274,7 @@ def test_an_unknown_file_is_refused_by_name(tmp_path: Path, lines: list[object])
     path = write(tmp_path / "talk.jsonl", *lines)
     for attempt in (lambda: sniff(path), lambda: read(path)):
         with pytest.raises(
-            UnknownTranscript, match=r"talk\.jsonl .*expected one of: .*openai .*claude_code"
+            UnknownTranscript, match=r"talk\.jsonl .*expected one of: .*openai, .*claude_code"
         ):
             attempt()
 

@@ -1,4 +1,4 @@
-"""Histories of aider, made up after its source."""
+"""Histories of aider, made up after real ones."""
 
 from __future__ import annotations
 
@@ -7,36 +7,44 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
+from store.importing.folders import files_in
 from store.transcripts import Noted, Opened, Said, read, sniff
 
-TYPED = "#### to a.py  "
-"""What was typed, as aider writes it: with a break behind it."""
 
-FIRST = f"""
+def ended(text: str) -> str:
+    """Return a history with the break behind each line that aider marks, ``|`` here."""
+    return text.replace("|", "  ")
+
+
+FIRST = ended("""
 # aider chat started at 2026-01-01 00:00:01
 
-> Aider v0.86.0
-> Add .gitignore?
+> Aider v0.86.0|
+> Main model: gemini/gemini-2.5-pro with diff-fenced edit format|
+> Add .gitignore?|
 
-#### Add a loop
-{TYPED}
+#### Add a loop|
+#### to a.py|
 
-# A heading
+#### A heading
+
+> a quotation
 
 ```python
 for x in y: ...
 ```
 
-> Tokens: 1.2k sent, 34 received.
-> Applied edit to a.py
+> Tokens: 1.2k sent, 34 received.|
+> Applied edit to a.py|
+>|
 
-#### /add b.py
-"""
+#### /add b.py|
+""")
 
-SECOND = """
+SECOND = ended("""
 # aider chat started at 2026-01-02 00:00:01
-> nothing was said
-"""
+> nothing was said|
+""")
 
 
 def events(path: Path, kind: type) -> list[Any]:
@@ -52,12 +60,32 @@ def test_each_chat_is_a_session(tmp_path: Path) -> None:
     (session,) = events(path, Opened)
     assert session.session_id == f"aider-{tmp_path.name}-2026-01-01T00:00:01"
     assert (session.project_root, session.created_at) == (str(tmp_path), 1767225601000)
+    assert session.metadata == {"model": "gemini/gemini-2.5-pro"}
     said = [event.message for event in events(path, Said)]
     assert [each["role"] for each in said] == ["user", "assistant", "user"]
     assert said[0]["content"] == "Add a loop\nto a.py"
-    assert said[1]["content"] == "# A heading\n\n```python\nfor x in y: ...\n```"
+    heading = "#### A heading\n\n> a quotation"
+    assert said[1]["content"] == f"{heading}\n\n```python\nfor x in y: ...\n```"
     assert said[2]["content"] == "/add b.py"
-    assert [event.left_out for event in events(path, Noted)] == [4, 1]
+    assert [event.left_out for event in events(path, Noted)] == [5, 1]
+
+
+def test_a_history_whose_breaks_an_editor_took_off(tmp_path: Path) -> None:
+    """The marks alone tell then."""
+    path = tmp_path / ".aider.chat.history.md"
+    lines = [line.rstrip() for line in FIRST.replace("#### A heading", "A heading").splitlines()]
+    path.write_text("\n".join(lines))
+    roles = [event.message["role"] for event in events(path, Said)]
+    assert roles == ["user", "assistant", "user"]
+
+
+def test_a_history_is_found_in_its_folder(tmp_path: Path) -> None:
+    """It is hidden, but aider leaves it in any folder."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".aider.chat.history.md").write_text(FIRST)
+    (tmp_path / "work" / ".other.md").write_text(FIRST)
+    found = files_in([tmp_path / "work"])
+    assert [each.path.name for each in found] == [".aider.chat.history.md"]
 
 
 def test_a_history_grows(tmp_path: Path, url: str) -> None:
@@ -66,7 +94,7 @@ def test_a_history_grows(tmp_path: Path, url: str) -> None:
     path.write_text(FIRST)
     with Store(url) as store:
         import_file(store, path)
-        path.write_text(f"{FIRST}\nDone.\n{SECOND}\n#### Again\n")
+        path.write_text(f"{FIRST}\nDone.\n{SECOND}\n#### Again  \n")
         report = import_file(store, path)
         assert [(each.appended, each.differs_at) for each in report.sessions] == [
             (1, None),

@@ -182,3 +182,37 @@ def test_an_agents_transcript(tmp_path: Path) -> None:
     assert (first["content"], second["content"]) == (asked, "So.")
     assert second["tool_calls"][0]["id"] == "call-2-2"
     assert notes(path) == ["an object with 'odd' is no line of a chat"]
+
+
+def test_results_in_an_agents_transcript(tmp_path: Path) -> None:
+    """A result answers the oldest call that waits; what the program did is counted."""
+    use = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
+    words = {"type": "text", "text": "So."}
+    rows = [
+        {"role": "user", "message": {"content": [{"type": "text", "text": "Go."}]}},
+        {"role": "assistant", "message": {"content": [use, use]}},
+        {"role": "user", "message": {"content": [{"type": "tool_result", "content": "a"}]}},
+        {
+            "role": "assistant",
+            "message": {"content": [use, result(tool_use_id="call-4-1"), result(), words]},
+        },
+        {"type": "turn_ended", "status": "success"},
+    ]
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    told = [(each["role"], each.get("tool_call_id")) for each in messages(path)]
+    assert told == [
+        ("user", None),
+        ("assistant", None),
+        ("tool", "call-2-1"),
+        ("assistant", None),
+        ("tool", "call-4-1"),
+        ("tool", "call-2-2"),
+        ("assistant", None),
+    ]
+    assert notes(path) == ["left out 1 turn_ended line"]
+
+
+def result(**call: str) -> dict[str, Any]:
+    """Return a result, which may tell the call that it answers."""
+    return {"type": "tool_result", "content": "b", **call}

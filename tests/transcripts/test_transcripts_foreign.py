@@ -50,6 +50,10 @@ LOOK_ALIKES = {
 OTHERS = {
     "stream-json": {"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"},
     "the Vercel AI SDK": [{"role": "user", "parts": []}],
+    "goose .its stream-json": {"type": "message", "message": {"role": "assistant"}},
+    "opencode .its run": {"type": "text", "sessionID": "s", "part": {"type": "text"}},
+    "Continue, or Kiro": {"sessionId": "s", "history": [{"message": {"role": "user"}}]},
+    "Kiro before 1.0": {"executionId": "e", "chat": [{"role": "human"}]},
 }
 """Words of the refusal → a value that no kind is told by."""
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from store.transcripts import Compacted, Noted, Opened, Said, read, sniff
+from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
 
 REQUEST = {"status": "success", "value": {"name": "shell", "arguments": {"command": "ls"}}}
 RESULT = {"status": "success", "value": {"content": [{"type": "text", "text": "a.txt"}]}}
@@ -140,3 +140,17 @@ def test_what_the_agent_no_longer_sees_is_hidden(tmp_path: Path) -> None:
     path = database(tmp_path / "d", *hidden, said("user", text("They listed.")))
     told = [event for event in read(path) if isinstance(event, Said | Compacted)]
     assert told[4] == Compacted(4)
+
+
+def test_what_newer_versions_tell_of_an_answer(tmp_path: Path) -> None:
+    """Which model answered, and what it cost."""
+    usage = {"inputTokens": 100, "outputTokens": 8, "cacheReadTokens": 90, "cacheWriteTokens": 5}
+    metadata = {"inference": {"resolvedModel": "m"}, "usage": usage}
+    path = lines(
+        tmp_path / "s", said("user", text("a")), said("assistant", text("b"), metadata=metadata)
+    )
+    asked, answered = messages(path)
+    assert "goose" not in asked
+    assert [(each.tokens, each.model) for each in spent_on(answered)] == [
+        (Tokens(100, 8, 90, 5), "m")
+    ]

@@ -1,4 +1,4 @@
-"""Sessions of Kiro CLI, made up after descriptions of its database and files."""
+"""Sessions of Kiro, made up after descriptions of its database and files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from store.transcripts import Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
 
 STATE = {"env_state": {"current_working_directory": "/w"}}
 ASKED = {"content": {"Prompt": {"prompt": "List."}}, "timestamp": "2026-01-01T00:00:01Z"}
@@ -109,3 +109,64 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
         "an object with 'odd' is no line of a session",
         "left out 1 Compaction line",
     ]
+
+
+def record(name: str, payload: str, /, **more: Any) -> dict[str, Any]:
+    """Return a record of a newer session."""
+    moment = "2026-09-01T17:52:55.268Z"
+    return {"id": name, "timestamp": moment, "payload": {"type": payload, **more}}
+
+
+CALL = {"toolCallId": "c", "toolName": "read", "args": {"path": "/src"}}
+RECORDS = [
+    record("u", "user", content="Look.", images=[], documents=[]),
+    record("b", "turn_start", executionId="e"),
+    record("r", "assistant", content="Hm", operationType="Reasoning"),
+    record("s", "assistant", content="So.", operationType="Say"),
+    record("p", "tool_call", status="pending", **CALL),
+    record("q", "tool_call", status="approved", **CALL),
+    record("o", "tool_result", toolCallId="c", success=False, content="none"),
+]
+ENDED = [
+    record("t", "tombstone", kind="summarization", effectiveFromMessageId="u"),
+    record("m", "assistant", content="They looked.", operationType="Summary"),
+    record("a", "assistant", content=[{"text": "Done."}], operationType="Say"),
+]
+
+
+def test_a_folder_of_records(tmp_path: Path) -> None:
+    """An answer's records are one message, a call told twice is one, a summary hides what was."""
+    folder = tmp_path / "sess_1"
+    folder.mkdir()
+    path = folder / "messages.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS, *ENDED]))
+    assert sniff(path) == "kiro"
+    assert events(path, Opened)[0].session_id == "sess_1"
+    known = {"id": "k", "title": "Mine", "modelId": "auto", "workspacePaths": ["/w"], "status": "x"}
+    times = {"createdAt": "2026-09-01T00:00:00Z", "rootConversationId": "top"}
+    (folder / "session.json").write_text(json.dumps(known | times))
+    (session,) = events(path, Opened)
+    assert (session.session_id, session.title, session.project_root) == ("k", "Mine", "/w")
+    assert session.created_at == 1788220800000
+    kept = {"kiro": {"status": "x"}, "model": "auto", "parent_session": "top"}
+    assert session.metadata == kept
+    asked, called, result, last = messages(path)
+    assert (asked["content"], asked["id"], asked["timestamp"]) == ("Look.", "u", 1788285175268)
+    assert (called["reasoning_content"], called["content"], called["id"]) == ("Hm", "So.", "r")
+    function = {"name": "read", "arguments": '{"path": "/src"}'}
+    assert called["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
+    assert (result["tool_call_id"], result["content"]) == ("c", "none")
+    assert (result["messageStatus"], last["content"]) == ("error", "Done.")
+    assert events(path, Compacted) == [Compacted(3, "They looked.")]
+    assert [event.text for event in events(path, Noted)] == [
+        "left out 1 tombstone record",
+        "left out 1 turn_start record",
+    ]
+
+
+def test_an_answer_behind_calls_is_another(tmp_path: Path) -> None:
+    """A call ends what was said before it, also where its result is missing."""
+    path = tmp_path / "messages.jsonl"
+    more = record("z", "assistant", content="On.", operationType="Say")
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS[:5], more]))
+    assert [each["content"] for each in messages(path)] == ["Look.", "So.", "On."]

@@ -80,6 +80,32 @@ def test_sessions_of_the_agents_sdk(store: Store, tmp_path: Path) -> None:
     assert [role for role, _ in said(store, "s1")] == ["user", "assistant", "tool", "assistant"]
 
 
+STRUCTURE = """
+CREATE TABLE message_structure (id INTEGER PRIMARY KEY, session_id TEXT, message_id INTEGER,
+    branch_id TEXT, sequence_number INTEGER);
+"""
+
+
+def test_branches_of_the_agents_sdk(store: Store, tmp_path: Path) -> None:
+    """They share the items before they part; the one written to last is the present one."""
+    texts = ("q1", "a1", "q2", "a2", "q3")
+    rows = [("agent_sessions", {"session_id": "s", "created_at": "2026-01-01 00:00:01"})]
+    for words in texts:
+        item = {"role": "assistant" if words.startswith("a") else "user", "content": words}
+        rows += [("agent_messages", {"session_id": "s", "message_data": json.dumps(item)})]
+    lines = {"main": (1, 2, 3, 4), "other": (1, 2, 5)}
+    for branch, numbers in lines.items():
+        for place, number in enumerate(numbers):
+            row = {"message_id": number, "branch_id": branch, "sequence_number": place}
+            rows += [("message_structure", {"session_id": "s", **row})]
+    path = database(tmp_path / "agents.db", AGENTS + STRUCTURE, rows)
+    report = imported(path, store)
+    assert [each.id for each in report.sessions] == ["s", "s/branch-3"]
+    assert [words for _, words in said(store, "s")] == ["q1", "a1", "q3"]
+    assert [words for _, words in said(store, "s/branch-3")] == ["q1", "a1", "q2", "a2"]
+    assert store.session("s").created_at == 1767225601000
+
+
 ADK = """
 CREATE TABLE app_states (app_name TEXT PRIMARY KEY, state TEXT, update_time REAL);
 CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time REAL, update_time REAL);
@@ -102,8 +128,10 @@ def test_sessions_of_the_agent_development_kit(store: Store, tmp_path: Path) -> 
     key = {"app_name": "app", "user_id": "ann"}
     times = {"create_time": 1_700_000_000.5, "update_time": 1_700_000_009.0}
     rows = [("sessions", {**key, "id": "s2", "state": '{"a": 1}', **times})]
+    usage = {"prompt_token_count": 10, "candidates_token_count": 5, "total_token_count": 15}
     for number, content in enumerate(contents):
         event = {"id": f"e{number}", "author": "root", "content": content}
+        event |= {"usage_metadata": usage} if number == 1 else {}
         row = {"id": f"e{number}", "invocation_id": "i", "timestamp": 1_700_000_001 + number}
         rows += [("events", {**key, "session_id": "s2", **row, "event_data": json.dumps(event)})]
     report = imported(database(tmp_path / "adk.db", ADK, rows), store)
@@ -118,6 +146,22 @@ def test_sessions_of_the_agent_development_kit(store: Store, tmp_path: Path) -> 
     ]
     assert store.message("s2", 2).message["reasoning_content"] == "Hm."
     assert session.metadata == {"adk": {"app_name": "app", "state": {"a": 1}}}
+    assert [(each.input, each.output) for each in store.usages("s2")] == [(10, 5)]
+
+
+def test_moments_as_the_kits_other_service_writes_them(store: Store, tmp_path: Path) -> None:
+    """As ISO text, in UTC."""
+    key = {"app_name": "app", "user_id": "ann"}
+    event = {"id": "e", "content": {"role": "user", "parts": [{"text": "Hi"}]}}
+    told = {"session_id": "s3", "timestamp": "2026-01-01 00:00:02", "event_data": json.dumps(event)}
+    rows = [
+        ("sessions", {**key, "id": "s3", "state": "{}", "create_time": "2026-01-01 00:00:01"}),
+        ("events", {**key, **told}),
+    ]
+    tables = ADK.replace("REAL", "DATETIME")
+    imported(database(tmp_path / "adk.db", tables, rows), store)
+    assert store.session("s3").created_at == 1767225601000
+    assert store.message("s3", 1).message["timestamp"] == 1767225602000
 
 
 LLM = """

@@ -193,6 +193,9 @@ def test_several_chats_and_old_ones(tmp_path: Path) -> None:
     assert [each.session_id for each in opened(path)] == ["old", "s"]
     assert [each["content"] for each in messages(path)][:2] == ["Hi", "Hello"]
     assert notes(path)[-1] == "an object with 'odd' is no chat, and no change of one"
+    asked = {"message": {"text": "Hi"}, "response": [{"value": "Hello"}]}
+    path.write_text(json.dumps({"requesterUsername": "dev", "requests": [asked]}))
+    assert [each["content"] for each in messages(path)] == ["Hi", "Hello"]
     assert opened(whole(tmp_path / "empty", chat()))[0].title is None
 
 

@@ -3,7 +3,7 @@
 `history` is the file as chats; `reading` makes sessions of them.
 """
 
-from .history import History, is_history
+from .history import NAME, History, is_history
 from .reading import looks, parse
 
-__all__ = ["History", "is_history", "looks", "parse"]
+__all__ = ["NAME", "History", "is_history", "looks", "parse"]

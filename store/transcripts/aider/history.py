@@ -8,6 +8,9 @@ from pathlib import Path
 from ..events import Noted
 from ..source import FilePath, Source, Value
 
+NAME = ".aider.chat.history.md"
+"""How the file is named, in the folder that was worked in."""
+
 BEGIN = "# aider chat started at "
 """How the first line of a chat begins; the time follows."""
 

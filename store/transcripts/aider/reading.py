@@ -1,10 +1,13 @@
 """Chats of aider as sessions: what was typed, and what was answered.
 
-Lines that aider marks as its own output were never sent.
+Lines that aider marks as its own output were never sent. aider ends what was typed, and what it
+said itself, with two blanks, a break in Markdown; so a heading or a quotation of an answer is told
+from them. Where an editor took the blanks off, the marks alone tell.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
@@ -20,6 +23,7 @@ from ..events import (
     fields_of,
     iso_milliseconds,
     left_out,
+    telling,
     title_of,
 )
 from ..several import conversations
@@ -28,8 +32,13 @@ from ..source import Source, Value
 TYPED, OUTPUT = "#### ", "> "
 """How lines begin that the user typed, and that the program said."""
 
-ROLES = {TYPED: "user", "": "assistant"}
+BREAK = "  "
+"""How the lines end that aider marked itself."""
 
+MODEL = re.compile(r"> (?:Main model|Models?): (\S+)")
+"""Which model answered; older versions name a second one behind it."""
+
+ROLES = {TYPED: "user", "": "assistant"}
 
 Marked = tuple[str, str]
 """How a line begins, and the line."""
@@ -50,19 +59,31 @@ def _session(folder: Path, item: Value, names: SessionNames) -> Iterator[Event]:
     chat = fields_of(item.value)
     started = str(chat["aider_chat"])
     name = names.name(f"aider-{folder.name}-{started.replace(' ', 'T')}")
-    messages = list(_messages(chat["lines"]))
+    marked = _marked(chat["lines"])
+    messages = list(_messages(marked))
     if messages:
         began = iso_milliseconds(started)
-        yield Opened(name, title_of(messages), str(folder), {}, created_at=began)
+        metadata = telling({"model": _model(chat["lines"])})
+        yield Opened(name, title_of(messages), str(folder), metadata, created_at=began)
         yield from map(Said, messages)
-    output = sum(line.startswith(OUTPUT) for line in chat["lines"])
+    output = sum(mark == OUTPUT and line.strip() != OUTPUT.strip() for mark, line in marked)
     if output:
         yield left_out(output, "line", f" that aider said itself in {name!r}")
 
 
-def _messages(lines: list[str]) -> Iterator[Message]:
+def _model(lines: list[str]) -> str | None:
+    found = filter(None, map(MODEL.match, lines))
+    return next((match[1].rstrip(",") for match in found), None)
+
+
+def _marked(lines: list[str]) -> list[Marked]:
+    """Return lines with how each begins; a line that aider did not end is an answer's."""
+    are_ended = any(_mark(line) and line.endswith(BREAK) for line in lines)
+    return [("" if are_ended and not line.endswith(BREAK) else _mark(line), line) for line in lines]
+
+
+def _messages(marked: list[Marked]) -> Iterator[Message]:
     """Yield what was said: lines of one kind in a row are one message."""
-    marked = ((_mark(line), line) for line in lines)
     sent = (each for each in marked if each[0] != OUTPUT)
     for mark, group in groupby(_without_gaps(sent), key=lambda each: each[0]):
         said = [line.removeprefix(mark).rstrip() for _, line in group]

@@ -7,13 +7,11 @@ what a message says beyond the chat's shape, are kept under one extra key, ``cla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from ...messages import Message
 from ...text import Fields
-from ..blocks import Block, assistant_message, user_messages
+from ..blocks import Block, answer_messages
 from ..events import (
     fields_of,
     iso_milliseconds,
@@ -52,7 +50,7 @@ def messages_of(name: str, fields: Fields) -> list[Message]:
     if fields["sender"] == "human":
         messages = [_question(known, fields)]
     else:
-        messages = _answer(known) or [{"role": "assistant", "content": None}]
+        messages = answer_messages(known) or [{"role": "assistant", "content": None}]
     moment = _moment_of(fields)
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
@@ -98,19 +96,6 @@ def _question(blocks: list[Block], fields: Fields) -> Message:
     read = [each.get("extracted_content") for each in _attachments(fields)]
     parts = [*blocks, *map(text_part, filter(None, map(text_of, read)))]
     return {"role": "user", "content": simplest_content(parts) or ""}
-
-
-def _answer(blocks: list[Block]) -> list[Message]:
-    """Return an answer's messages: each run of results ends one of the assistant."""
-    runs = groupby(blocks, key=lambda block: block.get("type") == "tool_result")
-    return [message for are_results, run in runs for message in _run(list(run), are_results)]
-
-
-def _run(blocks: list[Block], are_results: bool) -> Iterator[Message]:
-    if are_results:
-        yield from user_messages(blocks, blocks)
-    else:
-        yield assistant_message(blocks)[0]
 
 
 def _moment_of(fields: Fields) -> Fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -22,6 +23,7 @@ from ..events import (
     left_out,
     list_of,
     objects_of,
+    omissions,
     sketch,
     telling,
     text_of,
@@ -32,7 +34,7 @@ from ..events import (
 from ..source import Source
 from ..trees import with_compactions
 from .bubbles import is_bubble, messages_of, moment_of, name_of, thought_in
-from .transcripts import is_line, message_of, typed
+from .transcripts import is_line, is_state, messages_in, typed
 
 KNOWN = (
     *("status", "subtitle", "unifiedMode", "forceMode", "isAgentic", "createdAt", "lastUpdatedAt"),
@@ -59,19 +61,24 @@ def looks(value: Any) -> bool:
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a database, or the one of a transcript."""
     names, folder = SessionNames("chat"), _folder_beside(source)
-    lines: list[Message] = []
+    lines: list[tuple[int, Fields]] = []
+    states: Counter[tuple[str, str]] = Counter()
     for number, item in enumerate(source.values(), 1):
         if isinstance(item, Noted):
             yield item
         elif is_line(item.value):
-            lines.append(message_of(item.value, number))
+            lines.append((number, item.value))
         elif looks(item.value):
             yield from _chat(item.value, names, folder)
+        elif is_state(item.value):
+            states[item.value["type"], ""] += 1
         else:
             yield Noted(item.row, f"{sketch(item.value)} is no line of a chat", broken=True)
     if lines:
-        yield _transcript(source, lines)
-        yield from map(Said, lines)
+        said = list(messages_in(lines))
+        yield _transcript(source, said)
+        yield from map(Said, said)
+    yield from omissions(states, "line")
 
 
 def _transcript(source: Source, lines: list[Message]) -> Opened:

@@ -1,13 +1,18 @@
-"""A line of an agent's transcript as a message; its calls have no ids there, and no results."""
+"""Lines of an agent's transcript as messages.
+
+Its calls have no ids there, and seldom results; a result answers the oldest call that waits.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from ...messages import Message
 from ...text import Fields
-from ..blocks import assistant_message, blocks_of
-from ..events import fields_of, simplest_content, telling, without
+from ..blocks import answer_messages, blocks_of, user_messages
+from ..events import fields_of, simplest_content, telling, text_of, without
 
 ROLES = ("user", "assistant")
 
@@ -22,16 +27,45 @@ def is_line(value: object) -> bool:
     return fields.get("role") in ROLES and bool(blocks_of(said.get("content")))
 
 
-def message_of(line: Fields, number: int) -> Message:
-    """Return what a line says; its calls are named after its number."""
-    told = line["message"]
-    blocks = [_named(block, f"{number}-{place}") for place, block in _numbered(told["content"])]
-    if line["role"] == "user":
-        message: Message = {"role": "user", "content": simplest_content(blocks) or ""}
-    else:
-        message, _ = assistant_message(blocks)
-    extra = {**without(line, "role", "message"), **without(told, "role", "content")}
-    return message | telling({"cursor": telling(extra)})
+def is_state(value: object) -> bool:
+    """Tell whether a value is a line that tells what the program did."""
+    fields = fields_of(value)
+    return "role" not in fields and text_of(fields.get("type")) is not None
+
+
+def messages_in(lines: Iterable[tuple[int, Fields]]) -> Iterator[Message]:
+    """Yield what lines say, each given with its number, after which its calls are named."""
+    waiting: deque[str] = deque()
+    for number, line in lines:
+        told = line["message"]
+        blocks = [
+            _linked(_named(block, f"{number}-{place}"), waiting)
+            for place, block in _numbered(told["content"])
+        ]
+        made = _asked(blocks) if line["role"] == "user" else answer_messages(blocks)
+        extra = {**without(line, "role", "message"), **without(told, "role", "content")}
+        made[0] |= telling({"cursor": telling(extra)})
+        yield from made
+
+
+def _asked(blocks: list[Fields]) -> list[Message]:
+    made = user_messages(blocks, blocks)
+    if made[-1]["role"] == "user":
+        made[-1]["content"] = simplest_content(made[-1]["content"]) or ""
+    return made
+
+
+def _linked(block: Fields, waiting: deque[str]) -> Fields:
+    """Note a call that waits; return a result with the call that it answers."""
+    if block.get("type") == "tool_use":
+        waiting.append(block["id"])
+    if block.get("type") != "tool_result":
+        return block
+    told = text_of(block.get("tool_use_id"))
+    answered = told or next(iter(waiting), None)
+    if answered and answered in waiting:
+        waiting.remove(answered)
+    return {**block, "tool_use_id": answered}
 
 
 def _numbered(content: object) -> enumerate[Fields]:

@@ -1,4 +1,7 @@
-"""Sessions of Google's Agent Development Kit (``SqliteSessionService``): events with a content."""
+"""Sessions of Google's Agent Development Kit: events with a content.
+
+Its ``SqliteSessionService`` and its ``DatabaseSessionService`` lay out the same tables.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ..events import (
     Said,
     SessionNames,
     fields_of,
+    iso_milliseconds,
     list_of,
     split_metadata,
     telling,
@@ -57,7 +61,7 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     messages = [message for each in _events(fields) for message in _messages(each)]
     told = telling(without(fields, "id", "events", "user_id", "create_time"))
     metadata, notes = split_metadata(told)
-    created = _milliseconds(fields.get("create_time"))
+    created = _moment(fields.get("create_time"))
     name, owner = names.name(text_of(fields.get("id"))), text_of(fields.get("user_id"))
     title = title_of(messages)
     yield Opened(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
@@ -73,7 +77,7 @@ def _messages(event: Fields) -> Iterator[Message]:
     """Yield what an event says: the results of tools, then what is said with its calls."""
     content = fields_of(event.get("content"))
     parts = [_as_api(part) for part in list_of(content.get("parts"))]
-    moment = telling({"timestamp": _milliseconds(event.get("timestamp"))})
+    moment = telling({"timestamp": _moment(event.get("timestamp"))})
     extra = telling(without(event, "content", "id", "timestamp", "actions"))
     for response in responses_in(parts):
         yield result_of(response) | moment
@@ -98,10 +102,10 @@ def _as_api(part: Any) -> Any:
     return named | ({"inlineData": _as_api(data)} if isinstance(data, dict) else {})
 
 
-def _milliseconds(seconds: Any) -> int | None:
-    """Return a moment in seconds as ms, None for anything else."""
-    is_moment = isinstance(seconds, int | float) and 0 < seconds < SECONDS_BELOW
-    return round(seconds * 1000) if is_moment else None
+def _moment(told: Any) -> int | None:
+    """Return a moment in seconds, or as ISO text, as ms; None for anything else."""
+    is_moment = isinstance(told, int | float) and 0 < told < SECONDS_BELOW
+    return round(told * 1000) if is_moment else iso_milliseconds(told)
 
 
 def _sessions(rows: Rows) -> Iterator[Any]:

@@ -59,10 +59,19 @@ def messages_of(name: str, told: Fields) -> list[Message]:
     made += [said] if said else []
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-    extra = telling(without(told, *_SAID))
+    extra = telling({**without(told, *_SAID), **_answered(told)})
     if made and extra:
         made[0]["goose"] = extra | made[0].get("goose", {})
     return [message | _moment(told) for message in made]
+
+
+def _answered(told: Fields) -> Fields:
+    """Return which model answered and what it cost, as newer versions tell."""
+    metadata = fields_of(told.get("metadata"))
+    return {
+        "model": within(metadata, "inference", "resolvedModel"),
+        "usage": metadata.get("usage"),
+    }
 
 
 def _said(role: str, parts: list[Fields]) -> Message | None:

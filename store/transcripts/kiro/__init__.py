@@ -1,6 +1,7 @@
-"""Sessions of Kiro CLI, and of Amazon Q before it.
+"""Sessions of Kiro, its CLI and its IDE, and of Amazon Q before it.
 
-`messages` translates a line, `turns` a turn of the database; `reading` makes sessions of both.
+`messages` translates a line, `records` the records of newer sessions, `turns` a turn of the
+database; `reading` makes sessions of them.
 """
 
 from .reading import looks, parse

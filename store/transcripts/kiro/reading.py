@@ -1,4 +1,8 @@
-"""Sessions of Kiro CLI: chats of its database, or files of lines with what is known beside them."""
+"""Sessions of Kiro: chats of its database, files of lines, or of records, and what is beside them.
+
+Kiro CLI kept a database, then a file of lines for each session. Newer ones, and those of the IDE
+from 1.0, are folders with a file of records.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
+from ...messages import Message
 from ...text import Fields
 from ..events import (
+    Compacted,
     Event,
     Noted,
     Opened,
@@ -19,6 +25,7 @@ from ..events import (
     SessionNames,
     fields_of,
     first_text,
+    iso_milliseconds,
     left_out,
     list_of,
     omissions,
@@ -32,7 +39,11 @@ from ..events import (
     without,
 )
 from ..source import Source
-from . import messages, turns
+from ..trees import with_compactions
+from . import messages, records, turns
+
+Placed = tuple[int, Compacted]
+"""A compaction, behind so many messages."""
 
 TOLD = ("history", "conversation_id", "cwd", "created_at", "transcript", "tools", "model_info")
 """Keys of a chat that say what its session says, repeat it, or define its tools."""
@@ -43,29 +54,40 @@ FOLDER = ("user", "env_context", "env_state", "current_working_directory")
 UNKEPT = ("session_state", "session_id", "cwd", "title")
 """Keys beside a file that its session says, or that repeat it."""
 
+BESIDE_RECORDS = "session.json"
+"""The file beside a file of records that tells what is known of its session."""
+
+KNOWN = ("id", "title", "modelId", "workspacePaths", "createdAt", "rootConversationId")
+"""Keys of it that its session says."""
+
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is a chat, or a line of a file."""
     fields = fields_of(value)
     is_chat = any(map(turns.is_turn, list_of(fields.get("history"))))
     is_empty = fields.get("history") == [] and "conversation_id" in fields
-    return is_chat or is_empty or (messages.is_line(value) and messages.is_told(fields))
+    is_line = messages.is_line(value) and messages.is_told(fields)
+    return is_chat or is_empty or is_line or records.is_record(value)
 
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a database, or the one of a file."""
     names = SessionNames(source.stem)
     lines: list[Fields] = []
+    written: list[Fields] = []
     for item in source.values():
         if isinstance(item, Noted):
             yield item
         elif messages.is_line(item.value):
             lines.append(item.value)
+        elif records.is_record(item.value):
+            written.append(item.value)
         elif looks(item.value):
             yield from _chat(item.value, names)
         else:
             yield Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
     yield from _file(source, lines)
+    yield from _folder(source, written)
 
 
 def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
@@ -107,7 +129,7 @@ def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
     said = list(chain.from_iterable(map(messages.messages_of, told)))
     if not said:
         return
-    beside = _beside(source.path)
+    beside = _beside(source.path.with_suffix(".json"))
     titles = title_lines((beside.get("title"), title_of(said)))
     kept, notes = split_metadata(telling(without(beside, *UNKEPT)))
     name = text_of(beside.get("session_id")) or source.stem
@@ -121,8 +143,60 @@ def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
     yield from notes
 
 
+def _folder(source: Source, written: list[Fields]) -> Iterator[Event]:
+    """Yield the session of a folder's records, with what is known of it in the file beside them."""
+    groups = _between_summaries(written)
+    said = [list(records.messages_in(group)) for group in groups]
+    if not any(said):
+        return
+    beside = _beside(source.path.with_name(BESIDE_RECORDS))
+    name = text_of(beside.get("id")) or source.path.absolute().parent.name
+    opened, notes = _opened(name, beside, list(chain.from_iterable(said)))
+    events: Iterator[Event] = chain([opened], map(Said, chain.from_iterable(said)))
+    yield from with_compactions(events, dict(_compactions(written, said)))
+    states = (record for record in written if records.type_of(record) not in records.SPOKEN)
+    yield from omissions(Counter((str(records.type_of(each)), "") for each in states), "record")
+    yield from notes
+
+
+def _between_summaries(written: list[Fields]) -> list[list[Fields]]:
+    """Return the records before the first summary, between two of them, and behind the last."""
+    groups: list[list[Fields]] = [[]]
+    for record in written:
+        if records.is_summary(record):
+            groups.append([])
+        else:
+            groups[-1].append(record)
+    return groups
+
+
+def _compactions(written: list[Fields], said: list[list[Message]]) -> Iterator[Placed]:
+    summaries = map(records.text_in, filter(records.is_summary, written))
+    counts = accumulate(map(len, said))
+    for count, summary in zip(counts, summaries, strict=False):
+        if count:
+            yield count, Compacted(count, summary or None)
+
+
+def _opened(name: str, beside: Fields, said: list[Message]) -> tuple[Opened, list[Noted]]:
+    kept, notes = split_metadata(telling(without(beside, *KNOWN)))
+    root = text_of(beside.get("rootConversationId"))
+    parent = root if root != name else None
+    told = {"model": beside.get("modelId"), "parent_session": parent, "kiro": kept}
+    titles = title_lines((beside.get("title"), title_of(said)))
+    opened = Opened(
+        name,
+        first_text(titles),
+        first_text(list_of(beside.get("workspacePaths"))),
+        telling(told),
+        titles=titles,
+        created_at=iso_milliseconds(beside.get("createdAt")),
+    )
+    return opened, notes
+
+
 def _beside(path: Path) -> Fields:
-    """Return what the file beside a session's lines knows of it; nothing where there is none."""
+    """Return what a file beside a session knows of it; nothing where there is none."""
     with suppress(OSError, ValueError, RecursionError):
-        return fields_of(json.loads(path.with_suffix(".json").read_bytes()))
+        return fields_of(json.loads(path.read_bytes()))
     return {}

@@ -38,6 +38,9 @@ from .log import is_entry, state_after
 from .parts import SPOKEN, kind_of
 from .requests import is_pending, is_request, messages_of, model_of
 
+NAMES = ("sessionId", "responderUsername", "requesterUsername")
+"""Keys that a chat has, or an export of one, beside its requests."""
+
 _SAID = ("requests", "sessionId", "customTitle", "computedTitle", "inputState")
 
 
@@ -45,7 +48,7 @@ def looks(value: Any) -> bool:
     """Tell whether a JSON value is a chat, or the entry that begins the log of one."""
     fields = fields_of(fields_of(value).get("v") if is_entry(value) else value)
     requests = fields.get("requests")
-    named = not fields.keys().isdisjoint({"sessionId", "responderUsername"})
+    named = not fields.keys().isdisjoint(NAMES)
     return named and isinstance(requests, list) and (not requests or any(map(is_request, requests)))
 
 

@@ -1,0 +1,134 @@
+"""Records of Kiro's newer sessions as messages: what was said, thought, called and returned.
+
+A record has its words under ``payload``. An answer is several of them: what it thought, what it
+said, and a record for each of its calls, which become one message. What a record says beyond its
+message is kept under one extra key, ``kiro``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from ...messages import Message
+from ...text import Fields
+from ..events import (
+    call_of,
+    fields_of,
+    iso_milliseconds,
+    joined,
+    objects_of,
+    telling,
+    text_of,
+    without,
+)
+
+SPOKEN = ("user", "assistant", "tool_call", "tool_result")
+"""Types of records that a chat is made of."""
+
+STATES = (
+    *("session_start", "session_event", "session_metadata", "turn_start", "turn_end"),
+    *("pending_interaction", "interaction_resolved", "usage_summary", "tombstone"),
+    *("sub_agent_start", "sub_agent_complete"),
+)
+"""Types of records that tell what the program did."""
+
+THOUGHT, SUMMARY = "Reasoning", "Summary"
+"""Operations of an answer that is no speech: what a model thought, and what stands for the rest."""
+
+_SAID = ("type", "content", "toolCallId", "toolName", "args", "status", "success", "operationType")
+
+
+def is_record(value: object) -> bool:
+    """Tell whether a JSON value is a record of such a session."""
+    fields = fields_of(value)
+    return "type" not in fields and type_of(fields) in (*SPOKEN, *STATES)
+
+
+def type_of(record: Fields) -> str | None:
+    """Return what a record is."""
+    return text_of(_payload(record).get("type"))
+
+
+def is_summary(record: Fields) -> bool:
+    """Tell whether a record is the summary that all before it was compacted to."""
+    return _payload(record).get("operationType") == SUMMARY
+
+
+def text_in(record: Fields) -> str:
+    """Return the text of a record."""
+    content = _payload(record).get("content")
+    if isinstance(content, str):
+        return content
+    parts = objects_of(content) or objects_of([content])
+    return joined((part.get("text") for part in parts), "\n")
+
+
+def messages_in(records: Iterable[Fields]) -> Iterator[Message]:
+    """Yield the messages of records; those of one answer are one, and a call told again is one."""
+    answer: Message | None = None
+    called: set[str] = set()
+    for record in records:
+        kind = type_of(record)
+        if kind in ("user", "tool_result"):
+            yield from filter(None, [answer])
+            yield _asked(record) if kind == "user" else _returned(record)
+            answer = None
+        elif kind == "assistant":
+            if answer and "tool_calls" in answer:
+                yield answer
+                answer = None
+            answer = _with_words(answer or _begun(record), record)
+        elif kind == "tool_call" and _is_new(record, called):
+            answer = answer or _begun(record)
+            answer.setdefault("tool_calls", []).append(_call(_payload(record)))
+    yield from filter(None, [answer])
+
+
+def _payload(record: Fields) -> Fields:
+    return fields_of(record.get("payload"))
+
+
+def _begun(record: Fields) -> Message:
+    return {"role": "assistant", "content": None, **_told(record)}
+
+
+def _with_words(answer: Message, record: Fields) -> Message:
+    key = "content"
+    if _payload(record).get("operationType") == THOUGHT:
+        key = "reasoning_content"
+    answer[key] = joined((answer.get(key), text_in(record))) or None
+    return answer
+
+
+def _is_new(record: Fields, called: set[str]) -> bool:
+    """Note a call; a program writes it again when it was allowed or has ended."""
+    name = text_of(_payload(record).get("toolCallId"))
+    is_known = name in called
+    called.update(filter(None, [name]))
+    return not is_known
+
+
+def _call(told: Fields) -> Fields:
+    return call_of(told.get("toolCallId"), told.get("toolName"), told.get("args"))
+
+
+def _asked(record: Fields) -> Message:
+    return {"role": "user", "content": text_in(record), **_told(record)}
+
+
+def _returned(record: Fields) -> Message:
+    told = _payload(record)
+    said = text_in(record)
+    if not said and told.get("content"):
+        said = json.dumps(told["content"], ensure_ascii=False)
+    message: Message = {"role": "tool", "content": said, "tool_call_id": told.get("toolCallId")}
+    failed = {"messageStatus": "error" if told.get("success") is False else None}
+    return message | telling(failed) | _told(record)
+
+
+def _told(record: Fields) -> Fields:
+    """Return a record's id and moment, and what it says beside its words."""
+    extra = telling(without(_payload(record), *_SAID))
+    moment = iso_milliseconds(record.get("timestamp"))
+    return telling({"id": record.get("id"), "timestamp": moment, "kiro": extra})
