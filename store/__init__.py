@@ -17,9 +17,9 @@ Read the rooms in this order and nothing is used before it is met: ``errors``, `
 from __future__ import annotations
 
 import logging
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .doors import door
 
 if TYPE_CHECKING:
     from .context import Context
@@ -157,27 +157,23 @@ __all__ = [
     "ViewStats",
 ]
 
-_HOLDING = ("errors", "records", "policy", "summaries", "context", "face")
-"""The rooms whose names are public, those first that are imported soonest."""
-
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-
-    def __getattr__(name: str) -> Any:
-        """Import a public name, or a room, where it is asked for first.
-
-        Who handles errors or writes a policy waits for no table of a database.
-        """
-        if name in __all__:
-            globals()[name] = _found(name)
-            return globals()[name]
-        if find_spec(f"{__package__}.{name}"):
-            return import_module(f"{__package__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
-
-
-def _found(name: str) -> Any:
-    rooms = (import_module(f"{__package__}.{room}") for room in _HOLDING)
-    return next(getattr(room, name) for room in rooms if hasattr(room, name))
+    __getattr__, __dir__ = door(
+        __package__,
+        context="Context",
+        errors=(
+            "CompactionError Conflict ConnectionLost DraftNotFound HeadMoved InvalidMessage "
+            "InvalidPolicy InvalidValue MessageNotFound NotAStore NothingToUndo "
+            "PositionOutOfRange QueryRefused SchemaTooNew SessionExists SessionNotFound "
+            "StoreBusy StoreClosed StoreError StoreForked StoreFull StoreMoved "
+            "UnknownTranscript"
+        ),
+        face="AsyncScoped AsyncStore AsyncStreaming Owned Scoped Steps Store Streaming",
+        policy="Policy",
+        records=(
+            "Branch Check Compaction Copy Draft Entry Erasure Finding Found HeadMove Hidden "
+            "Hit Hits Index Passage Redaction Removal Restored Session Sibling StoredMessage "
+            "TokenTotal Turn Usage View ViewStats"
+        ),
+        summaries="Summary SummaryRequest",
+    )

@@ -30,7 +30,7 @@ from .options import (
 from .render import Bar
 from .show import how_counted
 
-statistics_of = reads(statistics)
+statistics_of = reads(lambda: statistics)
 
 
 def complete_encoding(incomplete: str) -> list[str]:

@@ -7,21 +7,39 @@ command call it.
 
 from __future__ import annotations
 
-from . import request
-from .at_files import mentions, remind
-from .freshness import Freshness
-from .law import code_law
-from .pieces import LAYERS, Piece
-from .request import Context, Tools
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import request
+    from .assembled import Requests
+    from .at_files import mentions, remind
+    from .freshness import Freshness
+    from .law import code_law
+    from .pieces import LAYERS, Piece
+    from .request import Context, Tools
 
 __all__ = [
     "LAYERS",
     "Context",
     "Freshness",
     "Piece",
+    "Requests",
     "Tools",
     "code_law",
     "mentions",
     "remind",
     "request",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        assembled="Requests",
+        at_files="mentions remind",
+        freshness="Freshness",
+        law="code_law",
+        pieces="LAYERS Piece",
+        request="Context Tools",
+    )

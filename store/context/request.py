@@ -17,18 +17,16 @@ off is resumed by asking again.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
-from ..errors import InvalidValue, StoreError
+from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
-from ..policy import Policy
+from ..policy import TURNS, Policy, checked
 from ..records import View
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather
@@ -135,6 +133,7 @@ class Asked(NamedTuple):
     tools: Tools | None = None
     user_input: str | None = None
     todo_recap: str | None = None
+    policy: Policy = TURNS
 
     @property
     def tools_text(self) -> str | None:
@@ -149,45 +148,21 @@ class Asked(NamedTuple):
         return list(self.tools)
 
 
-class Requests:
-    """The last request of each session that a store assembled: as hashes, but for the latest.
-
-    The newest sessions only.
-    """
-
-    KEPT = 64
-
-    def __init__(self) -> None:
-        self._last: OrderedDict[str, Layered | Hashed] = OrderedDict()
-
-    def compared(self, session_id: str, context: Context) -> Context:
-        """Return a request with the one before, and remember it."""
-        before = self._last.pop(session_id, None)
-        for name in [*self._last][-1:]:
-            self._keep_hashes(name)
-        self._last[session_id] = context.layered
-        while len(self._last) > self.KEPT:
-            self._last.popitem(last=False)
-        return context._replace(before=before)
-
-    def _keep_hashes(self, name: str) -> None:
-        """Keep no more than hashes of a request; nothing of one that was read of damaged rows.
-
-        Whoever looks into it is told; another session's request is not to fail for it.
-        """
-        latest = self._last.pop(name)
-        with suppress(StoreError):
-            self._last[name] = Hashed(latest.hashes)
-
-
-def asked(system: object, tools: object, user_input: object, todo_recap: object) -> Asked:
+def asked(
+    system: object,
+    tools: object,
+    user_input: object,
+    todo_recap: object,
+    policy: Policy | None,
+) -> Asked:
     """Return what a caller gives of a request.
 
-    Raises InvalidValue for what is no text, or no list of tools.
+    Raises InvalidValue for what is no text, no list of tools, or no policy.
     """
     _require_texts(system=system, user_input=user_input, todo_recap=todo_recap)
     _require_tools(tools)
-    return Asked(system, tools, user_input, todo_recap)  # type: ignore[arg-type]
+    chosen = TURNS if policy is None else checked(policy)
+    return Asked(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 
 
 def _require_texts(**given: object) -> None:
@@ -206,17 +181,16 @@ def assemble(
     asked: Asked,
     gathered: Gathered,
     law: Law,
-    policy: Policy,
     *,
     format: str,  # noqa: A002 - the public name
     marked: bool = False,
 ) -> Context:
     """Return a request from what the caller gave, what the store has, and the project's rules."""
-    merges = policy.summary_role == "merge"
-    pieces = partial(_layered, asked, gathered.explained, law, policy)
+    merges = asked.policy.summary_role == "merge"
+    pieces = partial(_layered, asked, gathered.explained, law)
     layered = Layered(pieces, asked.definitions, merges=merges)
     if gathered.in_order and not (merges or marked):
-        written = Written(_in_order(asked, gathered, law, policy))
+        written = Written(_in_order(asked, gathered, law))
     else:
         sent = with_markers(layered.pieces) if marked else layered.pieces
         written = _written(format_named(format), sent, asked.definitions)
@@ -231,7 +205,7 @@ def assemble(
     )
 
 
-def _in_order(asked: Asked, gathered: Gathered, law: Law, policy: Policy) -> list[Message]:
+def _in_order(asked: Asked, gathered: Gathered, law: Law) -> list[Message]:
     """Return a request for a chat, of what the view sends and what stands around it."""
     shown = [*with_reminders(gathered.view, gathered.placed, gathered.project_root)]
     stored = zip(gathered.placed, shown, strict=True)
@@ -239,10 +213,10 @@ def _in_order(asked: Asked, gathered: Gathered, law: Law, policy: Policy) -> lis
     return [
         *_chat(made("system", "system", asked.system)),
         *shown[:leading],
-        *_chat(_rules(asked, law, policy)),
+        *_chat(_rules(asked, law)),
         *shown[leading:],
         *_chat(_new_input(asked, gathered)),
-        *_chat(_left_to_do(asked, gathered, _recap_role(policy))),
+        *_chat(_left_to_do(asked, gathered, _recap_role(asked.policy))),
     ]
 
 
@@ -255,20 +229,15 @@ def _leads_view(stored: tuple[Placed, Message]) -> bool:
     return placed.seq is not None and message["role"] in LEADING
 
 
-def _rules(asked: Asked, law: Law, policy: Policy) -> list[Piece]:
+def _rules(asked: Asked, law: Law) -> list[Piece]:
     """Return what stands between the system messages and the history."""
     return [
         *made("tools", "system", asked.tools_text),
-        *made("code_law", _law_role(policy), law.text),
+        *made("code_law", _law_role(asked.policy), law.text),
     ]
 
 
-def _layered(
-    asked: Asked,
-    gathered: Gathered,
-    law: Law,
-    policy: Policy,
-) -> list[Piece]:
+def _layered(asked: Asked, gathered: Gathered, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
     root = gathered.project_root
     shown = list(of_view(gathered.view, gathered.placed, gathered.begins, root))
@@ -276,10 +245,10 @@ def _layered(
     return [
         *made("system", "system", asked.system),
         *(piece._replace(layer="system") for piece in leading),
-        *_rules(asked, law, policy),
+        *_rules(asked, law),
         *shown[len(leading) :],
         *_new_input(asked, gathered),
-        *_left_to_do(asked, gathered, _recap_role(policy)),
+        *_left_to_do(asked, gathered, _recap_role(asked.policy)),
     ]
 
 

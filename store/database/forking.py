@@ -11,7 +11,6 @@ in this child, and say so.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import time
@@ -50,6 +49,8 @@ def keep_for_ever(inherited: object) -> None:
 
     Closed, it would end the parent's work.
     """
+    import ctypes
+
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
 
 

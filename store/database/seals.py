@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from pydantic_core import to_json
 from sqlalchemy import Table
 
 SEALED = "sealed"
@@ -30,6 +29,8 @@ def sealed_names(table: Table) -> tuple[str, ...]:
 
 def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
     """Return the seal of a row's values, given with the names of their columns, in that order."""
+    from pydantic_core import to_json
+
     row = zip(names, values, strict=True)
     held = {name: value for name, value in row if value is not None}
     return sha256(to_json(held, bytes_mode="hex")).digest()

@@ -8,19 +8,19 @@ what is done in them.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .binding import reads
-from .scoped import Owned, Scoped
-from .steps import Steps
-from .store import Store, Target
-from .streaming import Streaming
+from ..doors import door
 
 if TYPE_CHECKING:
     from .async_scoped import AsyncScoped
     from .async_store import AsyncStore
     from .async_streaming import AsyncStreaming
+    from .binding import reads
+    from .scoped import Owned, Scoped
+    from .steps import Steps
+    from .store import Store, Target
+    from .streaming import Streaming
 
 __all__ = [
     "AsyncScoped",
@@ -35,17 +35,15 @@ __all__ = [
     "reads",
 ]
 
-_AWAITED = {
-    "AsyncScoped": "async_scoped",
-    "AsyncStore": "async_store",
-    "AsyncStreaming": "async_streaming",
-}
-"""The awaited faces, by the modules they are in."""
-
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-
-    def __getattr__(name: str) -> Any:
-        """Import an awaited face where it is asked for: who awaits nothing needs none."""
-        if name not in _AWAITED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-        return getattr(import_module(f"{__package__}.{_AWAITED[name]}"), name)
+    __getattr__, __dir__ = door(
+        __package__,
+        async_scoped="AsyncScoped",
+        async_store="AsyncStore",
+        async_streaming="AsyncStreaming",
+        binding="reads",
+        scoped="Owned Scoped",
+        steps="Steps",
+        store="Store Target",
+        streaming="Streaming",
+    )

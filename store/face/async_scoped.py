@@ -25,9 +25,9 @@ class AsyncScoped(Awaited):
         """Whose sessions they are."""
         return self._owner
 
-    redactions = awaits(Scoped.redactions)
-    delete_session = cast("Deletes", awaits(Scoped.delete_session, waits=True))
-    atomically = awaits(Scoped.atomically, waits=True)
+    redactions = awaits(lambda: Scoped.redactions)
+    delete_session = cast("Deletes", awaits(lambda: Scoped.delete_session, waits=True))
+    atomically = awaits(lambda: Scoped.atomically, waits=True)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the whole store."""

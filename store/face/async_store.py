@@ -71,16 +71,16 @@ class AsyncStore(Awaited):
         opening = partial(_open, target, durability, timeout, cache_bytes)
         self._opened = self._threads.submit(opening)
 
-    redactions = awaits(Store.redactions)
-    erasures = awaits(Store.erasures)
-    verify = awaits(Store.verify)
-    delete_session = cast("Deletes", awaits(Store.delete_session, waits=True))
-    purge = awaits(Store.purge, waits=True)
-    index = awaits(Store.index, waits=True)
-    backup = awaits(Store.backup, waits=True)
-    copies = awaits(Store.copies)
-    cache_info = awaits(Store.cache_info)
-    atomically = awaits(Store.atomically, waits=True)
+    redactions = awaits(lambda: Store.redactions)
+    erasures = awaits(lambda: Store.erasures)
+    verify = awaits(lambda: Store.verify)
+    delete_session = cast("Deletes", awaits(lambda: Store.delete_session, waits=True))
+    purge = awaits(lambda: Store.purge, waits=True)
+    index = awaits(lambda: Store.index, waits=True)
+    backup = awaits(lambda: Store.backup, waits=True)
+    copies = awaits(lambda: Store.copies)
+    cache_info = awaits(lambda: Store.cache_info)
+    atomically = awaits(lambda: Store.atomically, waits=True)
 
     def scoped(self, owner: str) -> AsyncScoped:
         """Return a face that sees and touches the sessions of an owner only, at once.

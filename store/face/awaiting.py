@@ -13,7 +13,7 @@ from ..clock import Now
 from ..messages import Message
 from ..records import Erasure, Session
 from .async_streaming import AsyncStreaming
-from .binding import Method
+from .binding import Late, Method
 from .streaming import EVERY_BYTES, EVERY_MS
 from .threads import Threads
 from .workflows import Workflows
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def awaits(
-    method: Method[P, R], *, waits: bool = False
+    find: Callable[[], Method[P, R]], *, waits: bool = False
 ) -> Callable[Concatenate[Threads, P], Awaitable[R]]:
     """Bind a method of a face to the same awaited: one thread hop for the whole operation.
 
@@ -36,20 +36,30 @@ def awaits(
     cancellation has a note that says so. Only a summary that is being written is not waited for:
     its compaction ends as failed.
     """
+    made = Late(lambda: _awaiting(find(), waits=waits))
+    return cast("Callable[Concatenate[Threads, P], Awaitable[R]]", made)
 
+
+def iterates(
+    find: Callable[[], Method[P, Iterator[R]]],
+) -> Callable[Concatenate[Threads, P], AsyncIterator[R]]:
+    """Bind a method of a face that yields: each step is an operation by itself."""
+    made = Late(lambda: _iterating(find()))
+    return cast("Callable[Concatenate[Threads, P], AsyncIterator[R]]", made)
+
+
+def _awaiting(method: Method[P, R], *, waits: bool) -> Callable[..., Awaitable[R]]:
     @wraps(method)
     async def face(self: Threads, *args: P.args, **options: P.kwargs) -> R:
         work = partial(self._call, method, *args, **options)
         return await self._run(work, waits=waits)
 
-    return cast("Callable[Concatenate[Threads, P], Awaitable[R]]", face)
+    return face
 
 
-def iterates(
+def _iterating(
     method: Method[P, Iterator[R]],
-) -> Callable[Concatenate[Threads, P], AsyncIterator[R]]:
-    """Bind a method of a face that yields: each step is an operation by itself."""
-
+) -> Callable[..., AsyncIterator[R]]:
     @wraps(method)
     async def face(
         self: Threads,
@@ -60,7 +70,7 @@ def iterates(
         while item := await self._run(partial(next, items, None)):
             yield item
 
-    return cast("Callable[Concatenate[Threads, P], AsyncIterator[R]]", face)
+    return face
 
 
 def says_as(method: Callable[..., Any]) -> Callable[[F], F]:
@@ -95,55 +105,55 @@ class Deletes(Protocol):
 class Awaited(Threads):
     """What can be asked of sessions, awaited."""
 
-    create_session = awaits(Workflows.create_session, waits=True)
-    session = awaits(Workflows.session)
-    title = awaits(Workflows.title)
-    sessions = awaits(Workflows.sessions)
-    count_sessions = awaits(Workflows.count_sessions)
-    archive = awaits(Workflows.archive, waits=True)
-    unarchive = awaits(Workflows.unarchive, waits=True)
-    rename_session = awaits(Workflows.rename_session, waits=True)
-    set_project_root = awaits(Workflows.set_project_root, waits=True)
-    set_metadata = awaits(Workflows.set_metadata, waits=True)
-    append = awaits(Workflows.append, waits=True)
-    messages = awaits(Workflows.messages)
-    pages = iterates(Workflows.pages)
-    message = awaits(Workflows.message)
-    find = awaits(Workflows.find)
-    turns = awaits(Workflows.turns)
-    fork = awaits(Workflows.fork, waits=True)
-    rewind = awaits(Workflows.rewind, waits=True)
-    switch = awaits(Workflows.switch, waits=True)
-    branches = awaits(Workflows.branches)
-    siblings = awaits(Workflows.siblings)
-    replace = awaits(Workflows.replace, waits=True)
-    pop = awaits(Workflows.pop, waits=True)
-    drafts = awaits(Workflows.drafts)
-    finish_draft = awaits(Workflows.finish_draft, waits=True)
-    discard_draft = awaits(Workflows.discard_draft, waits=True)
-    undo_rewind = awaits(Workflows.undo_rewind, waits=True)
-    head_moves = awaits(Workflows.head_moves)
-    view = awaits(Workflows.view)
-    redact = awaits(Workflows.redact, waits=True)
-    check = awaits(Workflows.check)
-    record_usage = awaits(Workflows.record_usage, waits=True)
-    usages = awaits(Workflows.usages)
-    usage_totals = awaits(Workflows.usage_totals)
-    annotate = awaits(Workflows.annotate, waits=True)
-    annotations = awaits(Workflows.annotations)
-    compactions = awaits(Workflows.compactions)
-    hidden = awaits(Workflows.hidden)
-    replaced = awaits(Workflows.replaced)
-    plan_clearing = awaits(Workflows.plan_clearing)
-    plan_compaction = awaits(Workflows.plan_compaction)
-    hide = awaits(Workflows.hide, waits=True)
-    undo_compaction = awaits(Workflows.undo_compaction, waits=True)
-    compact = awaits(Workflows.compact, waits=True)
-    compact_if_needed = awaits(Workflows.compact_if_needed, waits=True)
-    context = awaits(Workflows.context)
-    recall = awaits(Workflows.recall)
-    search = awaits(Workflows.search)
-    count_tokens = awaits(Workflows.count_tokens, waits=True)
+    create_session = awaits(lambda: Workflows.create_session, waits=True)
+    session = awaits(lambda: Workflows.session)
+    title = awaits(lambda: Workflows.title)
+    sessions = awaits(lambda: Workflows.sessions)
+    count_sessions = awaits(lambda: Workflows.count_sessions)
+    archive = awaits(lambda: Workflows.archive, waits=True)
+    unarchive = awaits(lambda: Workflows.unarchive, waits=True)
+    rename_session = awaits(lambda: Workflows.rename_session, waits=True)
+    set_project_root = awaits(lambda: Workflows.set_project_root, waits=True)
+    set_metadata = awaits(lambda: Workflows.set_metadata, waits=True)
+    append = awaits(lambda: Workflows.append, waits=True)
+    messages = awaits(lambda: Workflows.messages)
+    pages = iterates(lambda: Workflows.pages)
+    message = awaits(lambda: Workflows.message)
+    find = awaits(lambda: Workflows.find)
+    turns = awaits(lambda: Workflows.turns)
+    fork = awaits(lambda: Workflows.fork, waits=True)
+    rewind = awaits(lambda: Workflows.rewind, waits=True)
+    switch = awaits(lambda: Workflows.switch, waits=True)
+    branches = awaits(lambda: Workflows.branches)
+    siblings = awaits(lambda: Workflows.siblings)
+    replace = awaits(lambda: Workflows.replace, waits=True)
+    pop = awaits(lambda: Workflows.pop, waits=True)
+    drafts = awaits(lambda: Workflows.drafts)
+    finish_draft = awaits(lambda: Workflows.finish_draft, waits=True)
+    discard_draft = awaits(lambda: Workflows.discard_draft, waits=True)
+    undo_rewind = awaits(lambda: Workflows.undo_rewind, waits=True)
+    head_moves = awaits(lambda: Workflows.head_moves)
+    view = awaits(lambda: Workflows.view)
+    redact = awaits(lambda: Workflows.redact, waits=True)
+    check = awaits(lambda: Workflows.check)
+    record_usage = awaits(lambda: Workflows.record_usage, waits=True)
+    usages = awaits(lambda: Workflows.usages)
+    usage_totals = awaits(lambda: Workflows.usage_totals)
+    annotate = awaits(lambda: Workflows.annotate, waits=True)
+    annotations = awaits(lambda: Workflows.annotations)
+    compactions = awaits(lambda: Workflows.compactions)
+    hidden = awaits(lambda: Workflows.hidden)
+    replaced = awaits(lambda: Workflows.replaced)
+    plan_clearing = awaits(lambda: Workflows.plan_clearing)
+    plan_compaction = awaits(lambda: Workflows.plan_compaction)
+    hide = awaits(lambda: Workflows.hide, waits=True)
+    undo_compaction = awaits(lambda: Workflows.undo_compaction, waits=True)
+    compact = awaits(lambda: Workflows.compact, waits=True)
+    compact_if_needed = awaits(lambda: Workflows.compact_if_needed, waits=True)
+    context = awaits(lambda: Workflows.context)
+    recall = awaits(lambda: Workflows.recall)
+    search = awaits(lambda: Workflows.search)
+    count_tokens = awaits(lambda: Workflows.count_tokens, waits=True)
 
     @says_as(Workflows.wait)
     async def wait(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -25,6 +25,8 @@ Work: TypeAlias = Callable[[Connection], R]
 """An operation with all that it was given but the connection."""
 Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
 """What opens transactions as it needs them."""
+Find: TypeAlias = Callable[[], Operation[P, R]]
+"""Returns an operation, out of a room that is not imported before."""
 
 
 @dataclass(slots=True)
@@ -64,8 +66,45 @@ Method: TypeAlias = Callable[Concatenate[Any, P], R]
 """What a face is asked for."""
 
 
-def reads(operation: Operation[P, R]) -> Method[P, R]:
+class Late:
+    """A method that is made where it is first asked for: only then is its operation imported.
+
+    In a class it makes room for the method itself, so whoever looks sees a plain function. Where
+    several threads ask first, each makes the same.
+    """
+
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._made = cache(make)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, face: object, owner: type | None = None) -> Any:
+        method = self._made()
+        setattr(self._owner, self._name, method)
+        return method.__get__(face, owner)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call it where it stands in no class."""
+        return self._made()(*args, **options)
+
+
+def reads(find: Find[P, R]) -> Method[P, R]:
     """Bind an operation to the faces so that it sees one state of the store."""
+    return cast("Method[P, R]", Late(lambda: _reading(find())))
+
+
+def writes(find: Find[P, R]) -> Method[P, R]:
+    """Bind an operation to the faces so that it is done as a whole or changes nothing."""
+    return cast("Method[P, R]", Late(lambda: _writing(find())))
+
+
+def runs(find: Callable[[], Workflow[P, R]]) -> Method[P, R]:
+    """Bind a workflow to a face: an operation of several transactions, which it opens itself."""
+    return cast("Method[P, R]", Late(lambda: _running(find())))
+
+
+def _reading(operation: Operation[P, R]) -> Callable[..., R]:
     clocked = _clocked(operation)
 
     @wraps(operation)
@@ -74,11 +113,10 @@ def reads(operation: Operation[P, R]) -> Method[P, R]:
             _tell_now(self, options)
         return self._read(Call(operation, args, options))
 
-    return cast("Method[P, R]", face)
+    return face
 
 
-def writes(operation: Operation[P, R]) -> Method[P, R]:
-    """Bind an operation to the faces so that it is done as a whole or changes nothing."""
+def _writing(operation: Operation[P, R]) -> Callable[..., R]:
     clocked = _clocked(operation)
 
     @wraps(operation)
@@ -87,19 +125,17 @@ def writes(operation: Operation[P, R]) -> Method[P, R]:
             _tell_now(self, options)
         return self._write(Call(operation, args, options))
 
-    return cast("Method[P, R]", face)
+    return face
 
 
-def runs(workflow: Workflow[P, R]) -> Method[P, R]:
-    """Bind a workflow to a face: an operation of several transactions, which it opens itself."""
-
+def _running(workflow: Workflow[P, R]) -> Callable[..., R]:
     @wraps(workflow)
     def face(self: Opening, *args: P.args, **options: P.kwargs) -> R:
         call = Call(workflow, args, options)
         with in_steps():
             return call(self._opened(call))
 
-    return cast("Method[P, R]", face)
+    return face
 
 
 def _clocked(operation: Callable[..., Any]) -> bool:

@@ -17,14 +17,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, literal_column, or_, select
 
+from .. import history
+from .. import search as searching
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
-from ..history import append as appending
-from ..history import beside, drafts, lines, listing, lookup, redaction, roots, slices, spending
-from ..history import sessions as known_sessions
 from ..records import Erasure, Redaction, Session
-from ..search import finding
 from .binding import Call, Face, reads
 from .operations import Operations
 from .steps import atomically, check_work
@@ -35,25 +33,32 @@ Arguments = dict[str, Any]
 """What an operation is given, by the names of its parameters."""
 Open = Callable[[], AbstractContextManager[Connection]]
 
-MAY_NAME: dict[Any, tuple[str, ...]] = {
-    known_sessions.create_session: (),
-    listing.list_sessions: ("tree", "after"),
-    listing.count_sessions: ("tree",),
-    lookup.find: ("session",),
-    spending.list_usages: ("session_id",),
-    spending.usage_totals: ("session_id",),
-    drafts.list_drafts: ("session_id",),
-    drafts.finish_draft: (),
-    drafts.discard_draft: (),
-    beside.list_notes: ("session_id",),
-    finding.search: ("session",),
-}
-"""What takes no session in its first place, and the parameters that may name one.
 
-A draft is looked for among those of the owner's sessions.
-"""
-OF_TREE = (redaction.redact, roots.set_project_root)
-"""What changes all sessions of a tree, which then have to be the owner's."""
+@cache
+def may_name() -> dict[Any, tuple[str, ...]]:
+    """Return what takes no session in its first place, and the parameters that may name one.
+
+    A draft is looked for among those of the owner's sessions.
+    """
+    return {
+        history.sessions.create_session: (),
+        history.listing.list_sessions: ("tree", "after"),
+        history.listing.count_sessions: ("tree",),
+        history.lookup.find: ("session",),
+        history.spending.list_usages: ("session_id",),
+        history.spending.usage_totals: ("session_id",),
+        history.drafts.list_drafts: ("session_id",),
+        history.drafts.finish_draft: (),
+        history.drafts.discard_draft: (),
+        history.beside.list_notes: ("session_id",),
+        searching.finding.search: ("session",),
+    }
+
+
+def changes_tree(operation: object) -> bool:
+    """Tell what changes all sessions of a tree, which then have to be the owner's."""
+    return operation in (history.redaction.redact, history.roots.set_project_root)
+
 
 _others = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
 OTHERS = Statement(
@@ -68,7 +73,7 @@ def _redactions(connection: Connection, session_id: str) -> list[Redaction]:
 
     Raises SessionNotFound.
     """
-    found = redaction.redactions_of(connection, session_id)
+    found = history.redaction.redactions_of(connection, session_id)
     return [each._replace(session_id=session_id) for each in found]
 
 
@@ -86,7 +91,7 @@ class Owned(Operations):
         """Whose sessions they are."""
         return self._owner
 
-    redactions = reads(_redactions)
+    redactions = reads(lambda: _redactions)
 
     def _moment(self, now: Now) -> int:
         return self._face._moment(now)
@@ -151,14 +156,14 @@ class Scoped(Owned, Workflows):
     ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge is of the whole file; purge on the whole store")
-        return slices.delete_sessions(
+        return history.slices.delete_sessions(
             self._database, session_ids, moment=moment, expected=expected, owner=self._owner
         )
 
 
 def checked_owner(owner: str) -> str:
     """Return an owner. Raises InvalidValue for what is none."""
-    text = known_sessions.checked_text("owner", owner)
+    text = history.sessions.checked_text("owner", owner)
     if text is None:
         raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
     return text
@@ -173,11 +178,11 @@ def _bound(call: Call[Any]) -> inspect.BoundArguments:
 
 def _named(call: Call[Any], given: Arguments) -> list[Any]:
     """Return the sessions that are named; what has to name one and does not, names None."""
-    may_name = MAY_NAME.get(call.operation)
-    if may_name is None:
+    named = may_name().get(call.operation)
+    if named is None:
         _, first, *_ = _signature(call.operation).parameters
         return [given.get(first)]
-    return [given[name] for name in may_name if isinstance(given.get(name), str)]
+    return [given[name] for name in named if isinstance(given.get(name), str)]
 
 
 def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
@@ -195,7 +200,7 @@ def _prepare(given: Arguments) -> None:
     """Take messages apart before a transaction holds up others."""
     if "messages" in given:
         named = given.get("format")
-        given["messages"] = appending.ready(given["messages"], given["now"], named)
+        given["messages"] = history.append.ready(given["messages"], given["now"], named)
 
 
 def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
@@ -205,7 +210,7 @@ def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.Bo
         _create(connection, owner, given)
     with _kept(connection, owner, _named(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
-        if call.operation in OF_TREE:
+        if changes_tree(call.operation):
             _check_tree(connection, owner, given["session_id"])
     if isinstance(result, Session) and result.owner != owner:
         raise SessionExists(result.id)
@@ -216,19 +221,19 @@ def _create(connection: Connection, owner: str, given: Arguments) -> None:
     """Make the session that an append may make; it is the owner's."""
     session_id, now = given["session_id"], given["now"]
     try:
-        known_sessions.check_owner(connection, session_id, owner)
+        history.sessions.check_owner(connection, session_id, owner)
     except SessionNotFound:
-        known_sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
+        history.sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
 
 
 @contextmanager
 def _kept(connection: Connection, owner: str, named: Iterable[Any]) -> Iterator[None]:
     """Let sessions be the owner's before and after something is done. Raises SessionNotFound."""
     for session_id in named:
-        known_sessions.check_owner(connection, session_id, owner)
+        history.sessions.check_owner(connection, session_id, owner)
     yield
     for session_id in named:
-        known_sessions.check_owner(connection, session_id, owner)
+        history.sessions.check_owner(connection, session_id, owner)
 
 
 @contextmanager
@@ -240,7 +245,7 @@ def _opened_within(owner: str, named: Iterable[Any], opened: Open) -> Iterator[C
 
 def _check_tree(connection: Connection, owner: str, session_id: str) -> None:
     """Refuse to change what sessions of others have, too; what was done is taken back."""
-    tree_id = lines.find(connection, session_id).tree_id
+    tree_id = history.lines.find(connection, session_id).tree_id
     if OTHERS.row(connection, tree_id=tree_id, owner=owner):
         raise StoreError(
             f"session {session_id!r} shares its tree with sessions of others, which this would "

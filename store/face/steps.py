@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from .. import history
 from ..clock import Now, given
 from ..database import Database, asks_again, guarded, locks
 from ..errors import InvalidValue, StoreBusy, quoted
-from ..history import lock_in_order, usages
 from .binding import Work, writes
 from .operations import Whole
 
@@ -36,7 +36,7 @@ class Steps(Whole):
     They see what the steps before them did. Where no moment is given it is that of the beginning.
     """
 
-    record_usages = writes(usages.record_usages)
+    record_usages = writes(lambda: history.usages.record_usages)
 
     def __init__(self, connection: Connection, moment: int) -> None:
         self._connection, self._began = connection, moment
@@ -61,7 +61,7 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
         try:
             with database.writing_for_host() as connection:
                 before, locked = locked, locks(connection)
-                lock_in_order(connection, before)
+                history.lock_in_order(connection, before)
                 return work(Steps(connection, moment))
         except StoreBusy as busy:
             if not left or not asks_again(busy):

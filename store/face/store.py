@@ -11,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection
 
-from .. import inspection
+from .. import context as contexts
+from .. import history, inspection
+from .. import search as searching
 from ..clock import Now, milliseconds
-from ..context import request as contexts
 from ..database import (
     BYTES,
     LONGEST_PURGE,
@@ -26,9 +27,7 @@ from ..database import (
     url_of,
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
-from ..history import erasure, redaction, slices
 from ..records import CacheInfo, Copy, Erasure, Index, Purge, Removal
-from ..search import index as search_index
 from .binding import Call, Work
 from .operations import Whole
 from .scoped import Scoped
@@ -53,6 +52,13 @@ def _upgraded(database: Database) -> Upgrade:
     except BaseException:
         database.close()
         raise
+
+
+def _go_on(database: Database) -> None:
+    """Erase a part of what others left to do; nothing more is imported where nothing is left."""
+    with suppress(StoreError):
+        if database.read(history.open_trees):
+            history.slices.go_on_at_opening(database, milliseconds(None))
 
 
 class Store(Whole, Workflows):
@@ -85,7 +91,7 @@ class Store(Whole, Workflows):
         self._transactions = Transactions(reading, writing, soon, milliseconds)
         self._requests = contexts.Requests()
         self.upgraded = _upgraded(self.database)
-        slices.go_on_at_opening(self.database, milliseconds(None))
+        _go_on(self.database)
 
     @classmethod
     def shared(
@@ -126,7 +132,7 @@ class Store(Whole, Workflows):
         *,
         purge: bool,
     ) -> list[Erasure]:
-        erased = slices.delete_sessions(
+        erased = history.slices.delete_sessions(
             self.database, session_ids, moment=moment, expected=expected
         )
         if purge:
@@ -195,11 +201,11 @@ class Store(Whole, Workflows):
         """Do what is left of erasures, then write the file anew, and note it."""
         note = partial(_note_purged, now=moment)
         with in_steps():
-            slices.go_on(self.database, moment, patience=patience)
-        forget = search_index.empty_dead
+            history.slices.go_on(self.database, moment, patience=patience)
+        forget = searching.index.empty_dead
         self.database.purge(note, before=forget, longest=longest, patience=patience)
         with suppress(StoreError):  # a search goes on with it
-            search_index.refill(self._transactions)
+            searching.index.refill(self._transactions)
 
     def index(self, *, on: bool | None = None, anew: bool = False) -> Index:
         """Take all that is not searched yet into the index; return what there is of it.
@@ -209,7 +215,7 @@ class Store(Whole, Workflows):
         makes the index anew from what was said. Raises StoreError.
         """
         with in_steps():
-            return search_index.bring(self._transactions, on=on, anew=anew)
+            return searching.index.bring(self._transactions, on=on, anew=anew)
 
     def backup(
         self,
@@ -260,8 +266,8 @@ def _named(target: Target) -> str:
 
 def _note_purged(connection: Connection, *, now: int) -> None:
     """Note that nothing is left in the file of what was erased, or taken out of messages."""
-    erasure.note_purged(connection, now=now)
-    redaction.note_rewritten(connection, now=now)
+    history.erasure.note_purged(connection, now=now)
+    history.redaction.note_rewritten(connection, now=now)
 
 
 def _check_longest(longest: float) -> None:

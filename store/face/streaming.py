@@ -11,16 +11,19 @@ import time
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pydantic import BaseModel
-
+from .. import history
 from ..errors import InvalidValue, StoreError, quoted
-from ..history import drafts
 from ..messages import Message, utf8_size
 from ..records import StoredMessage
 from ..text import is_text
 from .binding import Face, writes
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..history import drafts
 
 EVERY_BYTES = 4096
 """Bytes of text, in UTF-8, that are kept at once."""
@@ -29,9 +32,9 @@ EVERY_MS = 250
 LARGEST = 2**62
 """More bytes or ms than this are none."""
 
-_begin = writes(drafts.begin)
-_keep = writes(drafts.keep)
-_end = writes(drafts.end)
+_begin = writes(lambda: history.drafts.begin)
+_keep = writes(lambda: history.drafts.keep)
+_end = writes(lambda: history.drafts.end)
 
 
 class Asked(NamedTuple):
@@ -62,7 +65,7 @@ class Answer:
     @property
     def message(self) -> Message:
         """The message as it is by now."""
-        return drafts.grown(self._given, self._texts)
+        return history.drafts.grown(self._given, self._texts)
 
     @property
     def is_due(self) -> bool:
@@ -85,16 +88,16 @@ class Answer:
             raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
         if not isinstance(self._given.get(key), str | None):
             raise InvalidValue(f"{quoted(key)} is no text in this message; `update` replaces it")
-        self._texts.append(drafts.Text(key, text))
+        self._texts.append(history.drafts.Text(key, text))
         self._written.add(key)
         self._unkept_bytes += utf8_size(text)
 
     def replace(self, changes: Message) -> None:
         """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
-        given = drafts.updated(self._given, changes)
+        given = history.drafts.updated(self._given, changes)
         if grown := self._written & {*changes}:
             raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
-        self._given = drafts.checked(given, self._asked.format)
+        self._given = history.drafts.checked(given, self._asked.format)
         self._is_changed = True
 
     def keep(self) -> None:
@@ -138,7 +141,7 @@ def _check_pace(every_bytes: int, every_ms: int) -> None:
 def _runs(texts: list[drafts.Text]) -> list[drafts.Text]:
     """Return texts with those joined that came one after the other for the same key."""
     return [
-        drafts.Text(key, "".join(each.text for each in run))
+        history.drafts.Text(key, "".join(each.text for each in run))
         for key, run in groupby(texts, attrgetter("key"))
     ]
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from pydantic import BaseModel
-
-from .. import compaction
+from .. import compaction, history
+from .. import context as contexts
+from .. import search as searching
 from ..clock import Now
-from ..context import Context, Tools, code_law
-from ..context import request as contexts
 from ..database import Database, paused
 from ..errors import InvalidValue
-from ..history import raw as history
-from ..history import token_counts
-from ..messages import Message
-from ..policy import TURNS, Policy
-from ..records import Erasure, Session
-from ..search import finding
 from .binding import Call, Opening, runs
 from .operations import Operations
 from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..context import Context, Tools
+    from ..messages import Message
+    from ..policy import Policy
+    from ..records import Erasure, Session
 
 
 class Workflows(Operations, Opening):
@@ -32,11 +32,11 @@ class Workflows(Operations, Opening):
     _database: Database
     _requests: contexts.Requests
 
-    pages = runs(history.pages)
-    compact = runs(compaction.compact)
-    compact_if_needed = runs(compaction.compact_if_needed)
-    count_tokens = runs(token_counts.count_tokens)
-    search = runs(finding.search)
+    pages = runs(lambda: history.raw.pages)
+    compact = runs(lambda: compaction.compact)
+    compact_if_needed = runs(lambda: compaction.compact_if_needed)
+    count_tokens = runs(lambda: history.token_counts.count_tokens)
+    search = runs(lambda: searching.finding.search)
 
     def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
         """Wait until a session has another revision; return it as it is then, else None.
@@ -132,7 +132,7 @@ class Workflows(Operations, Opening):
         user_input: str | None = None,
         todo_recap: str | None = None,
         root: str | os.PathLike[str] | None = None,
-        policy: Policy = TURNS,
+        policy: Policy | None = None,
         format: str = "openai",  # noqa: A002 - the public name
         now: Now = None,
         *,
@@ -147,20 +147,21 @@ class Workflows(Operations, Opening):
         is not stored yet (None: the last user message is the current input); ``todo_recap`` what is
         left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
         (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
-        a coding agent ``Policy.named("agent")``; ``format`` one of a view's, or ``react`` for the
-        whole as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache
-        of a provider that asks for it, which is Anthropic: at most four blocks, or three if the
-        turn is short. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``); ``format`` one
+        of a view's, or ``react`` for the whole as one text. With ``cache_markers`` the ends of
+        layers are marked for the prompt cache of a provider that asks for it, which is Anthropic:
+        at most four blocks, or three if the turn is short. Raises SessionNotFound,
+        PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
-        asked = contexts.asked(system, tools, user_input, todo_recap)
+        asked = contexts.request.asked(system, tools, user_input, todo_recap, policy)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
         options["now"] = self._moment(now)
-        gather = Call(contexts.gather, (session_id, policy, user_input), options)
+        gather = Call(contexts.request.gather, (session_id, asked.policy, user_input), options)
         gathered = self._read(gather)
-        law = code_law(gathered.project_root)
+        law = contexts.code_law(gathered.project_root)
         with paused(len(gathered.view.messages)):
-            request = contexts.assemble(
-                asked, gathered, law, policy, format=format, marked=cache_markers
+            request = contexts.request.assemble(
+                asked, gathered, law, format=format, marked=cache_markers
             )
             return self._requests.compared(session_id, request)
 

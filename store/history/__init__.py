@@ -6,57 +6,63 @@ move heads, fork and erase. Rooms that build views or compact read lines through
 
 from __future__ import annotations
 
-from . import (
-    append,
-    beside,
-    drafts,
-    erasure,
-    heads,
-    keys,
-    left,
-    lines,
-    listing,
-    lookup,
-    raw,
-    redaction,
-    roots,
-    sessions,
-    siblings,
-    slices,
-    spending,
-    tails,
-    titles,
-    token_counts,
-    usages,
-)
-from .erasure import HOLDING
-from .facts import (
-    INSERT_FACTS,
-    INSERT_PATHS,
-    INSERT_RESULTS,
-    MEASURE,
-    Measure,
-    ResultRows,
-    Weight,
-    derive,
-    last_answer,
-    measure,
-    message_rows,
-    moment_at,
-    stored_kinds,
-    tokens_at,
-    turn_start,
-)
-from .lines import Line, line_cte, segments_cte
-from .links import ANSWERS
-from .order import lock_in_order
-from .places import NEVER, PLACE, Pointer, Segment
-from .prices import PriceList, price_list
-from .raw import read_rows, stored_calls
-from .redaction import Changes
-from .sessions import TEXT_LIMIT, newest_record
-from .turns import message_at, turn_of
-from .usages import LastRequest, Request, last_usage
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import (
+        append,
+        beside,
+        drafts,
+        erasure,
+        heads,
+        keys,
+        left,
+        lines,
+        listing,
+        lookup,
+        raw,
+        redaction,
+        roots,
+        sessions,
+        siblings,
+        slices,
+        spending,
+        tails,
+        titles,
+        token_counts,
+        usages,
+    )
+    from .erasure import HOLDING
+    from .facts import (
+        INSERT_FACTS,
+        INSERT_PATHS,
+        INSERT_RESULTS,
+        MEASURE,
+        Measure,
+        ResultRows,
+        Weight,
+        derive,
+        last_answer,
+        measure,
+        message_rows,
+        moment_at,
+        stored_kinds,
+        tokens_at,
+        turn_start,
+    )
+    from .lines import Line, line_cte, segments_cte
+    from .links import ANSWERS
+    from .open_erasures import open_trees
+    from .order import lock_in_order
+    from .places import NEVER, PLACE, Pointer, Segment
+    from .prices import PriceList, price_list
+    from .raw import read_rows, stored_calls
+    from .redaction import Changes
+    from .sessions import TEXT_LIMIT, newest_record
+    from .turns import message_at, turn_of
+    from .usages import LastRequest, Request, last_usage
 
 __all__ = [
     "ANSWERS",
@@ -98,6 +104,7 @@ __all__ = [
     "message_rows",
     "moment_at",
     "newest_record",
+    "open_trees",
     "price_list",
     "raw",
     "read_rows",
@@ -118,3 +125,25 @@ __all__ = [
     "turn_start",
     "usages",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        erasure="HOLDING",
+        facts=(
+            "INSERT_FACTS INSERT_PATHS INSERT_RESULTS MEASURE Measure ResultRows Weight "
+            "derive last_answer measure message_rows moment_at stored_kinds tokens_at "
+            "turn_start"
+        ),
+        lines="Line line_cte segments_cte",
+        links="ANSWERS",
+        open_erasures="open_trees",
+        order="lock_in_order",
+        places="NEVER PLACE Pointer Segment",
+        prices="PriceList price_list",
+        raw="read_rows stored_calls",
+        redaction="Changes",
+        sessions="TEXT_LIMIT newest_record",
+        turns="message_at turn_of",
+        usages="LastRequest Request last_usage",
+    )

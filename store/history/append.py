@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import count, repeat
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from pydantic import BaseModel
 from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, given
@@ -25,6 +24,7 @@ from ..messages import (
     StoredCall,
     as_object,
     dated_digest,
+    is_model,
     is_redacted,
     taken_apart,
 )
@@ -36,6 +36,9 @@ from .lines import Line
 from .places import PLACE, Pointer
 from .raw import messages_between
 from .sessions import create_session, set_metadata
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
@@ -66,7 +69,7 @@ KNOWN = Statement(
     .where(messages.c.message_id == bindparam("message_id")),
     row=Known,
 )
-Given = Message | BaseModel | Iterable[Message | BaseModel]
+Given: TypeAlias = "Message | BaseModel | Iterable[Message | BaseModel]"
 """A message or several, as callers give them."""
 ByIndex = dict[int, StoredMessage]
 """Messages of a batch as they are stored, by their index in it."""
@@ -217,11 +220,11 @@ def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[St
 def _listed(given: Given) -> list[Message | BaseModel]:
     if isinstance(given, list):
         return given
-    if isinstance(given, dict | BaseModel):
+    if isinstance(given, dict) or is_model(given):
         return [given]
     if not isinstance(given, Iterable):
         raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")
-    return list(given)
+    return [*given]
 
 
 def _told_apart(line: Line, batch: list[Prepared], dedupe: Dedupe) -> tuple[ByIndex, list[int]]:

@@ -32,8 +32,7 @@ from ..messages import decode
 from ..records import Note
 from . import lines
 from .lines import Line
-from .sessions import checked_json, checked_text, session
-from .spending import checked_limit
+from .sessions import checked_json, checked_limit, checked_text, session
 
 _n = notes.c
 _key = _n.key == bindparam("key", type_=IDENTIFIER)

@@ -16,9 +16,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import BaseModel
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -41,6 +40,9 @@ from .append import Batch
 from .lines import Line
 from .places import Pointer
 from .sessions import check_owner
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """What a draft's id looks like: a tree and a number of 63 bits."""

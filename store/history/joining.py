@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..formats import given_back
 from ..messages import WIRE
 from ..records import StoredMessage
 
@@ -65,4 +64,6 @@ def _whole(rows: list[StoredMessage], wire_format: str | None) -> StoredMessage:
     last = rows[-1]
     if wire_format is None:
         return last
+    from ..formats import given_back
+
     return last._replace(message=given_back(wire_format, [each.message for each in rows]))

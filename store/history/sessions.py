@@ -30,7 +30,7 @@ from ..records import Session
 from ..text import is_text, plain
 from . import lines
 from .keys import note_keys
-from .places import new_revision
+from .places import NEVER, new_revision
 
 ID_LIMIT = 512
 """Code points a session id may have."""
@@ -304,6 +304,15 @@ def newest_record(connection: Connection, tree_id: int) -> int:
     0 where there is none.
     """
     return NEWEST_RECORD.value(connection, tree_id=tree_id) or 0
+
+
+def checked_limit(limit: int | None) -> int:
+    """Return how many rows a list may have at most, None: all. Raises InvalidValue."""
+    if limit is None:
+        return NEVER
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
+    return limit
 
 
 def checked_text(name: str, value: str | None) -> str | None:

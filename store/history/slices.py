@@ -57,6 +57,7 @@ from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
+from .open_erasures import OPEN, open_trees
 from .places import NEVER
 from .sessions import check_owner
 
@@ -101,15 +102,7 @@ class Part(NamedTuple):
         return max(self.kept, (self.last or 0) - STEP)
 
 
-_open = and_(
-    erasure_log.c.finished_at.is_(null()),
-    branches.c.session_id.is_(null()),
-    branches.c.tree_id == erasure_log.c.tree_id,
-    branches.c.branch == erasure_log.c.branch,
-)
-"""Joins the open lines to their branches; one that a session owns is never touched."""
 _child = branches.alias("child")
-OPEN_TREES = Statement(select(erasure_log.c.tree_id).where(_open).distinct())
 OPEN_PART = Statement(
     select(
         erasure_log.c.erasure,
@@ -123,7 +116,7 @@ OPEN_PART = Statement(
         .where(_child.c.tree_id == _tree, _child.c.parent_branch == erasure_log.c.branch)
         .label("is_needed"),
     )
-    .where(erasure_log.c.tree_id == _tree, _open)
+    .where(erasure_log.c.tree_id == _tree, OPEN)
     .order_by(erasure_log.c.erasure, erasure_log.c.branch.desc())
     .limit(literal_column("1")),
     row=Part,
@@ -290,14 +283,13 @@ def go_on(
     Others are waited for as long as the store does, or for ``patience`` seconds a slice.
     """
     ends = time.monotonic() + seconds
-    for tree_id in database.read(OPEN_TREES.values):
+    for tree_id in database.read(open_trees):
         _erase_tree(database, tree_id, moment, ends, patience)
 
 
 def go_on_at_opening(database: Database, moment: int) -> None:
     """Erase a part of what others left to do, where nobody is in the way."""
-    with suppress(StoreError):
-        go_on(database, moment, seconds=OPENING, patience=0)
+    go_on(database, moment, seconds=OPENING, patience=0)
 
 
 def _erase_tree(

@@ -31,9 +31,8 @@ from ..database import BIG, Statement, branches, sessions, usages
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
 from . import lines
-from .places import NEVER
 from .prices import FilePath, PriceList, price_list
-from .sessions import checked_text
+from .sessions import checked_limit, checked_text
 from .usages import told
 
 _u = usages.c
@@ -207,15 +206,6 @@ def _behind(after: Usage | None) -> dict[str, Any]:
 
 def _names(values: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in _CONDITIONS if name in values)
-
-
-def checked_limit(limit: int | None) -> int:
-    """Return how many rows a list may have at most, None: all. Raises InvalidValue."""
-    if limit is None:
-        return NEVER
-    if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
-    return limit
 
 
 def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:

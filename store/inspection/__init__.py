@@ -7,14 +7,19 @@ found is told, not mended. The faces and the command call it.
 
 from __future__ import annotations
 
-from . import integrity, whole
-from .advice import Condition, doctor
-from .checking import check
-from .copies import backup, listed, remove_copies, restore
-from .line_check import OLDER
-from .replacing import replaced
-from .sql import query, views, writing_role
-from .usage_statistics import FileUse, Statistics, ToolUse, statistics
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import integrity, whole
+    from .advice import Condition, doctor
+    from .checking import check
+    from .copies import backup, listed, remove_copies, restore
+    from .line_check import OLDER
+    from .replacing import replaced
+    from .sql import query, views, writing_role
+    from .usage_statistics import FileUse, Statistics, ToolUse, statistics
 
 __all__ = [
     "OLDER",
@@ -36,3 +41,15 @@ __all__ = [
     "whole",
     "writing_role",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        advice="Condition doctor",
+        checking="check",
+        copies="backup listed remove_copies restore",
+        line_check="OLDER",
+        replacing="replaced",
+        sql="query views writing_role",
+        usage_statistics="FileUse Statistics ToolUse statistics",
+    )

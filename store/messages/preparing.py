@@ -6,9 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import Any, NamedTuple
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from ..clock import is_moment, told
 from ..errors import InvalidMessage
@@ -24,6 +22,9 @@ from .columns import (
     narrow_bytes,
 )
 from .json_text import SIZE_LIMIT, encode, problem_of
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ID_LIMIT = 512
 """Code points a caller's message id may have to count; a longer one is kept like any other key."""
@@ -79,10 +80,17 @@ def as_object(message: object, index: int) -> Message:
     """
     if isinstance(message, dict):
         return _with_iso_times(message)
-    if isinstance(message, BaseModel):
+    if is_model(message):
         return as_object(_dumped(message, index), index)
     given = type(message).__name__
     raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+
+
+def is_model(given: object) -> TypeGuard[BaseModel]:
+    """Tell a pydantic object, such as a provider's; who gives plain messages waits for none."""
+    from pydantic import BaseModel
+
+    return isinstance(given, BaseModel)
 
 
 def _dumped(message: BaseModel, index: int) -> object:

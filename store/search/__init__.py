@@ -6,6 +6,14 @@ needed to read or to write a message: the index can be made anew from them, or s
 
 from __future__ import annotations
 
-from . import finding, index, recalling
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import finding, index, recalling
 
 __all__ = ["finding", "index", "recalling"]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(__package__)

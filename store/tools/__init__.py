@@ -7,23 +7,28 @@ room above it may call it.
 
 from __future__ import annotations
 
-from . import failure, patches
-from .calls import ToolPath, call_paths, files_named
-from .error_texts import error_told
-from .failure import failed, is_command, known_by_looks, signs_sql, switches
-from .kinds import TOOL_KINDS, bare_word
-from .names import Name, best_first, names_in
-from .paths import normalise_path
-from .results import (
-    Facts,
-    answered_call_id,
-    how_it_ended,
-    kind_name,
-    looks_terminal,
-    result_facts,
-)
-from .short_forms import compress
-from .todos import ALL_DONE, recap
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import failure, patches
+    from .calls import ToolPath, call_paths, files_named
+    from .error_texts import error_told
+    from .failure import failed, is_command, known_by_looks, signs_sql, switches
+    from .kinds import TOOL_KINDS, bare_word
+    from .names import Name, best_first, names_in
+    from .paths import normalise_path
+    from .results import (
+        Facts,
+        answered_call_id,
+        how_it_ended,
+        kind_name,
+        looks_terminal,
+        result_facts,
+    )
+    from .short_forms import compress
+    from .todos import ALL_DONE, recap
 
 __all__ = [
     "ALL_DONE",
@@ -53,3 +58,17 @@ __all__ = [
     "signs_sql",
     "switches",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        calls="ToolPath call_paths files_named",
+        error_texts="error_told",
+        failure="failed is_command known_by_looks signs_sql switches",
+        kinds="TOOL_KINDS bare_word",
+        names="Name best_first names_in",
+        paths="normalise_path",
+        results="Facts answered_call_id how_it_ended kind_name looks_terminal result_facts",
+        short_forms="compress",
+        todos="ALL_DONE recap",
+    )

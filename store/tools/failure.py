@@ -13,9 +13,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from ..policy import Policy
+if TYPE_CHECKING:
+    from ..policy import Policy
 
 
 class Outcome(Protocol):

@@ -6,14 +6,19 @@ changes no row. Compaction, context and inspection may call it; nothing in it kn
 
 from __future__ import annotations
 
-from . import build, hiding, rules
-from .build import Composed, composed
-from .conditions import any_sign, as_terminal, failure, of_kind, overrides
-from .cost import shown_tokens, summary_tokens, view_tokens
-from .hiding import active, history, records, visible, visible_after
-from .judging import ruled, savings
-from .look import Look, look_at
-from .standing import Range, Span, Standing, Visible, as_message, summaries_of
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from . import build, hiding, rules
+    from .build import Composed, composed
+    from .conditions import any_sign, as_terminal, failure, of_kind, overrides
+    from .cost import shown_tokens, summary_tokens, view_tokens
+    from .hiding import active, history, records, visible, visible_after
+    from .judging import ruled, savings
+    from .look import Look, look_at
+    from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
 __all__ = [
     "Composed",
@@ -45,3 +50,15 @@ __all__ = [
     "visible",
     "visible_after",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        build="Composed composed",
+        conditions="any_sign as_terminal failure of_kind overrides",
+        cost="shown_tokens summary_tokens view_tokens",
+        hiding="active history records visible visible_after",
+        judging="ruled savings",
+        look="Look look_at",
+        standing="Range Span Standing Visible as_message summaries_of",
+    )

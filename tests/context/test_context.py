@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import AsyncStore, Context, Policy, Store
-from store.context.request import LAYERS, LOOK_BACK, Requests, remind
+from store.context.assembled import Requests
+from store.context.request import LAYERS, LOOK_BACK, remind
 from store.database import Kept
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 from store.view import short_results as shortening

@@ -68,7 +68,7 @@ ACROSS_TREES = {
     "history.erasure.NOTE_PURGED": "one purge is enough for the erasures of all trees",
     "history.redaction.NOTE_REWRITTEN": "one purge is enough for the redactions of all trees",
     "history.redaction.REDACTIONS": "lists the redactions of all trees",
-    "history.slices.OPEN_TREES": "finds what is left to do in all trees",
+    "history.open_erasures.OPEN_TREES": "finds what is left to do in all trees",
     "inspection.whole.TREES": "lists the trees",
     **dict.fromkeys(
         (
@@ -280,7 +280,7 @@ SCANNED = {
     "history.erasure.NOTE_PURGED": "erasures are few, and a purge rewrites the whole file",
     "history.redaction.NOTE_REWRITTEN": "redactions are few, and a purge rewrites the whole file",
     "history.redaction.REDACTIONS": "reads all that there is",
-    "history.slices.OPEN_TREES": "walks the index of what is left to do",
+    "history.open_erasures.OPEN_TREES": "walks the index of what is left to do",
     "inspection.whole.TREES": "lists all that there is",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",

@@ -11,7 +11,7 @@ from store.face import reads
 from store.inspection.usage_statistics import FileUse, Statistics, ToolUse, statistics
 from store.tokens import FRAMING_TOKENS, estimate, message_tokens
 
-statistics_of = reads(statistics)
+statistics_of = reads(lambda: statistics)
 
 
 @pytest.fixture

@@ -26,10 +26,14 @@ from store.tools.short_forms import compress
 from store.view import look_at
 
 ERRORS_STAY = "errors always stay"
-statistics_of = reads(statistics)
+statistics_of = reads(lambda: statistics)
 facts_of = reads(
-    lambda connection, session, policy, first, last: hidden_facts(
-        look_at(connection, find(connection, session), policy, last=last, now=10**12), first, last
+    lambda: (
+        lambda connection, session, policy, first, last: hidden_facts(
+            look_at(connection, find(connection, session), policy, last=last, now=10**12),
+            first,
+            last,
+        )
     )
 )
 

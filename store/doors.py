@@ -1,0 +1,41 @@
+"""How a room is entered: what it lets others use is imported where it is asked for first.
+
+Who wants one thing of a room does not wait for the rest of it, so a program that only appends never
+imports what compacts. The ``__init__`` of such a room says its names twice: in imports, for people
+and type checkers, and by module in a table, for Python (PEP 562). A test compares the two.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
+
+
+def door(room: str, **holding: str) -> Door:
+    """Return the ``__getattr__`` and ``__dir__`` of a room.
+
+    It has all its modules by their names, and what they are ``holding`` for others.
+    """
+    places: dict[str, str] = {}
+    for module, names in holding.items():
+        places |= dict.fromkeys(names.split(), module)
+
+    def found(name: str) -> Any:
+        if name in places:
+            value = getattr(import_module(f"{room}.{places[name]}"), name)
+            setattr(sys.modules[room], name, value)  # so it is asked for once
+            return value
+        if find_spec(f"{room}.{name}"):
+            return import_module(f"{room}.{name}")
+        raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
+
+    def listed() -> list[str]:
+        entered = vars(sys.modules[room])
+        return sorted({*entered, *entered["__all__"]})
+
+    return found, listed

@@ -1,0 +1,21 @@
+"""What is left to do of erasures: looked for at each opening, and hardly ever there."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, and_, null, select
+
+from ..database import Statement, branches, erasures
+
+OPEN = and_(
+    erasures.c.finished_at.is_(null()),
+    branches.c.session_id.is_(null()),
+    branches.c.tree_id == erasures.c.tree_id,
+    branches.c.branch == erasures.c.branch,
+)
+"""Joins the open lines to their branches; one that a session owns is never touched."""
+OPEN_TREES = Statement(select(erasures.c.tree_id).where(OPEN).distinct())
+
+
+def open_trees(connection: Connection) -> list[int]:
+    """Return the trees of which something is left to erase."""
+    return OPEN_TREES.values(connection)

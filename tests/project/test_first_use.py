@@ -1,0 +1,129 @@
+"""What a program imports: what it uses, where it first does."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import store
+from store import Store
+
+SLOW = {"alembic", "anyio", "pydantic", "pydantic_core", "rich", "sqlalchemy", "tiktoken", "typer"}
+MOST_TO_IMPORT = 65
+"""Modules of ours that importing the class takes, of three hundred."""
+MOST_TO_READ = 75
+MOST_TO_APPEND = 110
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with a message."""
+    with Store(tmp_path / "chat.db") as made:
+        made.append("s", {"role": "user", "content": "hi"}, create=True)
+    return tmp_path / "chat.db"
+
+
+def imported(code: str, *arguments: object) -> set[str]:
+    """Return what a new process imports."""
+    told = f"import sys\n{code}\nimport json; print(json.dumps([*sys.modules]))"
+    command = [sys.executable, "-c", told, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {*json.loads(done.stdout)}
+
+
+def ours(modules: set[str]) -> int:
+    """Return how many modules are the package's own."""
+    return sum(each.split(".")[0] == "store" for each in modules)
+
+
+def test_who_imports_the_package_waits_for_no_library() -> None:
+    """Who needs an error alone imports none; who needs a policy, what checks it."""
+    assert not SLOW & imported("import store")
+    assert not SLOW & imported("from store import StoreError, InvalidMessage")
+    assert SLOW & imported("from store import Policy") == {"pydantic", "pydantic_core"}
+
+
+def test_who_imports_the_class_waits_for_tables_and_no_policy() -> None:
+    """Nor for what views, compacts, searches or counts."""
+    modules = imported("from store import Store")
+    assert SLOW & modules == {"sqlalchemy"}
+    assert ours(modules) <= MOST_TO_IMPORT
+
+
+def test_who_opens_and_reads_waits_for_little_more(path: Path) -> None:
+    """What opening and reading import is what they run."""
+    modules = imported(
+        "from store import Store\nwith Store(sys.argv[1]) as s: assert s.messages('s', -20)", path
+    )
+    assert SLOW & modules == {"sqlalchemy"}
+    assert ours(modules) <= MOST_TO_READ
+
+
+def test_who_appends_waits_for_no_policy(path: Path) -> None:
+    """A message is stored without a rule for views."""
+    said = {"role": "user", "content": "hi"}
+    modules = imported(
+        f"from store import Store\nwith Store(sys.argv[1]) as s: s.append('s', {said})", path
+    )
+    assert SLOW & modules == {"sqlalchemy"}
+    assert ours(modules) <= MOST_TO_APPEND
+
+
+FROM_MANY_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from store import Store
+begin = Barrier(16)
+asked = [lambda s: s.view('s'), lambda s: s.messages('s'), lambda s: s.count_tokens('s'),
+         lambda s: s.context('s'), lambda s: s.search('hi'), lambda s: s.session('s'),
+         lambda s: s.append('s', {'role': 'user', 'content': 'hi'}), lambda s: s.turns('s')]
+def ask(number):
+    begin.wait()
+    return asked[number % len(asked)](store)
+with Store(sys.argv[1]) as store, ThreadPoolExecutor(16) as threads:
+    assert all(each is not None for each in threads.map(ask, range(16)))
+"""
+
+
+def test_operations_may_be_used_first_by_many_threads_at_once(path: Path) -> None:
+    """Each finds its operation whole, whoever imports it."""
+    assert ours(imported(FROM_MANY_THREADS, path)) > MOST_TO_APPEND
+
+
+def test_operations_are_plain_functions_to_whoever_looks() -> None:
+    """A class that nothing was asked of yet shows each with its parameters and its help."""
+    looked = """
+import inspect, pydoc
+from store import Store
+from store.history.append import append
+assert inspect.signature(Store.append) == inspect.signature(append)
+assert Store.append.__doc__ == append.__doc__ and inspect.isfunction(Store.append)
+told = pydoc.plain(pydoc.render_doc(Store))
+assert told.count("(connection: ") > 40, told
+"""
+    assert ours(imported(looked)) > MOST_TO_APPEND
+
+
+def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
+    """Each is found in the room that the package names for those who read types."""
+    source = ast.parse((ROOT / "store" / "__init__.py").read_text())
+    said = [each for each in ast.walk(source) if isinstance(each, ast.ImportFrom) and each.level]
+    names = {alias.name: f"store.{each.module}" for each in said for alias in each.names}
+    for name in store.__all__:
+        assert getattr(store, name) is getattr(importlib.import_module(names[name]), name)
+    assert not hasattr(store, "shop")
+    assert {*store.__all__} <= {*dir(store)}
+
+
+def test_a_room_has_its_modules_by_name() -> None:
+    """They need no import of their own."""
+    assert inspect.ismodule(store.history.append)
+    assert store.context.mentions is importlib.import_module("store.context.at_files").mentions
