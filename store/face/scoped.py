@@ -47,6 +47,7 @@ def may_name() -> dict[Any, tuple[str, ...]]:
         history.lookup.find: ("session",),
         history.spending.list_usages: ("session_id",),
         history.spending.usage_totals: ("session_id",),
+        history.heads.switch: ("session_id", "of"),
         history.drafts.list_drafts: ("session_id",),
         history.drafts.finish_draft: (),
         history.drafts.discard_draft: (),

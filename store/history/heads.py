@@ -212,21 +212,23 @@ def rewind(
 def switch(
     connection: Connection,
     session_id: str,
-    branch: int,
+    branch: int | None,
     to: int | None = None,
     *,
+    of: str | None = None,
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Move a session's head to another branch: to its end, or back from there to position ``to``.
 
-    `branches` lists those that there are. It is undone like a rewind. ``expected`` is the revision
-    that the session is to have (None: any). Raises SessionNotFound, Conflict, InvalidValue for a
-    branch, PositionOutOfRange.
+    `branches` lists those that there are. ``of`` names another session of the tree, whose branch it
+    is (None: the present one); both go on from there, each for itself. It is undone like a rewind.
+    ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+    Conflict, InvalidValue for a branch, PositionOutOfRange.
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    line = left.end_of(connection, pointer, branch)
+    line = left.line_of(connection, pointer, branch, of)
     position = lines.position(line, to)
     return _go(connection, "switch", pointer, line, position, moment)
 

@@ -55,7 +55,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
     return pointer if branch is None else end_of(connection, pointer, branch)
 
 
-def end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
+def end_of(connection: Connection, pointer: Pointer, branch: int | None) -> Pointer:
     """Return the end of a branch as a session sees it.
 
     Raises InvalidValue for one that it cannot go back to.
@@ -63,10 +63,27 @@ def end_of(connection: Connection, pointer: Pointer, branch: int) -> Pointer:
     if branch == pointer.branch:
         return pointer
     end = _end(connection, pointer, branch) if type(branch) is int else None
-    if end is None:
+    if branch is None or end is None:
         told = f"session {quoted(pointer.session_id)} has no branch {quoted(branch)} to go back to"
         raise InvalidValue(f"{told}; `branches` lists those that it has")
     return pointer.at_end_of(branch, *end)
+
+
+def line_of(
+    connection: Connection, pointer: Pointer, branch: int | None, of: str | None
+) -> Pointer:
+    """Return the end of a branch to which a session goes, of its own or of another session.
+
+    Raises SessionNotFound, and InvalidValue for a branch, or a session of another tree.
+    """
+    if of is None or of == pointer.session_id:
+        return end_of(connection, pointer, branch)
+    end = find(connection, of, branch)
+    if end.tree_id != pointer.tree_id:
+        told = f"session {quoted(of)} shares nothing with {quoted(pointer.session_id)}"
+        raise InvalidValue(f"{told}: neither is a fork of the other's tree")
+    newest = min(end.newest, NEVER - 1)
+    return pointer.at_end_of(end.branch, end.parent_position, end.head, newest)
 
 
 def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:

@@ -5,7 +5,7 @@ A file that grows tells more of all three. What a user gave in the store stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -34,7 +34,11 @@ def at_latest_now(moment: int | None) -> int | None:
 
 
 def stored_session(
-    store: Store, opened: Opened, moment: int | None, notes: list[Noted], kept: Kept | None
+    store: Store,
+    opened: Opened,
+    moment: int | None,
+    notes: list[Noted],
+    begins: Callable[[], Kept | None],
 ) -> Session:
     """Return the session of that id, created as of a moment (None: now) where there is none.
 
@@ -42,6 +46,7 @@ def stored_session(
     """
     with suppress(SessionNotFound):
         return store.session(opened.session_id)
+    kept = begins()
     moment = opened.created_at or moment
     create = (
         partial(_forked, opened=opened, kept=kept) if kept else partial(_created, opened=opened)

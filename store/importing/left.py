@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..messages import Message
@@ -50,6 +50,18 @@ class Ahead:
     def _hold_next(self) -> bool:
         self._held.extend(islice(self._events, 1))
         return bool(self._held)
+
+    def rest(self) -> list[Message]:
+        """Return the messages of the present session behind the event that is looked at."""
+        events = takewhile(lambda event: not isinstance(event, Opened), self._all())
+        return [event.message for event in islice(events, 1, None) if isinstance(event, Said)]
+
+    def _all(self) -> Iterator[Event]:
+        """Yield the events from the one on that is looked at; all of them stay ahead."""
+        yield from self._held
+        for event in self._events:
+            self._held.append(event)
+            yield event
 
     def stretches(self, session_id: str) -> dict[str, Stretch]:
         """Return what was taken back of a session's line, by the sessions that it is in the file.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from .. import transcripts
 from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
 from ..face import Store
+from ..messages import Message
 from ..transcripts import (
     Beside,
     Compacted,
@@ -24,6 +26,7 @@ from ..transcripts import (
     Said,
     StoreRow,
 )
+from .elsewhere import Elsewhere
 from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
@@ -176,9 +179,11 @@ class _Import:
         self._ahead = ahead
         self._replace = replace
         self._opened: Opened | None = None
-        self._early: list[Said] = []
+        self._early: deque[Said] = deque()
         self._places: dict[str, list[int]] = {}
         self._kept: dict[str, Kept] = {}
+        self._told: set[str] = set()
+        self._elsewhere = self._elsewhere_in("")
         self._current: SessionOfFile | None = None
 
     def take_all(self) -> None:
@@ -235,16 +240,24 @@ class _Import:
 
     def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
         store, notes = self._store, self._report.notes
+        if opened.stem is None:
+            self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
-        stored = stored_session(store, opened, moment, notes, self._where_it_begins(opened))
+        begins = partial(self._where_it_begins, opened)
+        stored = stored_session(store, opened, moment, notes, begins)
         if stored.forked_from is None:
             places = []
         session = SessionOfFile(
-            store, stored, self._ahead, notes, places=places, replace=self._replace
+            store,
+            stored,
+            self._ahead,
+            self._elsewhere,
+            notes,
+            places=places,
+            replace=self._replace,
         )
-        for said in self._early:
-            session.take(said)
-        self._early.clear()
+        while self._early:
+            session.take(self._early.popleft())
         return session
 
     def _places_before(self, opened: Opened) -> list[int]:
@@ -256,17 +269,29 @@ class _Import:
     def _where_it_begins(self, opened: Opened) -> Kept | None:
         """Return where the store has most of a session's beginning, None where it has none of it.
 
-        That is on the line of the session that it continues, or on what a rewind left.
+        That is on the line of the session that it continues, on what a rewind left, or on the line
+        of a session that an earlier import made.
         """
         places = self._places_before(opened)
-        found = [self._kept[opened.session_id]] if opened.session_id in self._kept else []
+        found = [self._kept.get(opened.session_id)]
         if opened.stem and places:
-            found.append(Kept(opened.stem.session_id, None, places[-1]))
-        return max(found, key=attrgetter("end"), default=None)
+            home, place = opened.stem.session_id, places[-1]
+            found += [Kept(home, None, place), self._elsewhere.find(home, place)]
+        return max(filter(None, found), key=attrgetter("end"), default=None)
+
+    def _elsewhere_in(self, tree: str) -> Elsewhere:
+        return Elsewhere(self._store, tree, self._told, self._kept, self._coming)
+
+    def _coming(self) -> list[Message]:
+        """Return the messages of the session that was opened last, which has not begun."""
+        return [*(said.message for said in self._early), *self._ahead.rest()]
 
     def _end(self, opened: Opened, session: SessionOfFile) -> None:
         self._report.sessions.append(session.finish())
-        self._kept |= session.kept
+        for name, kept in session.kept.items():
+            known = self._kept.get(name, kept)
+            self._kept[name] = max(kept, known, key=attrgetter("end"))
+        self._told.add(opened.session_id)
         if session.is_as_long:
             self._places[opened.session_id] = session.places
             brought_up_to_date(self._store, opened, self._report.notes)

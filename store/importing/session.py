@@ -26,6 +26,7 @@ from ..messages import (
 from ..records import Session, StoredMessage
 from ..transcripts import EXTRA_KEYS, Beside, Compacted, Noted, Said, fields_of, list_of
 from .beside import NotesBeside
+from .elsewhere import Elsewhere, same_said, spoken
 from .known import at_latest_now, said_at
 from .left import Ahead, Kept, Stretch, count_while
 from .report import ImportedSession
@@ -61,12 +62,13 @@ class SessionOfFile:
         store: Store,
         session: Session,
         ahead: Ahead,
+        elsewhere: Elsewhere,
         notes: list[Noted],
         *,
         places: list[int],
         replace: bool,
     ) -> None:
-        self._ahead = ahead
+        self._ahead, self._elsewhere = ahead, elsewhere
         self.places = places
         self.kept: dict[str, Kept] = {}
         self._store = store
@@ -78,6 +80,7 @@ class SessionOfFile:
         self._place, self._width = places[-1] if places else 0, 1
         self._stored = _messages(store, session, self._place + 1)
         self._head = session.head
+        self._is_known = self._place < session.head
         self._moment = session.updated_at
         self._count = self._calls = self._appended = 0
         self._digests: dict[str, bytes] = {}
@@ -130,8 +133,21 @@ class SessionOfFile:
         self._place += self._width
         if self._place <= self._head:
             self._compare(said.message, rows)
-        if self._place > self._head and not self._left_alone():
+        is_new = self._place > self._head and not self._left_alone()
+        if is_new and not self._goes_on(said.message):
             self._add(said, rows)
+
+    def _goes_on(self, message: Message) -> bool:
+        """Tell whether another session's line goes on behind this one's as the file; go on as that.
+
+        That is looked for once, behind what an earlier import stored.
+        """
+        is_known, self._is_known = self._is_known, False
+        place = self._place - self._width
+        found = self._elsewhere.find(self._id, place, message) if is_known else None
+        if found:
+            self._head = self._switched(found, place).head
+        return found is not None
 
     @property
     def is_as_long(self) -> bool:
@@ -182,7 +198,7 @@ class SessionOfFile:
             self._part()
         elif _is_stored_as(rows[-1], stored) or is_redacted(stored.message):
             return
-        elif _spoken(stored.message) != _spoken(message):
+        elif spoken(stored.message) != spoken(message):
             self._settle(stored.message, message)
 
     def _settle(self, stored: Message, message: Message) -> None:
@@ -192,7 +208,7 @@ class SessionOfFile:
             self._take_again()
         else:
             self._place -= self._width
-            taken_back = self._take_back()
+            taken_back = self._take_back(message)
             self._place += self._width
             if not taken_back:
                 self._part()
@@ -206,10 +222,11 @@ class SessionOfFile:
         text = "was still being written when it was imported, it is now whole"
         self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}"))
 
-    def _take_back(self) -> bool:
+    def _take_back(self, message: Message | None = None) -> bool:
         """Rewind to the message taken last if the file tells that all behind it was taken back.
 
-        Return whether it does. What the rewind leaves is the beginning of other sessions.
+        Return whether it does. What the rewind leaves is the beginning of other sessions. Where
+        another session has the ``message`` that comes instead, the line goes on as that one's.
         """
         stretches = self._stretches()
         line = [each.message for each in self._store.messages(self._id)] if stretches else []
@@ -217,12 +234,27 @@ class SessionOfFile:
             return False
         branch = self._store.session(self._id).branch
         for name, (after, messages) in stretches.items():
-            same = count_while(_same, zip(line[after:], messages, strict=False))
+            same = count_while(same_said, zip(line[after:], messages, strict=False))
             self.kept[name] = Kept(self._id, branch, after + same)
-        self._head = self._store.rewind(self._id, to=self._place, now=self._moment).head
+        self._head = self._gone_back(message).head
         text = f"position {self._place} of {self._id!r} was taken back; it is rewound there"
         self._notes.append(Noted(None, f"what followed {text}"))
         return True
+
+    def _gone_back(self, message: Message | None) -> Session:
+        """Return the session where the message taken last is followed by what comes instead."""
+        place = self._place
+        found = message and self._elsewhere.find(self._id, place, message)
+        if not found:
+            return self._store.rewind(self._id, to=place, now=self._moment)
+        return self._switched(found, place)
+
+    def _switched(self, found: Kept, place: int) -> Session:
+        """Return the session on what was found behind a position, of which the first is taken."""
+        name, branch, end = found
+        session = self._store.switch(self._id, branch, end, of=name, now=self._moment)
+        self._stored = _messages(self._store, session, place + self._width + 1)
+        return session
 
     def _stretches(self) -> dict[str, Stretch]:
         """Return what was taken back so far, at the positions that it has in the store."""
@@ -312,19 +344,6 @@ def _is_result(message: Message) -> bool:
     return {part.get("type") for part in parts} == {"tool_result"}
 
 
-def _spoken(message: Message) -> Message:
-    """Return what was said, without its extra keys: of those a longer file may know more.
-
-    Where two files tell a message, one may have as a part what the other has as a text.
-    """
-    said = {key: value for key, value in message.items() if key not in EXTRA_KEYS}
-    content = said.get("content")
-    words = content_text(content)
-    if content == [{"type": "text", "text": words}]:
-        said["content"] = words
-    return said
-
-
 def _begins(stored: Message, message: Message) -> bool:
     """Tell whether a stored answer is the beginning of the file's.
 
@@ -365,15 +384,11 @@ def _answers(stored: Message, message: Message) -> bool:
     ]
 
 
-def _same(stored: Message, message: Message) -> bool:
-    return is_redacted(stored) or _spoken(stored) == _spoken(message)
-
-
 def _covers(stretch: Stretch, line: list[Message]) -> bool:
     """Tell whether a line ends with the beginning of what was taken back."""
     stored = line[stretch.after :]
     pairs = zip(stored, stretch.messages, strict=False)
-    same = count_while(lambda one, other: _same(one, other) or _begins(one, other), pairs)
+    same = count_while(lambda one, other: same_said(one, other) or _begins(one, other), pairs)
     return 0 < len(stored) == same
 
 

@@ -115,7 +115,7 @@ TRIES: dict[str, list[Call]] = {
         (["hers"], {"session_id": HIS}, SessionExists),
     ],
     "rewind": [gone(HIS, 0), gone(HIS, 99)],
-    "switch": [gone(HIS, 1), (["shared", 2], {}, InvalidValue)],
+    "switch": [gone(HIS, 1), gone("hers", None, of=HIS), (["shared", 2], {}, InvalidValue)],
     "branches": [gone(HIS)],
     "siblings": [gone(HIS, 1)],
     "replace": [gone(HIS, 0, said("mine"))],

@@ -141,6 +141,39 @@ def test_undoing_brings_back_what_was_there_not_what_came_since(store: Store) ->
     assert store.verify() == []
 
 
+def test_a_session_goes_on_as_another_one_of_its_tree(store: Store) -> None:
+    """From its end or a position of it; both go on, each for itself, and it can be undone."""
+    begun(store, "abc")
+    store.fork("s", 1, "f")
+    say(store, "f", "xy")
+    assert store.switch("s", None, of="f").head == 3
+    say(store, "s", "z")
+    say(store, "f", "w")
+    assert (line(store, "s"), line(store, "f")) == ("axyz", "axyw")
+    assert lines(store, "s") == {1: "abc", -3: "axyz"}
+    assert (store.undo_rewind("s").branch, line(store, "s")) == (1, "abc")
+    store.switch("f", 3, of="s", to=2)
+    assert line(store, "f") == "ax"
+    assert store.switch("s", 1, of="s") == store.session("s")
+    store.switch("s", 3)
+    store.delete_session("f")
+    assert line(store, "s") == "axyz"
+    assert store.verify() == []
+
+
+def test_what_a_session_shares_nothing_with_is_no_branch_of_it(store: Store) -> None:
+    """Another tree's session, one that is not there, a branch that the other has not."""
+    begun(store, "abc")
+    store.create_session("other")
+    store.fork("s", 1, "f")
+    for of, branch, wrong in (("other", None, InvalidValue), ("f", 1, InvalidValue)):
+        with pytest.raises(wrong):
+            store.switch("s", branch, of=of)
+    with pytest.raises(SessionNotFound):
+        store.switch("s", None, of="none")
+    assert line(store, "s") == "abc"
+
+
 def test_a_switch_to_where_the_head_is_changes_nothing(store: Store) -> None:
     """No move is recorded, the revision stays."""
     begun(store, "abc")

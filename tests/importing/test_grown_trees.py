@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from store import Store
 from store.importing import import_file
@@ -57,8 +58,14 @@ def lines(store: Store) -> dict[str, list[str]]:
     }
 
 
+def stored(store: Store) -> int:
+    """Count the messages that are stored, on whichever line."""
+    with store.database.reading() as connection:
+        return connection.scalar(text("SELECT COUNT(*) FROM messages"))
+
+
 def taken(store: Store, file: Path, parents: Parents, current: str) -> None:
-    """Import a tree twice; what is in the store then is what the file says."""
+    """Import a tree twice; what is in the store then is what the file says, each node once."""
     file.write_text(json.dumps(exported(parents, current)))
     report = import_file(store, file)
     assert {each.differs_at for each in report.sessions} == {None}
@@ -69,6 +76,7 @@ def taken(store: Store, file: Path, parents: Parents, current: str) -> None:
     again = import_file(store, file)
     assert {each.appended for each in again.sessions} == {0}
     assert lines(store) == known
+    assert stored(store) == len(parents)
 
 
 @pytest.mark.sampled(10)

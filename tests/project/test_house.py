@@ -60,7 +60,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking redaction open_erasures slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report whole spending beside left known sight session reading folders growing",
+    "importing": "report whole spending beside left known sight elsewhere session reading folders growing",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check branches line_check whole seal_check key_check integrity "
         "checking copies advice"

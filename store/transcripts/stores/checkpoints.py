@@ -136,7 +136,8 @@ def _shared(line: list[Held], said: list[Held]) -> int:
 
 
 def _held(message: object) -> Held:
-    return Held(text_of(within(message, "id")), json.dumps(message, default=str, skipkeys=True))
+    text = json.dumps(message, default=str, skipkeys=True)
+    return Held(text_of(within(message, "id")), text)
 
 
 def _tells_deltas(held: Fields) -> bool:
@@ -180,7 +181,8 @@ def _is_message(value: object) -> bool:
 def _threads(rows: Rows) -> Iterator[Any]:
     written = WRITTEN.format(path="task_path," if TASK_PATH in columns_in(rows) else "")
     for name, inner in rows.execute(THREADS).fetchall():
-        thread, told, made = Thread(partial(_written, rows, written, name)), Fields(), []
+        thread = Thread(partial(_written, rows, written, name))
+        told, made = Fields(), []
         for row in rows.execute(CHECKPOINTS, (name,)):
             held = decoded(row["type"], row["checkpoint"])
             if not isinstance(held, dict):
