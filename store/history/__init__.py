@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         token_counts,
         usages,
     )
+    from .changed import Changes, changes_of
     from .erasure import HOLDING
     from .facts import (
         INSERT_FACTS,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from .places import NEVER, PLACE, Pointer, Segment
     from .prices import PriceList, price_list
     from .raw import read_rows, stored_calls
-    from .redaction import Changes
     from .sessions import TEXT_LIMIT, newest_record
     from .turns import message_at, turn_of
     from .usages import LastRequest, Request, last_usage
@@ -86,6 +86,7 @@ __all__ = [
     "Weight",
     "append",
     "beside",
+    "changes_of",
     "derive",
     "drafts",
     "erasure",
@@ -129,6 +130,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        changed="Changes changes_of",
         erasure="HOLDING",
         facts=(
             "INSERT_FACTS INSERT_PATHS INSERT_RESULTS MEASURE Measure ResultRows Weight "
@@ -142,7 +144,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         places="NEVER PLACE Pointer Segment",
         prices="PriceList price_list",
         raw="read_rows stored_calls",
-        redaction="Changes",
         sessions="TEXT_LIMIT newest_record",
         turns="message_at turn_of",
         usages="LastRequest Request last_usage",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, and_, bindparam, func, select, update
+from sqlalchemy import Connection, and_, bindparam, select, update
 
 from ..clock import Now, given
 from ..database import (
@@ -23,7 +23,6 @@ from ..database import (
     Insertion,
     Statement,
     compaction_records,
-    erasures,
     forget_kept,
     redactions,
     summaries,
@@ -69,16 +68,6 @@ class Summarised(NamedTuple):
     compaction: int
 
 
-class Changes(NamedTuple):
-    """How many messages of a tree were redacted, and how often one of its sessions was erased.
-
-    Nothing else changes what is stored of a message. Either number alone may repeat, not both.
-    """
-
-    redactions: int
-    erasures: int
-
-
 OPEN_REDACTION = Insertion(redactions, *Recorded._fields[:-1])
 CLOSE_REDACTION = Statement(
     update(redactions).where(placed(redactions)).values(finished_at=bindparam("now"))
@@ -104,15 +93,6 @@ SUMMARISED = Statement(
         summaries.c.last >= bindparam("seq"),
     ),
     row=Summarised,
-)
-_redacted = select(func.count()).where(redactions.c.tree_id == bindparam("tree_id"))
-_erased = select(func.max(erasures.c.erasure)).where(erasures.c.tree_id == bindparam("tree_id"))
-CHANGES = Statement(
-    select(
-        _redacted.scalar_subquery().label("redactions"),
-        func.coalesce(_erased.scalar_subquery(), 0).label("erasures"),
-    ),
-    row=Changes,
 )
 _to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
 NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
@@ -160,11 +140,6 @@ def redactions_of(connection: Connection, session_id: str | None = None) -> list
     line = Line(connection, lines.find(connection, session_id))
     rows = REDACTIONS_OF_TREE.rows(connection, tree_id=line.pointer.tree_id)
     return [_redaction(row, known) for row in rows if _is_on(line, row)]
-
-
-def changes(connection: Connection, tree_id: int) -> Changes:
-    """Return how often anything of a tree was redacted or erased."""
-    return CHANGES.one(connection, tree_id=tree_id)
 
 
 def note_rewritten(connection: Connection, *, now: Now = None) -> None:

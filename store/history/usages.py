@@ -16,7 +16,6 @@ from ..records import Usage
 from . import lines
 from .lines import Line, line_cte
 from .places import NEVER, Pointer
-from .prices import price_list
 from .sessions import checked_object, checked_text
 
 TOKENS_LIMIT = 2**62
@@ -97,6 +96,8 @@ def record_usage(
     """
     request = Request(input, output, cached, written, model, provider, details, cost, seq, now)
     row = _recorded(connection, session_id, [request])[0]
+    from .prices import price_list
+
     return told(row, price_list().cost(row.model, row._asdict()))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .. import history
 from ..formats import Placed
-from ..history import drafts
 from ..records import Draft
 from .look import Look
 
@@ -27,9 +27,9 @@ def with_drafts(look: Look, placed: list[Placed]) -> list[Placed]:
 
 def _on_line(look: Look) -> Iterator[Draft]:
     """Yield the drafts of the session that stand behind a message that the view shows."""
-    known = drafts.list_drafts(look.connection, look.pointer.session_id)
+    known = history.drafts.list_drafts(look.connection, look.pointer.session_id)
     seen = (draft for draft in known if _is_in_sight(look, draft))
-    yield from (draft for draft in seen if drafts.is_behind(look.raw, draft))
+    yield from (draft for draft in seen if history.drafts.is_behind(look.raw, draft))
 
 
 def _is_in_sight(look: Look, draft: Draft) -> bool:
@@ -42,7 +42,7 @@ def _is_in_sight(look: Look, draft: Draft) -> bool:
 
 def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
     """Return messages with a draft in its place, if it says anything and is not answered anew."""
-    text = drafts.said(draft)
+    text = history.drafts.said(draft)
     place = _place(placed, draft.head)
     if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
         return placed

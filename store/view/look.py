@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Changes, Line, Pointer, Segment, redaction
+from ..history import Changes, Line, Pointer, Segment, changes_of
 from ..policy import Policy
 from ..records import Compaction
 from .hiding import active, records, visible_after
@@ -82,5 +82,5 @@ def look_at(
     """Return a look at a line up to a position, with what its compactions leave visible there."""
     known = records(connection, pointer, last)
     visible = visible_after(connection, pointer, active(known))
-    changes = redaction.changes(connection, pointer.tree_id)
+    changes = changes_of(connection, pointer.tree_id)
     return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes)
