@@ -24,7 +24,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from ..database import BIG, Statement, session_ids, session_keys, sessions
+from ..database import BIG, Row, Statement, session_ids, session_keys, sessions
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Session
 from ..text import is_text
@@ -92,7 +92,7 @@ def _has(keys: FromClause, name: str) -> ColumnElement[bool]:
 
 
 @cache
-def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Session]:
+def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
     """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
     moment = ORDERS[order]
     query = _found(select(*COLUMNS), names)
@@ -100,7 +100,7 @@ def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statemen
         seen = tuple_(bindparam("moment", type_=BIG), bindparam("id", type_=_id.type))
         query = query.where(tuple_(moment, _id) < seen)
     ordered = query.order_by(moment.desc(), _id.desc())
-    return Statement(ordered.limit(bindparam("limit", type_=BIG)), row=Session)
+    return Statement(ordered.limit(bindparam("limit", type_=BIG)))
 
 
 @cache
@@ -181,7 +181,7 @@ def list_sessions(
     values = _values(connection, owner, prefix, tree, archived) | _keys(where)
     asked = Asked(values, order, _last_seen(connection, after))
     statement = listed(asked.names, order, asked.after is not None)
-    return [decoded(stored) for stored in statement.rows(connection, limit=limit, **asked.bound)]
+    return [*map(decoded, statement.rows(connection, limit=limit, **asked.bound))]
 
 
 def count_sessions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,6 +18,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from ..clock import Now, given
 from ..database import (
     Insertion,
+    Row,
     Statement,
     branches,
     compaction_records,
@@ -63,8 +64,7 @@ SESSION = Statement(
     select(*COLUMNS)
     .select_from(session_ids)
     .join(sessions, lines.NAMED)
-    .where(session_ids.c.id == bindparam("session_id")),
-    row=Session,
+    .where(session_ids.c.id == bindparam("session_id"))
 )
 OWNER = Statement(
     select(sessions.c.owner)
@@ -74,9 +74,9 @@ OWNER = Statement(
 )
 
 
-def change(**values: Any) -> Statement[Session]:
+def change(**values: Any) -> Statement[Row]:
     """Build an update of a session's row that returns what the session is from then on."""
-    return Statement(lines.change(**values).returning(*COLUMNS), row=Session)
+    return Statement(lines.change(**values).returning(*COLUMNS))
 
 
 SET_TITLE = change(title=bindparam("title"), updated_at=bindparam("updated_at"))
@@ -284,7 +284,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
     row = values | {"revision": new_revision()}
     INSERT_SESSION.run(connection, **row)
-    created = decoded(Session._make(map(row.__getitem__, _STORED)))
+    created = decoded([row[name] for name in _STORED])
     if created.metadata:
         note_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
@@ -370,14 +370,15 @@ def checked_json(name: str, value: Any) -> str:
     return text
 
 
-def decoded(stored: Session) -> Session:
-    """Return a session as it is given out: until now its metadata are a text, flags are numbers."""
-    text: Any = stored.metadata
-    metadata = decode(text) if text else {}
-    before, behind = stored[:_METADATA], stored[_METADATA + 1 : -1]
-    return _session((*before, metadata, *behind, bool(stored.archived)))
+def decoded(row: Sequence[Any]) -> Session:
+    """Return a row of `COLUMNS` as a session: its metadata are a text, its flag is a number."""
+    fields = list(row)
+    text = fields[_METADATA]
+    fields[_METADATA] = decode(text) if text else {}
+    fields[_ARCHIVED] = bool(fields[_ARCHIVED])
+    return _session(fields)
 
 
-_METADATA = Session._fields.index("metadata")
-_session: Callable[[tuple[Any, ...]], Session] = partial(tuple.__new__, Session)
+_METADATA, _ARCHIVED = map(Session._fields.index, ("metadata", "archived"))
+_session: Callable[[Iterable[Any]], Session] = partial(tuple.__new__, Session)
 """Makes one of its fields; without a step of Python, for a list may have thousands."""
