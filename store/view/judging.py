@@ -52,12 +52,11 @@ from .rules import (
     SUMMED,
     TERMINAL_SAVED,
     VERDICTS,
-    WHOLE,
     Cleared,
     Finished,
     RuleName,
     Why,
-    placeholder,
+    placeholders,
 )
 from .short_results import Result, short_savings
 
@@ -279,8 +278,8 @@ def _cut_savings(look: Look, found: Verdicts) -> dict[int, int]:
 
 def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     """Return about how many tokens it saves to replace results as a whole, by position."""
-    costs: dict[str | None, int]
-    costs = {rule: estimate(placeholder(rule, policy)) for rule in WHOLE}
+    texts = placeholders(policy)
+    costs = {rule: estimate(text) for rule, text in texts.items()}
     replaced = (each for each in found.values() if each.rule in costs)
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 

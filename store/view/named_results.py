@@ -8,11 +8,11 @@ process and kept in memory: a later view or check reads none of the contents tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 
 from ..database import Kept, Statement, kept_since, messages, tool_results
 from ..history import lines, stored_calls
@@ -35,7 +35,7 @@ REMEMBERED = 20_000
 """Results of which a process remembers the line."""
 
 _m, _r = messages, tool_results
-_there = (_r.c.tree_id == _m.c.tree_id) & (_r.c.branch == _m.c.branch) & (_r.c.seq == _m.c.seq)
+_there = and_(*(_r.c[name] == _m.c[name] for name in ("tree_id", "branch", "seq")))
 CLEARED = Statement(
     select(_m.c.content_form, _m.c.content, _r.c.exit_code)
     .join_from(_m, _r, _there)
@@ -58,6 +58,9 @@ class Named(NamedTuple):
     tokens: int
 
 
+Lines = dict[int, Named]
+"""The lines of results, by their positions."""
+
 _remembered = Kept(REMEMBERED)
 
 
@@ -68,13 +71,14 @@ def line_begin(policy: Policy) -> str:
     return f"{policy.any_tool_placeholder} {policy.recall_notice}"
 
 
-def named(look: Look, answers: Iterable[Answer]) -> dict[int, Named]:
+def named(look: Look, answers: Sequence[Answer]) -> Lines:
     """Return what stands for results, by position; nothing does where it would save too little.
 
     A short result stays: its line would save little, and have less of what it says.
     """
-    found = ((each, line_of(look, each)) for each in answers)
-    return {each.result.seq: line for each, line in found if _saves_enough(look, each.result, line)}
+    lines = lines_of(look, answers)
+    found = ((each.result, lines[each.result.seq]) for each in answers)
+    return {result.seq: line for result, line in found if _saves_enough(look, result, line)}
 
 
 def _saves_enough(look: Look, result: Result, line: Named) -> bool:
@@ -85,15 +89,17 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
     return line.saved >= line.tokens
 
 
-def line_of(look: Look, answer: Answer) -> Named:
-    """Return the line that says what was in a result."""
+def lines_of(look: Look, answers: Sequence[Answer]) -> Lines:
+    """Return the line that says what was in each of some results, by position."""
     of = (line_begin(look.policy), look.pointer.project_root)
-    key = (*answer.result, *of, look.changes)
-    known: Named | None = _remembered.get(key)
-    if known is None:
-        known = _read(look, answer)
-        _remembered.put(key, known, 1, kept_since(look.connection))
-    return known
+    key = (look.pointer.tree_id, *of, look.changes)
+    known: dict[Result, Named] = _remembered.get(key) or {}
+    unknown = (each for each in answers if each.result not in known)
+    fresh = {each.result: _read(look, each) for each in unknown}
+    if fresh:
+        known = known | fresh
+        _remembered.put(key, known, len(known), kept_since(look.connection))
+    return {each.result.seq: known[each.result] for each in answers}
 
 
 def _read(look: Look, answer: Answer) -> Named:

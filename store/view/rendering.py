@@ -22,11 +22,11 @@ from ..history import Segment, lines, stored_calls
 from ..messages import Message, assemble, opaque_fields
 from .judging import Verdict, Verdicts
 from .look import Look
-from .named_results import line_of
+from .named_results import lines_of
 from .old_calls import cut_calls
 from .pictures import shown
 from .repair import Item, Stretch, arrange, reported
-from .rules import NAMING, UNREAD, WHOLE, placeholder
+from .rules import NAMING, placeholders
 from .short_results import short_form
 
 _m = messages
@@ -126,22 +126,30 @@ def _read(
     """
     items: list[Item] = []
     short: Verdicts = {}
-    for seq, message in _stored(look, runs, _replaced(judged)):
+    whole = _in_place_of_all(look, judged)
+    for seq, message in _stored(look, runs, json.dumps([*whole])):
         verdict = judged.get(seq)
         if verdict is None:
             item = Item(seq, message)
             items.append(_answering(look, item) if message["role"] == "tool" else item)
             continue
-        if verdict.rule and not _replace(look, message, verdict):
+        if seq in whole:
+            message["content"] = whole[seq]
+        elif verdict.rule and not _shorten(look, message, verdict):
             short[seq] = verdict._replace(rule=None, why="short")
         items.append(Item(seq, message, verdict.call, verdict.tool_name))
     return items, judged | short
 
 
-def _replaced(judged: Verdicts) -> str:
-    """Return the positions of the results that are replaced as a whole, as JSON."""
-    whole = (verdict.seq for verdict in judged.values() if verdict.rule in UNREAD)
-    return json.dumps([*whole])
+def _in_place_of_all(look: Look, judged: Verdicts) -> dict[int, str]:
+    """Return what stands for the results that are replaced as a whole, by position."""
+    texts = placeholders(look.policy)
+    found = judged.values()
+    whole = {verdict.seq: texts[verdict.rule] for verdict in found if verdict.rule in texts}
+    tree_id = look.pointer.tree_id
+    cleared = [verdict.answer(tree_id) for verdict in found if verdict.rule in NAMING]
+    named = lines_of(look, cleared) if cleared else {}
+    return whole | {seq: each.line for seq, each in named.items()}
 
 
 def _stored(
@@ -159,17 +167,6 @@ def _stored(
             yield seq, assemble(row[1:], calls.get(seq))
 
 
-def _replace(look: Look, message: Message, verdict: Verdict) -> bool:
-    """Put what stands for a result into its place; tell whether anything shorter does."""
-    if verdict.rule == "arguments":
-        message["tool_calls"] = cut_calls(message["tool_calls"])
-        return True
-    content = _content(look, message, verdict)
-    if content is not None:
-        message["content"] = content
-    return content is not None
-
-
 def _answering(look: Look, item: Item) -> Item:
     """Return a result with the call that it answers, as it was linked when it was stored.
 
@@ -181,16 +178,18 @@ def _answering(look: Look, item: Item) -> Item:
     return item._replace(call=call, tool_name=tool_name)
 
 
-def _content(look: Look, message: Message, verdict: Verdict) -> str | None:
-    """Return what stands for a result that a rule replaces; None where nothing shorter does."""
-    if verdict.rule in WHOLE:
-        return placeholder(str(verdict.rule), look.policy)
-    if verdict.rule in NAMING:
-        return line_of(look, verdict.answer(look.pointer.tree_id)).line
-    return short_form(
+def _shorten(look: Look, message: Message, verdict: Verdict) -> bool:
+    """Put what is shorter into the place of a content or of arguments; tell whether anything is."""
+    if verdict.rule == "arguments":
+        message["tool_calls"] = cut_calls(message["tool_calls"])
+        return True
+    content = short_form(
         message.get("content"),
         verdict.tool_name,
         verdict.kind,
         failed=verdict.failed,
         min_saving=look.policy.min_saving,
     )
+    if content is not None:
+        message["content"] = content
+    return content is not None

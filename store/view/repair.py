@@ -87,31 +87,32 @@ class _Pairing:
     def arranged(self) -> Arranged:
         """Return the messages in their places."""
         placed, stretches, _ = self._made
-        for place, item in enumerate(self._items):
+        calls, continued, waiting = self._calls, self._continued, self._waiting
+        for place, (seq, message, call, tool_name) in enumerate(self._items):
             if place > self._reach:
                 self._reach = place
-                if place not in self._continued:
-                    stretches.append(Stretch(item.seq, len(placed)))
-            if item.seq in self._calls:
-                self._say(item, self._calls[item.seq])
-            elif item.message["role"] != "tool":
-                placed.append(Placed(item.seq, item.message))
-            elif item.call not in self._results and self._policy.orphans == "adopt":
-                placed += _adopt(item)
-            if self._waiting and place + 1 not in self._continued:
+                if place not in continued:
+                    stretches.append(Stretch(seq, len(placed)))
+            if seq in calls:
+                self._say(seq, message, calls[seq])
+            elif message["role"] != "tool":
+                placed.append(Placed(seq, message))
+            elif call not in self._results and self._policy.orphans == "adopt":
+                placed += _adopt(seq, message, tool_name)
+            if waiting and place + 1 not in continued:
                 self._answer(place)
         loose = len(stretches) - 1 if self._loose is None else self._loose
         return self._made._replace(loose=loose)
 
-    def _say(self, item: Item, calls: tuple[ApiCall, ...]) -> None:
+    def _say(self, seq: int, message: Message, calls: tuple[ApiCall, ...]) -> None:
         """Place an assistant message with the calls that are sent, if anything is left of it."""
-        self._waiting += [(item.seq, call) for call in calls]
-        sent = calls
-        if self._unanswered(item.seq) == "drop":
-            sent = tuple(each for each in calls if (item.seq, each.position) in self._results)
-        if sent or item.message.get("content"):
-            dropped = len(calls) - len(sent)
-            self._made.placed.append(_calling(item, sent, dropped))
+        self._waiting += [(seq, call) for call in calls]
+        sent, repair = calls, None
+        if self._policy.unanswered == "drop":
+            sent = tuple(each for each in calls if (seq, each.position) in self._results)
+            repair = _dropped(len(calls) - len(sent))
+        if sent or message.get("content"):
+            self._made.placed.append(Placed(seq, message, repair, sent))
 
     def _answer(self, place: int) -> None:
         """Place the results of an answer's calls behind it; its last message is at a place."""
@@ -125,7 +126,7 @@ class _Pairing:
             self._reach = max(self._reach, found)
             seq, message, *_ = self._items[found]
             self._made.placed.append(Placed(seq, message, repair, (), call.id))
-        self._waiting = []
+        self._waiting.clear()
 
     def _leave(self, seq: int, call: ApiCall) -> None:
         """Leave a call without a result: what it is in may become something else while it runs."""
@@ -154,11 +155,12 @@ def _spoken(items: list[Item]) -> tuple[Calls, set[int]]:
     continued: set[int] = set()
     before = ""
     for place, item in enumerate(items):
-        role = item.message["role"]
+        message = item.message
+        role = message["role"]
         if role == "assistant":
-            if made := api_calls(item):
+            if "tool_calls" in message and (made := api_calls(item)):
                 calls[item.seq] = made
-            if before == role and continues(item.message):
+            if before == role and continues(message):
                 continued.add(place)
         before = role
     return calls, continued
@@ -204,10 +206,8 @@ def _api_call(position: int, call_id: str, call: Message) -> ApiCall:
     return ApiCall(position, call_id, name, function.get("arguments"))
 
 
-def _calling(item: Item, sent: tuple[ApiCall, ...], dropped: int) -> Placed:
-    """Return an assistant message with the calls that are sent."""
-    repair = f"{dropped} calls without result left out" if dropped else None
-    return Placed(item.seq, item.message, repair, sent, None)
+def _dropped(calls: int) -> str | None:
+    return f"{calls} calls without result left out" if calls else None
 
 
 def _made_up(call: ApiCall) -> Placed:
@@ -216,21 +216,16 @@ def _made_up(call: ApiCall) -> Placed:
     return Placed(None, message, f"call {call.id} has no result", (), call.id)
 
 
-def _adopt(item: Item) -> Iterable[Placed]:
+def _adopt(seq: int, message: Message, tool_name: str | None) -> Iterable[Placed]:
     """Return a result without call behind a call made up for it."""
-    call = _call_of(item)
-    repair = f"the result at {item.seq} has no call"
+    call_id = _text(message, "tool_call_id") or f"call_{seq}"
+    name = tool_name or _text(message, "name") or UNKNOWN_TOOL
+    call = ApiCall(0, call_id, name, "{}")
+    repair = f"the result at {seq} has no call"
     return (
-        Placed(None, _message_with(call), repair, (call,), None),
-        Placed(item.seq, item.message, None, (), call.id),
+        Placed(None, _message_with(call), repair, (call,)),
+        Placed(seq, message, None, (), call_id),
     )
-
-
-def _call_of(item: Item) -> ApiCall:
-    """Return the call that a result without call may have answered."""
-    call_id = _text(item.message, "tool_call_id") or f"call_{item.seq}"
-    name = item.tool_name or _text(item.message, "name")
-    return ApiCall(0, call_id, name or UNKNOWN_TOOL, "{}")
 
 
 def _message_with(call: ApiCall) -> Message:

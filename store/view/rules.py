@@ -22,7 +22,6 @@ from ..logged import chosen
 from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
-from .named_results import line_begin
 from .ranks import Ranked
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
@@ -174,8 +173,6 @@ WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
 """The rules that replace a result as a whole by a text of the policy."""
 NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
 """The rules that replace a result as a whole by a line that names what was in it."""
-UNREAD = frozenset((*WHOLE, *NAMING))
-"""The rules whose results a view need not read."""
 SUMMED = frozenset({"terminal", "file_read", "tool_output"})
 """The rules that have queries of what they save; where another is on, verdicts are summed up."""
 REASONS = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
@@ -220,7 +217,7 @@ def switches(policy: Policy) -> dict[str, Any]:
     return {
         **_named_alike(policy),
         **failure.switches(policy),
-        **_placeholders(policy),
+        **_sizes(policy),
         "kinds": json.dumps(dict(policy.tool_kinds)),
         "sniff": int(policy.identity == "sniff"),
         "adopt": int(policy.orphans == "adopt"),
@@ -245,19 +242,16 @@ def _named_alike(policy: Policy) -> dict[str, int]:
     return {name: int(getattr(policy, name)) for name in ASKED_ALIKE}
 
 
-def _placeholders(policy: Policy) -> dict[str, int]:
+def _sizes(policy: Policy) -> dict[str, int]:
     """Return how long what stands for a result is, in code points and in tokens."""
-    texts = {name: placeholder(name, policy) for name in WHOLE}
+    texts = placeholders(policy)
     lengths = {f"{name}_placeholder": len(text) for name, text in texts.items()}
     return lengths | {f"{name}_tokens": estimate(text) for name, text in texts.items()}
 
 
-def placeholder(rule: str, policy: Policy) -> str:
-    """Return what stands for a result that a rule replaces as a whole."""
-    if rule == "any_tool":
-        return line_begin(policy)
-    text: str = getattr(policy, f"{rule}_placeholder")
-    return text
+def placeholders(policy: Policy) -> dict[str | None, str]:
+    """Return what stands for a result by the rule that replaces it as a whole."""
+    return {name: getattr(policy, f"{name}_placeholder") for name in WHOLE}
 
 
 def explanations(policy: Policy) -> dict[str, str]:
