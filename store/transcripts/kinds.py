@@ -376,7 +376,7 @@ KINDS = {
         linked="branches",
     ),
     "librechat": TranscriptKind(
-        "conversations with 'messages' that a user created or not",
+        "conversations with 'messages' that a user created or not, or such messages",
         librechat.looks,
         librechat.parse,
         seen=False,

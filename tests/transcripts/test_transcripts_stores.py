@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store import Store
 from store.importing import ImportReport, import_file
 
@@ -403,3 +405,27 @@ def test_conversations_of_librechat(store: Store, tmp_path: Path) -> None:
     assert [role for role, _ in said(store, "l1")] == ["user", "assistant", "tool", "assistant"]
     assert said(store, "l1")[2] == ("tool", "18C")
     assert said(store, "l1/branch-a1") == [("user", "Weather?"), ("assistant", "No idea.")]
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_messages_of_librechats_database(store: Store, tmp_path: Path, is_list: bool) -> None:
+    """Those of several conversations, in a list or one a line; an answer has steps."""
+    call = {"id": "c1", "name": "get_weather", "args": WEATHER["arguments"], "output": "18C"}
+    content = [
+        {"type": "think", "think": "Hm."},
+        {"type": "tool_call", "tool_call": call},
+        {"type": "text", "text": "18C."},
+    ]
+    answer = {"messageId": "a", "parentMessageId": "u", "isCreatedByUser": False, "text": ""}
+    asked = {"messageId": "u", "isCreatedByUser": True, "text": "Weather?", "user": "ann"}
+    other = {"messageId": "v", "isCreatedByUser": True, "text": "Hi", "conversationId": "d"}
+    first = {"conversationId": "c", "createdAt": {"$date": "2026-01-01T00:00:01Z"}}
+    rows = [asked | first, other, answer | first | {"content": content}]
+    path = tmp_path / "messages.json"
+    path.write_text(json.dumps(rows) if is_list else "\n".join(map(json.dumps, rows)))
+    report = imported(path, store)
+    assert (report.kind, [each.id for each in report.sessions]) == ("librechat", ["c", "d"])
+    assert (store.session("c").owner, store.session("c").created_at) == ("ann", 1767225601000)
+    thought, result, last = [each.message for each in store.messages("c", 2)]
+    assert (thought["reasoning_content"], thought["tool_calls"][0]["id"]) == ("Hm.", "c1")
+    assert (result["content"], last["content"], last["id"]) == ("18C", "18C.", "a")

@@ -1,4 +1,8 @@
-"""Exports of LibreChat: a conversation's messages, nested by their ``children`` or in a list."""
+"""Chats of LibreChat: its exports, or the messages of its database.
+
+An export has a conversation's messages, nested by their ``children`` or in a list; the database has
+those of all conversations, in a list or one a line.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,26 @@ from ...messages import Message
 from ...text import Fields, items_of
 from ..events import (
     Event,
+    Noted,
     Opened,
     SessionNames,
     fields_of,
+    first_text,
     iso_milliseconds,
+    joined,
     list_of,
+    objects_of,
+    simplest_content,
+    sketch,
     split_metadata,
     telling,
     text_of,
     text_part,
     title_in,
+    within,
     without,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..source import Source
 from ..trees import Tree, parents_of, tree_events
 
 SAID = (
@@ -34,26 +44,47 @@ SAID = (
     "isCreatedByUser",
     "children",
     "createdAt",
+    "conversationId",
+    "user",
 )
-OPENED = ("conversationId", "title", "messages", "messagesTree")
+OPENED = ("conversationId", "title", "messages", "messagesTree", "user")
+
+THOUGHT, CALL = "think", "tool_call"
+"""Types of parts that are no content: what a model thought, and a call with its result."""
 
 
 def looks(value: Any) -> bool:
-    """Tell whether a JSON value is such a conversation, or a list of them."""
-    return any(map(_has_messages, items_of(value)))
+    """Tell whether a JSON value is such a conversation or message, or a list of them."""
+    return any(_has_messages(each) or _is_message(each) for each in items_of(value))
 
 
 def parse(source: Source) -> Iterator[Event]:
     """Return a session for each conversation, its branches after it."""
-    return conversations(source, _has_messages, "conversation with messages", _session)
+    names = SessionNames(source.stem)
+    loose: dict[str, list[Fields]] = {}
+    for item in source.values():
+        if isinstance(item, Noted):
+            yield item
+            continue
+        for each in items_of(item.value):
+            if _has_messages(each):
+                yield from _session(each, names)
+            elif _is_message(each):
+                loose.setdefault(str(each.get("conversationId")), []).append(each)
+            else:
+                text = f"{sketch(each)} is no conversation with messages"
+                yield Noted(item.row, text, broken=True)
+    for name, messages in loose.items():
+        owner = first_text(message.get("user") for message in messages)
+        told = {"conversationId": name, "messages": messages, "user": owner}
+        yield from _session(told, names)
 
 
 def _has_messages(value: Any) -> bool:
     return any(map(_is_message, _listed(value)))
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
+def _session(fields: Fields, names: SessionNames) -> Iterator[Event]:
     nodes = {each["messageId"]: each for each in _flat(_listed(fields))}
     known = telling(without(fields, *OPENED))
     metadata, notes = split_metadata(known)
@@ -61,7 +92,8 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     name = names.name(text_of(fields.get("conversationId")))
     parents = parents_of(nodes, "parentMessageId")
     tree = Tree(parents, None, lambda node: _messages(nodes[node]))
-    yield from tree_events(tree, Opened(name, title, None, {"librechat": metadata}))
+    told: Fields = {"librechat": metadata}
+    yield from tree_events(tree, Opened(name, title, None, told, text_of(fields.get("user"))))
     yield from notes
 
 
@@ -88,26 +120,44 @@ def _flat(messages: list[Any]) -> Iterator[Fields]:
 
 
 def _messages(node: Fields) -> list[Message]:
-    """Return what a message says; its calls and their results before it."""
-    parts = [fields_of(each) for each in list_of(node.get("content"))]
-    calls = [fields_of(part.get("tool_call")) for part in parts if part.get("type") == "tool_call"]
+    """Return what a message says; the last one has its id."""
+    moment = telling({"timestamp": _moment(node.get("createdAt"))})
     extra = telling(without(node, *SAID))
-    moment = telling({"timestamp": iso_milliseconds(node.get("createdAt"))})
-    role = "user" if node["isCreatedByUser"] else "assistant"
-    said: Message = {"role": role, "content": _content(node, parts), "id": node["messageId"]}
-    said |= {**moment, "librechat": extra}
-    if not calls:
-        return [said]
-    asking: Message = {"role": "assistant", "content": None, "tool_calls": list(map(_call, calls))}
-    return [asking, *map(_result, calls), said]
+    made = [_asked(node)] if node["isCreatedByUser"] else list(_answer(node))
+    made[-1] |= {"id": node["messageId"], "librechat": extra}
+    return [message | moment for message in made]
 
 
-def _content(node: Fields, parts: list[Fields]) -> Any:
-    """Return what a message says: its text, else its parts, without calls."""
-    if text_of(node.get("text")):
-        return node["text"]
-    said = [_part(part) for part in parts if part.get("type") != "tool_call"]
-    return said or ""
+def _asked(node: Fields) -> Message:
+    parts = list(map(_part, objects_of(node.get("content"))))
+    return {"role": "user", "content": text_of(node.get("text")) or parts or ""}
+
+
+def _answer(node: Fields) -> Iterator[Message]:
+    """Yield the messages of an answer: what was said with some calls, then their results."""
+    parts = objects_of(node.get("content")) or [text_part(text_of(node.get("text")) or "")]
+    step: list[Fields] = []
+    for part in parts:
+        if step and step[-1].get("type") == CALL and part.get("type") != CALL:
+            yield from _step(step)
+            step = []
+        step.append(part)
+    yield from _step(step)
+
+
+def _step(parts: list[Fields]) -> Iterator[Message]:
+    calls = [fields_of(part.get("tool_call")) for part in parts if part.get("type") == CALL]
+    thoughts = (part.get("think") for part in parts if part.get("type") == THOUGHT)
+    said = [_part(part) for part in parts if part.get("type") not in (THOUGHT, CALL)]
+    more = {"reasoning_content": joined(thoughts), "tool_calls": list(map(_call, calls))}
+    content = simplest_content(said)
+    yield {"role": "assistant", "content": content if calls else content or "", **telling(more)}
+    yield from map(_result, calls)
+
+
+def _moment(told: Any) -> int | None:
+    """Return a moment in ms, also one as a database writes it into JSON."""
+    return iso_milliseconds(within(told, "$date") or told)
 
 
 def _part(part: Fields) -> Fields:
