@@ -148,9 +148,13 @@ def _sum_of_lines(reports: list[ImportReport], *, every: bool) -> str:
     return f"{told}; left out: {_some(things, every=every)}"
 
 
+def _row(report: ImportReport) -> Row:
+    return (report.path.name, report.kind, *_counts(report))
+
+
 def _rows(reports: list[ImportReport]) -> list[Row]:
     """Return a row for each file, and their sums where there are several."""
-    rows: list[Row] = [(each.path.name, each.kind, *_counts(each)) for each in reports]
+    rows = list(map(_row, reports))
     if len(reports) > 1:
         rows.append((f"{len(reports)} files", "", *_sum(reports)))
     return rows

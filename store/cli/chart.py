@@ -27,10 +27,11 @@ def rows(lines: Lines) -> Iterator[tuple[str, str]]:
 def picture(lines: Lines, title: str) -> str:
     """Return a picture of the tokens of each request, a line for each policy."""
     most = _largest(lines)
-    named = list(zip(lines.items(), _colours(len(lines)), strict=True))
-    drawn = [drawing.stroke(_points(sent, most), colour) for (_, sent), colour in named]
-    names = (_legend(row, name, colour) for row, ((name, _), colour) in enumerate(named, 1))
-    high = PLOT.bottom + LINE * (len(named) + 2)
+    colours = list(_colours(len(lines)))
+    sent = zip(lines.values(), colours, strict=True)
+    drawn = [drawing.stroke(_points(tokens, most), colour) for tokens, colour in sent]
+    names = map(_legend, range(1, len(lines) + 1), lines, colours)
+    high = PLOT.bottom + LINE * (len(lines) + 2)
     return drawing.picture(
         WIDE, high, f"tokens of each request, {title}", [*_axes(lines), *drawn, *names]
     )

@@ -252,7 +252,8 @@ def _compact(task: Task, writer: Summarizer) -> Compaction | None:
 def _told(task: Task, done: Compaction | None) -> list[str]:
     """Return what came of a compaction in words; where nothing was done, what the check says."""
     if done is None:
-        found = task.store.check(task.session_id, task.policy, now=task.now, **(task.checks or {}))
+        asked = task.checks or {}
+        found = task.store.check(task.session_id, task.policy, now=task.now, **asked)
         return [f"{task.session_id}: nothing is done: {found.reason}"]
     first, *rest = said_of(done)
     return [f"{task.session_id}: {first}", *(f"  {line}" for line in rest)]

@@ -76,7 +76,8 @@ class Drawn(NamedTuple):
         if not self.column.clip or over <= 0:
             return self
         room = max(self.width(folded=False) - over, CLIPPED)
-        return self._replace(texts=[CLIPS[self.column.clip](each, room) for each in self.texts])
+        clip = CLIPS[self.column.clip]
+        return self._replace(texts=[clip(each, room) for each in self.texts])
 
 
 def without_start(text: Text, room: int) -> Text:

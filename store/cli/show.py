@@ -262,7 +262,8 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
 
 def _heading(stored: StoredMessage, hidden: Hidden | None) -> Text:
     """Return the line above a raw message: its position, what it is, and whether views hide it."""
-    role = render.styled(render.safe(str(stored.message.get("role") or stored.message.get("type"))))
+    said = stored.message
+    role = render.styled(render.safe(str(said.get("role") or said.get("type"))))
     head = Text.assemble((f"#{stored.seq} ", "bold"), role)
     for fact in _facts(stored, hidden):
         head.append(render.safe(f"  {fact}"), "dim")

@@ -243,7 +243,8 @@ def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
     while left:
         depth, session = left.pop()
         yield depth, session
-        left.extend((depth + 1, each) for each in reversed(forks.get(session.id, [])))
+        behind = reversed(forks.get(session.id, []))
+        left.extend((depth + 1, each) for each in behind)
 
 
 def _drawn(depth: int, session: Session) -> str:

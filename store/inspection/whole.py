@@ -56,7 +56,8 @@ LARGEST = 2**63 - 1
 
 _owned = {name: Insertion(table) for name, table in TABLES.items()}
 INSERT_ID = Insertion(session_ids)
-TREES = Statement(union(select(branches.c.tree_id), select(erasures.c.tree_id)).order_by("tree_id"))
+_trees = union(select(branches.c.tree_id), select(erasures.c.tree_id))
+TREES = Statement(_trees.order_by("tree_id"))
 ID_TAKEN = Statement(select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("id")))
 IS_THERE = Statement(
     union(
@@ -192,5 +193,6 @@ def _bytes(text: Any) -> bytes:
 
 def _check_seal(table: Table, fields: Fields) -> None:
     names = sealed_names(table)
-    if SEALED in table.c and fields.get(SEALED) != seal(names, map(fields.get, names)):
+    told = seal(names, map(fields.get, names))
+    if SEALED in table.c and fields.get(SEALED) != told:
         raise InvalidValue(f"a row of {table.name} is not what was written")

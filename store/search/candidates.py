@@ -37,7 +37,8 @@ def in_words(connection: Connection, asked: Asked) -> Iterator[Candidate]:
     after = asked.after
     if after is not None and after.score <= IN_NAMES:
         return
-    values = {"asked": words_asked(connection.dialect.name, [*asked.terms]), **_limits(asked.of)}
+    words = words_asked(connection.dialect.name, [*asked.terms])
+    values = {"asked": words, **_limits(asked.of)}
     ordered = _ranked if _is_ranked(connection, asked, values) else _newest
     for number, score in ordered(connection, asked, values):
         if after is None or after.number == 0 or (score, number) < (after.score, after.number):

@@ -9,6 +9,7 @@ their row; trigrams are used where the extension `pg_trgm` is there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
@@ -25,6 +26,9 @@ MOST_PLACES = 16_383
 """The last place of a word that a server knows."""
 TRIGRAMS = 60
 """So many trigrams of a part are asked for."""
+
+_SIGNS_OF_LIKE = re.compile(r"[\\%_]")
+_ESCAPED = r"\\\g<0>"
 
 ROW = Insertion(search_rows)
 PLACE_OF_ROW = Insertion(search_rows, "tree_id", "branch", "seq", "summary", "number")
@@ -173,8 +177,7 @@ def part_asked(dialect: str, part: str) -> str:
     """Return what asks a database for a part of a name."""
     if dialect == "sqlite":
         return " AND ".join(map(_quoted, _trigrams(part.replace('"', " "))))
-    escaped = part.lower().replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-    return f"%{escaped}%"
+    return f"%{_SIGNS_OF_LIKE.sub(_ESCAPED, part.lower())}%"
 
 
 def _quoted(trigram: str) -> str:

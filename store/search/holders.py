@@ -76,7 +76,8 @@ class Tree:
         hung = BRANCHES.rows(connection, tree_id=tree_id)
         self._branches = {each.branch: each for each in hung}
         known = SESSIONS.rows(connection, tree_id=tree_id)
-        self._sessions = {each.id: each for each in known if of.has(each.id, each.owner)}
+        theirs = (each for each in known if of.has(each.id, each.owner))
+        self._sessions = {each.id: each for each in theirs}
         self._left = of.left
 
     def holder(self, branch: int, seq: int) -> Holder | None:

@@ -65,8 +65,8 @@ def terms(text: str) -> list[Term]:
 
 def _term(written: str) -> Term:
     runs = [*SIGNS.finditer(written)]
-    last = runs[-1] if runs and not WORD.search(written, runs[-1].end()) else None
-    if last is None:
+    last = runs[-1] if runs else None
+    if last is None or WORD.search(written, last.end()):
         return Term(written, spaced(written), begins=False)
     pairs = _pairs(last[0])
     kept = f"{spaced(written[: last.start()])} {' '.join(pairs)}"

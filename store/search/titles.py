@@ -51,7 +51,7 @@ def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
         return
     first = first_word(asked.terms[0])
     rows = _titles(connection, asked)
-    likely = (Titled(*row) for row in rows if row[-1] and first in folded(row[-1]))
+    likely = (Titled(*row) for row in rows if first in folded(row[-1] or ""))
     found = (_hit(each, asked) for each in likely if _is_one(each, asked))
     if after is None:
         yield from found

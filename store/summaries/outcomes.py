@@ -16,7 +16,11 @@ READ = 4000
 """Code points at the end of an output in which it is looked for."""
 NEAR = 400
 """Code points at the very end in which it is looked for first: nearly every last line tells."""
-OUTPUTS = (("stdout",), ("stderr",), ("data", "stdout"), ("data", "stderr"), ("output",))
+OUTPUTS = (
+    *(("stdout",), ("stderr",)),
+    *(("data", "stdout"), ("data", "stderr")),
+    ("output",),
+)
 """Where a JSON result has the output of a command."""
 
 REFUSED = "refused by the user"

@@ -90,10 +90,8 @@ class Heard:
 
 def least_room(said: Sequence[Speech]) -> int:
     """Return the code points that texts have however short a summary should be."""
-    sizes = (
-        min(len(each.text), SHORT) + len(each.voice) + 3 for each in said if each.rank != DRAFT
-    )
-    return sum(sizes)
+    needed = (each for each in said if each.rank != DRAFT)
+    return sum(min(len(each.text), SHORT) + len(each.voice) + 3 for each in needed)
 
 
 def selected(said: Sequence[Speech], room: int) -> str:
@@ -137,7 +135,8 @@ def _shown(
 
 def _by_rank(said: Sequence[Speech]) -> list[int]:
     """Return the places of texts, the first to have room first: by rank, then the newest."""
-    return sorted(range(len(said)), key=lambda place: (said[place].rank, -place))
+    newest_first = range(len(said))[::-1]
+    return sorted(newest_first, key=lambda place: said[place].rank)
 
 
 def _limit_of_users(said: Sequence[Speech], lines: Sequence[str], room: int) -> int:

@@ -27,9 +27,7 @@ Ends = Sequence[Any]
 Given = Sequence[tuple[str, Any]]
 """What an object says: its keys without the accidents of their spelling, and its values."""
 
-_SPANS = frozenset(
-    map(frozenset, (["start"], ["end"], ["count"], ["start", "end"], ["start", "count"]))
-)
+_SPANS = {frozenset(said.split()) for said in ("start", "end", "count", "start end", "start count")}
 """What may be said of one range; an end and a count contradict each other."""
 
 LAST_LINE = INTEGER_LIMIT - 1

@@ -69,8 +69,8 @@ def names_in(text: str) -> Counter[Name]:
 
 def best_first(found: Counter[Name]) -> Iterator[str]:
     """Yield the names that were found, the best first; equal ones in the order of the alphabet."""
-    ranked = sorted(found.items(), key=lambda each: (-worth(*each), each[0].text))
-    return (name.text for name, _ in ranked)
+    ranked = sorted((-worth(name, times), name.text) for name, times in found.items())
+    return (text for _, text in ranked)
 
 
 def worth(name: Name, times: int) -> float:

@@ -132,7 +132,11 @@ def _tool_message(block: Block) -> Message:
 
 def _unsaid(block: Block) -> Fields:
     """Return what a tool result says beyond its message."""
-    return {key: held for key, held in block.items() if not isinstance(held, _SAID.get(key, ()))}
+    return {key: held for key, held in block.items() if not _is_said(key, held)}
+
+
+def _is_said(key: str, held: object) -> bool:
+    return isinstance(held, _SAID.get(key, ()))
 
 
 def _result_content(content: object) -> object:

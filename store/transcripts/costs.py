@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import add
+from operator import add, sub
 from typing import NamedTuple
 
 from ..text import Fields
@@ -18,7 +18,8 @@ class Tokens(NamedTuple):
 
     def less(self, paid: Tokens) -> Tokens:
         """Return what is left of them where some are paid already."""
-        return Tokens(*(max(0, now - then) for now, then in zip(self, paid, strict=True)))
+        left = map(sub, self, paid)
+        return Tokens(*(max(0, each) for each in left))
 
     def plus(self, others: Tokens) -> Tokens:
         """Return them with others."""

@@ -103,7 +103,9 @@ def _leaves(tree: Tree) -> list[str]:
     if not tree.parents:
         return []
     above = set(tree.parents.values())
-    leaves = [node for node in tree.parents if node not in above] or list(tree.parents)[-1:]
+    leaves = [node for node in tree.parents if node not in above]
+    if not leaves:
+        leaves = list(tree.parents)[-1:]
     current = tree.current if tree.current in tree.parents else None
     return [current or leaves[-1], *leaves]
 

@@ -58,7 +58,8 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     tree = Tree(parents, present[-1], lambda name: [items[name]])
     title = title_of(items[name] for name in present)
     created = iso_milliseconds(fields.get("created_at"))
-    opened = Opened(names.name(text_of(fields.get("id"))), title, None, {}, created_at=created)
+    name = names.name(text_of(fields.get("id")))
+    opened = Opened(name, title, None, {}, created_at=created)
     for event in tree_events(tree, opened):
         yield event._replace(format=RESPONSES.format) if isinstance(event, Said) else event
 

@@ -62,7 +62,8 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     told = telling(without(fields, "id", "events", "user_id", "create_time"))
     metadata, notes = split_metadata(told)
     created = _moment(fields.get("create_time"))
-    name, owner = names.name(text_of(fields.get("id"))), text_of(fields.get("user_id"))
+    name = names.name(text_of(fields.get("id")))
+    owner = text_of(fields.get("user_id"))
     title = title_of(messages)
     yield Opened(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
     yield from map(Said, messages)
@@ -97,7 +98,8 @@ def _as_api(part: Any) -> Any:
     """Return a part with the keys of the API, whichever way it was written."""
     if not isinstance(part, dict):
         return part
-    named = {NAMES.get(key, key): held for key, held in part.items() if held is not None}
+    told = {key: held for key, held in part.items() if held is not None}
+    named = {NAMES.get(key, key): held for key, held in told.items()}
     data = named.get("inlineData")
     return named | ({"inlineData": _as_api(data)} if isinstance(data, dict) else {})
 

@@ -154,7 +154,8 @@ class _Chat:
         return ({"model": model} if model else {}) | {"gemini_cli": kept}, notes
 
     def _notes(self) -> Iterator[Noted]:
-        every = chain(self._records.values(), *(records.values() for _, records in self._left))
+        left = (records.values() for _, records in self._left)
+        every = chain(self._records.values(), *left)
         unsaid = (str(each.get("type")) for each in every if not is_said(each))
         yield from omissions(Counter((kind, "") for kind in unsaid), "message")
         if self._contexts:

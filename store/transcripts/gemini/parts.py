@@ -58,8 +58,10 @@ def result_of(response: Fields) -> Message:
     """Return a function's response as a tool message; it may have parts of its own."""
     said = response.get("response")
     told = fields_of(said)
-    key = next((key for key in SAID if told.keys() == {key} and isinstance(told[key], str)), None)
-    text = told[key] if key else json.dumps(said, ensure_ascii=False)
+    key, *others = told or [None]
+    text = told[key] if key in SAID and not others else None
+    if not isinstance(text, str):
+        text = json.dumps(said, ensure_ascii=False)
     beside = [_part(part) for part in parts_in(response.get("parts"))]
     message: Message = {"role": "tool", "content": [text_part(text), *beside] if beside else text}
     if text_of(response.get("id")):

@@ -109,8 +109,10 @@ def _messages_of(name: str, row: Fields) -> list[Message]:
     if row["type"] not in SPOKEN or not _is_told(row):
         return []
     parts = list_of(fields_of(row.get("message")).get("parts"))
-    answers = row["type"] == "assistant"
-    messages = [_answer(name, parts)] if answers else [*_results(row, parts), *_asked(parts)]
+    if row["type"] == "assistant":
+        messages = [_answer(name, parts)]
+    else:
+        messages = [*_results(row, parts), *_asked(parts)]
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
         message.update(_moment_of(row))
@@ -147,8 +149,8 @@ def _results(row: Fields, parts: list[Any]) -> list[Message]:
 
 def _copied(told: Fields) -> Message:
     said = first_text(told.get(key) for key in ("result", "resultDisplay"))
-    link = telling({"tool_call_id": text_of(told.get("callId")), "name": text_of(told.get("name"))})
-    return {"role": "tool", "content": said} | link
+    call, tool = map(text_of, map(told.get, ("callId", "name")))
+    return {"role": "tool", "content": said} | telling({"tool_call_id": call, "name": tool})
 
 
 def _link(messages: Iterator[Message]) -> None:

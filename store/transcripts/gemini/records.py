@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...messages import Message
 from ...text import Fields
-from ..events import fields_of, iso_milliseconds, list_of, telling, text_of, without
+from ..events import fields_of, iso_milliseconds, joined, list_of, telling, text_of, without
 from .parts import (
     call_of,
     calls_in,
@@ -53,8 +53,8 @@ def _answer(name: str, record: Fields, parts: list[object], calls: list[Fields])
     made = [call_of(call, f"{name}-call-{number}") for number, call in enumerate(calls, 1)]
     message: Message = {"role": "assistant", "content": content_of(parts)}
     made = made or calls_in(parts, name)
-    thoughts = filter(None, (*map(_thought, list_of(record.get("thoughts"))), thoughts_in(parts)))
-    reasoning = "\n".join(thoughts)
+    thoughts = map(_thought, list_of(record.get("thoughts")))
+    reasoning = joined((*thoughts, thoughts_in(parts)), "\n")
     if made:
         message["tool_calls"] = made
     if reasoning:

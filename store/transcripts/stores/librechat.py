@@ -135,7 +135,8 @@ def _asked(node: Fields) -> Message:
 
 def _answer(node: Fields) -> Iterator[Message]:
     """Yield the messages of an answer: what was said with some calls, then their results."""
-    parts = objects_of(node.get("content")) or [text_part(text_of(node.get("text")) or "")]
+    text = text_of(node.get("text")) or ""
+    parts = objects_of(node.get("content")) or [text_part(text)]
     step: list[Fields] = []
     for part in parts:
         if step and step[-1].get("type") == CALL and part.get("type") != CALL:

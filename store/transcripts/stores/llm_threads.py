@@ -169,8 +169,9 @@ def _spoken(told: Fields, parts: list[Fields], turn: Fields) -> Message:
 
 def _content(part: Fields) -> list[Fields]:
     """Return what a part is of a message's content."""
+    files = objects_of(part.get("files"))
     text = text_of(part.get("text")) if part.get("type") == "text" else None
-    return [*([text_part(text)] if text else []), *objects_of(part.get("files"))]
+    return [text_part(text), *files] if text else files
 
 
 def _call(part: Fields) -> Fields:

@@ -46,7 +46,8 @@ def _items(said: Iterable[Timed]) -> Iterator[Fields]:
 def rollout_name(about: About) -> str:
     """Return the place of a rollout in the program's folder of sessions."""
     told = iso(about.began)
-    day, moment = told[:10].replace("-", "/"), told[:19].replace(":", "-")
+    day = told[:10].replace("-", "/")
+    moment = told[:19].replace(":", "-")
     return f"{day}/rollout-{moment}-{about.id}.jsonl"
 
 
