@@ -146,6 +146,7 @@ MEASURES: dict[str, Measure] = {
         {
             "import store": Target("cpu", 1.3),
             "import Store": Target("cpu", 1.3),
+            "a short program": Target("cpu", 2.5),
             "open + newest 20, cold": Target("ours", 15),
             "cold: slow libraries": Target("ours", 0, "imported"),
         },
