@@ -9,7 +9,6 @@ import math
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .errors import InvalidValue, quoted
 
@@ -112,11 +111,15 @@ def zone_name(name: str) -> str:
     """Return the name of a time zone. Raises ValueError where none has it."""
     try:
         zone(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError) as error:
         raise ValueError("no time zone has this name here (tzdata may be missing)") from error
     return name
 
 
 def zone(name: str) -> tzinfo:
     """Return a time zone by its IANA name; UTC is known everywhere."""
-    return UTC if name == "UTC" else ZoneInfo(name)
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import store
@@ -83,12 +84,10 @@ def error_classes() -> list[type[store.StoreError]]:
 
 
 def record_classes() -> list[Any]:
-    """Return the classes of records, in the order of their module."""
-    return [
-        each
-        for each in vars(records).values()
-        if inspect.isclass(each) and hasattr(each, "_fields")
-    ]
+    """Return the classes of records, by module."""
+    named = (getattr(records, name) for name in records.__all__)
+    found = (each for each in named if inspect.isclass(each) and hasattr(each, "_fields"))
+    return sorted(found, key=attrgetter("__module__"))
 
 
 def door(each: Any) -> str:

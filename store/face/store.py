@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection
 
@@ -30,10 +30,12 @@ from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_step
 from ..records import CacheInfo, Copy, Erasure, Index, Purge, Removal
 from .binding import Call, Work
 from .operations import Whole
-from .scoped import Scoped
 from .shares import Shares
 from .steps import Steps, atomically
 from .workflows import Workflows
+
+if TYPE_CHECKING:
+    from .scoped import Scoped
 
 R = TypeVar("R")
 Target = str | os.PathLike[str] | URL
@@ -148,6 +150,8 @@ class Store(Whole, Workflows):
         owner's, and it has nothing that is about the whole store. Raises InvalidValue for what is
         no owner.
         """
+        from .scoped import Scoped
+
         return Scoped(self, owner)
 
     def atomically(self, work: Callable[[Steps], R], *, now: Now = None) -> R:

@@ -6,25 +6,30 @@ messages and errors.
 
 from __future__ import annotations
 
-from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
-from .hits import Hit, Hits, Index, Passage
-from .keeping import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
-from .lines import (
-    Branch,
-    Draft,
-    Found,
-    HeadMove,
-    Note,
-    Session,
-    Sibling,
-    StoredMessage,
-    TokenTotal,
-    Turn,
-    Usage,
-    UsageTotal,
-    stored_message,
-)
-from .views import Entry, Replaced, View, ViewStats
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
+    from .hits import Hit, Hits, Index, Passage
+    from .keeping import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+    from .lines import (
+        Branch,
+        Draft,
+        Found,
+        HeadMove,
+        Note,
+        Session,
+        Sibling,
+        StoredMessage,
+        TokenTotal,
+        Turn,
+        Usage,
+        UsageTotal,
+        stored_message,
+    )
+    from .views import Entry, Replaced, View, ViewStats
 
 __all__ = [
     "ERROR_KINDS",
@@ -65,3 +70,16 @@ __all__ = [
     "ViewStats",
     "stored_message",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",
+        hits="Hit Hits Index Passage",
+        keeping="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
+        lines=(
+            "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn "
+            "Usage UsageTotal stored_message"
+        ),
+        views="Entry Replaced View ViewStats",
+    )
