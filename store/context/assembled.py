@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING
 
+from ..database import is_kept, told_to_forget
 from ..errors import StoreError
 
 if TYPE_CHECKING:
@@ -23,24 +25,37 @@ class Requests:
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Layered | Hashed] = OrderedDict()
+        self._lock = Lock()
+        told_to_forget(self)
 
-    def compared(self, session_id: str, context: Context) -> Context:
-        """Return a request with the one before, and remember it."""
-        before = self._last.pop(session_id, None)
-        for name in [*self._last][-1:]:
-            self._keep_hashes(name)
-        self._last[session_id] = context.layered
-        while len(self._last) > self.KEPT:
-            self._last.popitem(last=False)
+    def compared(self, session_id: str, context: Context, since: int | None) -> Context:
+        """Return a request with the one before, and remember it.
+
+        It was read when things had been forgotten ``since`` times; by a writer, None.
+        """
+        with self._lock:
+            before = self._last.pop(session_id, None)
+            self._keep_hashes()
+            self._last[session_id] = context.layered
+            if not is_kept(since):
+                self._keep_hashes()
+            while len(self._last) > self.KEPT:
+                self._last.popitem(last=False)
         return context._replace(before=before)
 
-    def _keep_hashes(self, name: str) -> None:
-        """Keep no more than hashes of a request; nothing of one that was read of damaged rows.
+    def forget(self, _: int) -> None:
+        """Keep no words of any tree any more; hashes tell the next request as much."""
+        with self._lock:
+            self._keep_hashes()
+
+    def _keep_hashes(self) -> None:
+        """Keep no more than hashes of the latest; nothing of one that was read of damaged rows.
 
         Whoever looks into it is told; another session's request is not to fail for it.
         """
         from .layered import Hashed
 
-        latest = self._last.pop(name)
-        with suppress(StoreError):
-            self._last[name] = Hashed(latest.hashes)
+        for name in [*self._last][-1:]:
+            latest = self._last.pop(name)
+            with suppress(StoreError):
+                self._last[name] = Hashed(latest.hashes)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, given
-from ..database import Statement, tool_results
+from ..database import Statement, kept_since, tool_results
 from ..formats import CHAT, Placed, format_named
 from ..history import Line, lines, message_at, turn_of
 from ..messages import Message
@@ -58,6 +58,8 @@ class Gathered(NamedTuple):
     """Where the project's files are: as the caller says, else as the session does."""
     in_order: bool = False
     """Whether the view sends a message for each that is placed."""
+    since: int | None = None
+    """What is to be said of what was read, where it is kept (`kept_since`)."""
 
     @property
     def explained(self) -> Gathered:
@@ -102,6 +104,7 @@ def gather(
         recap=_recap(look, begins or last + 1) if recap else None,
         project_root=pointer.project_root if root is None else checked_root(root),
         in_order=view.sent is not None,
+        since=kept_since(connection),
     )
 
 

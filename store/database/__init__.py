@@ -28,7 +28,7 @@ from .damage import guarded, read_before, translated
 from .engine import Database
 from .files import is_private, resolved, url_of
 from .json_sql import Pairs, positions
-from .kept import BYTES, Kept
+from .kept import BYTES, Kept, is_kept, told_to_forget
 from .lease import forget_kept, kept_by, kept_since
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
@@ -104,6 +104,7 @@ __all__ = [
     "forget_kept",
     "guarded",
     "head_moves",
+    "is_kept",
     "is_private",
     "json_sql",
     "kept_by",
@@ -130,6 +131,7 @@ __all__ = [
     "summaries",
     "take_over",
     "token_counts",
+    "told_to_forget",
     "tool_calls",
     "tool_kinds",
     "tool_result_paths",

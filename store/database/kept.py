@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from ..errors import InvalidValue
@@ -41,8 +41,28 @@ class _Forgotten:
         self.times = next(self._numbers)
 
 
+class Keeper(Protocol):
+    """Whoever keeps anything of trees."""
+
+    def forget(self, tree_id: int) -> None:
+        """Keep nothing of a tree any more."""
+
+
 forgotten = _Forgotten()
-_all: WeakSet[Kept] = WeakSet()
+_all: WeakSet[Keeper] = WeakSet()
+
+
+def told_to_forget(keeper: Keeper) -> None:
+    """Tell somebody from now on of each tree that is to be forgotten."""
+    _all.add(keeper)
+
+
+def is_kept(since: int | None) -> bool:
+    """Tell whether what was read may be kept; by a reader who began ``since`` then, by no writer.
+
+    Whoever asks holds a lock that its `forget` waits for.
+    """
+    return since == forgotten.times
 
 
 class Kept:
@@ -56,7 +76,7 @@ class Kept:
         self._lock = Lock()
         self._values: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._hits = self._misses = self._bytes = 0
-        _all.add(self)
+        told_to_forget(self)
 
     def get(self, key: Key) -> Any:
         """Return what is kept under a key, None where nothing is."""
@@ -79,7 +99,7 @@ class Kept:
         It was read when things had been forgotten ``since`` times; by a writer, None.
         """
         with self._lock:
-            if since != forgotten.times:
+            if not is_kept(since):
                 return
             self._take_out(key)
             self._values[key] = value, size
@@ -106,8 +126,8 @@ class Kept:
 def forget_tree(tree_id: int) -> None:
     """Keep nothing of a tree any more, wherever this process does."""
     forgotten.again()
-    for kept in list(_all):
-        kept.forget(tree_id)
+    for keeper in list(_all):
+        keeper.forget(tree_id)
 
 
 def checked_bytes(limit: int) -> int:

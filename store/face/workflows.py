@@ -163,7 +163,7 @@ class Workflows(Operations, Opening):
             request = contexts.request.assemble(
                 asked, gathered, law, format=format, marked=cache_markers
             )
-            return self._requests.compared(session_id, request)
+            return self._requests.compared(session_id, request, gathered.since)
 
 
 def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from refusals import refusals
 
 from store import AsyncStore, Context, Policy, Store
 from store.context.assembled import Requests
+from store.context.gathered import gather
 from store.context.request import LAYERS, LOOK_BACK, remind
 from store.database import Kept
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
@@ -345,10 +347,42 @@ def test_each_session_has_its_own_last_request(store: Store) -> None:
     requests = Requests()
     context = store.context(begun(store, user("a")), now=NOW)
     for number in range(Requests.KEPT + 1):
-        assert requests.compared(str(number), context).is_first
-    again, forgotten = requests.compared("1", context), requests.compared("0", context)
+        assert requests.compared(str(number), context, None).is_first
+    again, forgotten = (requests.compared(name, context, None) for name in "10")
     assert (again.is_first, again.stable_prefix_tokens) == (False, context.tokens)
     assert (forgotten.is_first, forgotten.stable_prefix_tokens) == (True, 0)
+
+
+@pytest.mark.parametrize("how", ["redact", "delete_session"])
+def test_words_that_are_taken_out_are_in_no_last_request(store: Store, how: str) -> None:
+    """It goes at once; what the next request changes of it is told all the same."""
+    kept, secret = (begun(store, user("a"), *step(1), user("hunter2")) for _ in range(2))
+    before = store.context(kept, now=NOW)
+    last = weakref.ref(store.context(secret, now=NOW).layered)
+    assert last() is not None
+    if how == "redact":
+        store.redact(secret, store.session(secret).head, "private")
+    else:
+        store.delete_session(secret)
+    assert last() is None
+    if how == "redact":
+        changed = store.context(secret, now=NOW)
+        assert (changed.is_first, changed.first_changed) == (False, len(changed.messages) - 1)
+    again = store.context(kept, now=NOW)
+    assert (again.is_first, again.stable_prefix_tokens) == (False, before.tokens)
+
+
+def test_a_request_of_before_an_erasure_is_not_kept_behind(store: Store) -> None:
+    """A reader of the state from before it may have read its words."""
+    requests, session_id = Requests(), begun(store, user("hunter2"))
+    with store.database.reading() as connection:
+        gathered = gather(connection, session_id, Policy(), now=NOW)
+        store.delete_session(session_id)
+    context = store.context(begun(store, user("a")), now=NOW)
+    last = weakref.ref(requests.compared(session_id, context, gathered.since).layered)
+    del context
+    store.context(begun(store, user("b")), now=NOW)
+    assert last() is None
 
 
 def test_a_rewind_changes_the_prefix_where_it_went(store: Store) -> None:
