@@ -7,12 +7,10 @@ import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..context import Context, Tools
-from ..records import View
 from . import render
 from .fitting import Column
 from .options import (
@@ -29,6 +27,10 @@ from .options import (
     policy_of,
 )
 from .render import Row
+
+if TYPE_CHECKING:
+    from ..context import Context, Tools
+    from ..records import View
 
 COLUMNS = (
     Column("layer"),

@@ -17,14 +17,14 @@ import typer
 
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..policy import Policy, load
 from ..ready import POLICIES
 from .fitting import CUT
 from .place import Place, place_of
 from .render import complain
 
-if TYPE_CHECKING:  # a policy is shown without a store
+if TYPE_CHECKING:  # sessions are listed without a policy, and a policy is shown without a store
     from ..face import Store
+    from ..policy import Policy
     from ..records import Session
 
 PAGE = 500
@@ -58,6 +58,8 @@ def complete_policy(incomplete: str) -> list[str]:
 
 def complete_field(incomplete: str) -> list[str]:
     """Return the fields of a policy that begin so, for a shell."""
+    from ..policy import Policy
+
     return [f"{name}=" for name in Policy.model_fields if name.startswith(incomplete)]
 
 
@@ -295,6 +297,8 @@ def policy_of(name: str, changes: list[str] | None = None) -> Policy:
 
     Raises InvalidPolicy, InvalidValue.
     """
+    from ..policy import Policy
+
     fields = dict(map(_field, changes or ()))
     if name in POLICIES or not _names_a_file(name):
         return Policy.named(name, **fields)
@@ -303,6 +307,8 @@ def policy_of(name: str, changes: list[str] | None = None) -> Policy:
 
 def loaded(file: str) -> Policy:
     """Return the policy of a TOML file. Raises StoreError, InvalidPolicy."""
+    from ..policy import load
+
     if not Path(file).exists():
         raise StoreError(
             f"there is no file {file!r}; `convostore policy list` lists ready policies"
@@ -318,6 +324,8 @@ def _field(change: str) -> tuple[str, Any]:
     """Return the field and the value of FIELD=VALUE. Raises InvalidValue."""
     name, sign, text = change.partition("=")
     if not sign:
+        from ..policy import Policy
+
         fields = ", ".join(Policy.model_fields)
         raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {fields}")
     return name.strip(), _value(text)

@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.text import Text
 
-from ..formats import taken
 from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..text import counted
@@ -282,6 +281,8 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
 
 def _lines(message: Message) -> list[str]:
     """Return the lines of what a raw message says and calls, of whatever format it is."""
+    from ..formats import taken
+
     return [line for row in taken(message, None, 0).rows for line in _row_lines(row)]
 
 
