@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from store.drawing import INK, Block, Point, dot, grid, picture, stroke, width, words
+from store.cli.drawing import INK, Block, Point, dot, grid, picture, stroke, width, words
 
 WIDTH = 860
 COLOURS = (

@@ -11,7 +11,8 @@ the same view for ever.
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
 ``callers``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``, ``tools``,
 ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``,
-``search``, ``face``; ``transcripts``, ``importing``, ``simulation``, ``recall``, ``cli``.
+``search``, ``face``; ``transcripts``, ``importing``,
+``exporting``, ``simulation``, ``recall``, ``cli``.
 """
 
 from __future__ import annotations

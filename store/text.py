@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, TypeGuard
 
 ELLIPSIS = "…"
@@ -23,6 +24,9 @@ MARKER_ROOM = 50
 
 Fields = dict[str, Any]
 """The fields of a JSON object."""
+
+Told = Callable[[Any], Any]
+"""Makes of what is no JSON something that is."""
 
 READ = 4
 """So many times its limit is read of a text that is put into one line."""
@@ -187,6 +191,16 @@ Raises ``ValueError`` for all else, NaN included, and ``RecursionError`` if it i
 """
 
 _plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_ACTING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that act on a terminal, turn text around or cannot be written at all."""
+
+
+def json_line(value: Any, *, ascii_only: bool = False, default: Told | None = None) -> str:
+    """Return a value as JSON of one line; what acts, or cannot be written, as escapes."""
+    text = json.dumps(value, ensure_ascii=ascii_only, default=default)
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 
 from store import Policy
-from store.drawing import Block, Paint, Point, arrow, block, picture
+from store.cli.drawing import Block, Paint, Point, arrow, block, picture
 from store.formats import FORMATS
 from store.policy import DEFAULT
 from store.view.rules import RULES, explanations

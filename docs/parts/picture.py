@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from store import Store
 from store.cli import demo_session
-from store.drawing import INK, Block, Paint, band, block, picture, width, words
+from store.cli.drawing import INK, Block, Paint, band, block, picture, width, words
 from store.records import Entry, View
 from store.view.rules import REASONS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .. import drawing
+from . import drawing
 
 Lines = Mapping[str, Sequence[int]]
 """The tokens of each request of a session, by the policy that sent them."""

@@ -6,7 +6,6 @@ markup may reach `rich`.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -20,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import CompactionError
+from ..text import json_line, shortened
 from ..text import one_line as in_one_line
-from ..text import shortened
 from .fitting import Column, Drawn, Texts, fitted, without_start
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ _UNSAFE = re.compile(
 
 Not tabs and line ends.
 """
-_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Cell = str | int | Text | None
 Row = tuple[Cell, ...]
@@ -253,16 +251,12 @@ def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     means as standard output needs it.
     """
     if ascii_only is None:
-        ascii_only = not _speaks_unicode()
-    text = json.dumps(value, ensure_ascii=ascii_only, default=_told)
-    return _UNSAFE_IN_JSON.sub(_json_escape, text)
+        ascii_only = not speaks_unicode()
+    return json_line(value, ascii_only=ascii_only, default=_told)
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
-
-
-def _speaks_unicode() -> bool:
+def speaks_unicode() -> bool:
+    """Tell whether standard output takes any character."""
     encoding = sys.stdout.encoding or ""
     return encoding.lower().startswith("utf")
 

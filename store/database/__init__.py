@@ -26,7 +26,7 @@ from .copying import (
 )
 from .damage import guarded, read_before, translated
 from .engine import Database
-from .files import is_private, resolved, url_of
+from .files import files_of, is_file_of, is_private, resolved, url_of
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept, is_kept, told_to_forget
 from .lease import forget_kept, kept_by, kept_since
@@ -100,10 +100,12 @@ __all__ = [
     "draft_pieces",
     "drafts",
     "erasures",
+    "files_of",
     "finish_copy",
     "forget_kept",
     "guarded",
     "head_moves",
+    "is_file_of",
     "is_kept",
     "is_private",
     "json_sql",

@@ -148,3 +148,19 @@ def identity_of(path: str) -> Identity | None:
             f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file"
         )
     return Identity(status.st_dev, status.st_ino)
+
+
+def is_file_of(database: str | os.PathLike[str] | None, path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a store's own file or one beside it, without opening it.
+
+    ``database`` None is a server, which has no file.
+    """
+    return os.path.realpath(path) in files_of(database)
+
+
+def files_of(database: str | os.PathLike[str] | None) -> set[str]:
+    """Return the paths of a store's own file and of those beside it, none for a server."""
+    if database is None:
+        return set()
+    own = os.path.realpath(database)
+    return {own + ending for ending in ("", *OF_OTHERS)}

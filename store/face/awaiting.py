@@ -155,6 +155,18 @@ class Awaited(Threads):
     search = awaits(lambda: Workflows.search)
     count_tokens = awaits(lambda: Workflows.count_tokens, waits=True)
 
+    async def call(
+        self,
+        work: Callable[Concatenate[Any, P], R],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        """Do what takes a store, such as `export_session` or `import_file`, with this one.
+
+        It runs in a thread and is given the store first. Returns and raises what it does.
+        """
+        return await self._run(partial(self._call, work, *args, **options), waits=True)
+
     @says_as(Workflows.wait)
     async def wait(
         self,

@@ -7,7 +7,7 @@ this writes, by the store's own face. Only the command stands above it.
 
 from .folders import FileFound, HomeFound, files_in, homes_found
 from .growing import Growing
-from .reading import Begun, begin, import_begun, import_file, is_file_of
+from .reading import Begun, begin, import_begun, import_file
 from .report import ImportedSession, ImportReport
 from .session import BATCH
 
@@ -24,5 +24,4 @@ __all__ = [
     "homes_found",
     "import_begun",
     "import_file",
-    "is_file_of",
 ]

@@ -12,8 +12,8 @@ from os.path import basename, realpath
 from pathlib import Path
 from typing import NamedTuple
 
+from ..database import files_of
 from ..transcripts import KINDS, FilePath, Home, is_home, is_kept, is_named
-from .reading import files_of
 
 
 class FileFound(NamedTuple):

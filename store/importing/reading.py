@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import transcripts
+from ..database import is_file_of
 from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
 from ..face import Store
 from ..messages import Message
@@ -35,9 +36,6 @@ from .whole import import_whole
 
 EARLY = 20
 """Messages, at most, that are looked at for the moment when a session began."""
-
-COMPANIONS = ("", "-wal", "-shm", "-journal", "-lock")
-"""What the names of the files of a store end with, after the database's own."""
 
 
 def import_file(
@@ -142,22 +140,6 @@ def _with_message(
         if isinstance(event, Said | StoreRow):
             return chain(seen, events)
     raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
-
-
-def is_file_of(database: FilePath | None, path: FilePath) -> bool:
-    """Tell whether a path is a store's own file or one beside it, without opening it.
-
-    ``database`` None is a server, which has no file.
-    """
-    return os.path.realpath(path) in files_of(database)
-
-
-def files_of(database: FilePath | None) -> set[str]:
-    """Return the paths of a store's own file and of those beside it, none for a server."""
-    if database is None:
-        return set()
-    own = os.path.realpath(database)
-    return {own + ending for ending in COMPANIONS}
 
 
 class _Import:

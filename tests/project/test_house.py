@@ -25,7 +25,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text drawing ready callers doors",
+        "errors text ready callers doors",
         "clock",
         "policy messages database logged",
         "tokens records transcripts formats tools",
@@ -33,7 +33,7 @@ FLOORS = [
         "view",
         "compaction context inspection search",
         "face",
-        "importing simulation recall",
+        "importing exporting simulation recall",
         "cli",
     )
 ]
@@ -41,8 +41,8 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "fitting render chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep written shapes exporting accounts transfer counting spending noting demo "
+        "fitting render drawing chart place options demo_session assembling compacting heads policies show simulating store writing "
+        "drafting redacting hiding searching upkeep exporting accounts transfer counting spending noting demo "
         "commands"
     ),
     "compaction": (
@@ -54,6 +54,7 @@ INSIDE = {
         "collector files queue forking write_ahead settings kept lease seals statements damage columns schema resources "
         "engine copying json_sql queries transactions script migrate"
     ),
+    "exporting": "files shapes sessions whole",
     "face": "binding operations steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers responses anthropic gemini react",
     "history": (

@@ -19,7 +19,8 @@ from benchmarks.peers import __main__ as peers
 from benchmarks.peers.table import OPERATIONS, PEERS
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale import crowd, growing, many
-from store import Store, drawing
+from store import Store
+from store.cli import drawing
 
 sys.path.insert(0, str(ROOT / "docs"))
 performance = importlib.import_module("parts.performance")

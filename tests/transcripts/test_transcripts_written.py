@@ -15,9 +15,9 @@ from conftest import TRANSCRIPTS, Run, needs_transcripts
 from conversations import NOW, Agent
 
 from store import Policy, Store
-from store.cli import shapes
-from store.cli.shapes import Shape, raw_line, shaped
 from store.errors import UnknownTranscript
+from store.exporting import session_lines, shapes
+from store.exporting.shapes import raw_line
 from store.formats import BEGINNING
 from store.importing import import_file
 from store.messages import content_text
@@ -275,7 +275,6 @@ def test_any_recorded_session_can_be_gone_on_with(tmp_path: Path, program: str) 
             with suppress(UnknownTranscript):
                 import_file(store, path)
             for session in store.sessions(limit=3):
-                look = shapes.compacted(store, session, None) or raw_line(store, session, None)
-                lines = shaped(Shape(program), session, look, None).lines
+                lines = session_lines(store, session.id, shape=program).lines
                 rows = [json.loads(line) for line in lines]
                 assert CHECKS[program](rows, whole=True) == [], (path, session.id)

@@ -19,9 +19,14 @@ LINE = 100
 
 def markdown(title: str, messages: Iterable[Message]) -> Iterator[str]:
     """Yield the paragraphs of a page."""
-    yield f"# {_plain(title)}\n"
+    yield f"# {_writable(_plain(title))}\n"
     for message in messages:
-        yield "\n".join(_paragraphs(message))
+        yield _writable("\n".join(_paragraphs(message)))
+
+
+def _writable(text: str) -> str:
+    """Return a text without halves of characters, which no file holds."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _paragraphs(message: Message) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.drawing import (
+from store.cli.drawing import (
     SIZE,
     Block,
     Paint,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ..face import Store
+from ..face import Scoped, Store
 from ..formats import BEGINNING
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..records import Session, View
 from ..transcripts import writing
-from .written import lines
+from .files import json_lines
+
+Face: TypeAlias = Store | Scoped
+"""What gives a session."""
 
 UNKNOWN = "unknown"
 """The model of a session that does not tell."""
@@ -75,19 +77,22 @@ class Compacted(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A session as it is written: its lines, of so many messages; what to do with it, if any."""
+    """A session as it is written: its lines, of so many messages.
+
+    ``advice`` says what to do for a program to go on with it, None where none does.
+    """
 
     lines: Iterator[str]
-    size: int
+    messages: int
     advice: str | None = None
 
 
-def raw_line(store: Store, session: Session, at: int | None) -> Look:
+def raw_line(store: Face, session: Session, at: int | None) -> Look:
     """Return how a whole line is sent: what compactions hide of it, too."""
     return _apart(session, lambda: _pages(store, session, at))
 
 
-def compacted(store: Store, session: Session, at: int | None) -> Compacted | None:
+def compacted(store: Face, session: Session, at: int | None) -> Compacted | None:
     """Return a line in the parts that a compaction made of it; None where none hides its begin."""
     first = _first_kept(store, session, at)
     entries = store.view(session.id, RAW, at=at).entries
@@ -106,7 +111,7 @@ def compacted(store: Store, session: Session, at: int | None) -> Compacted | Non
     )
 
 
-def _first_kept(store: Store, session: Session, at: int | None) -> int:
+def _first_kept(store: Face, session: Session, at: int | None) -> int:
     """Return from which position on a line is kept, but for ranges that were hidden by name."""
     records = {each.id: each.first_kept for each in store.compactions(session.id)}
     hiding = {each.compaction for each in store.hidden(session.id, at).values()}
@@ -114,7 +119,7 @@ def _first_kept(store: Store, session: Session, at: int | None) -> int:
 
 
 def _pages(
-    store: Store, session: Session, at: int | None, first: int = 1, last: int | None = None
+    store: Face, session: Session, at: int | None, first: int = 1, last: int | None = None
 ) -> Iterator[list[Message]]:
     for page in store.pages(session.id, at=at):
         yield [
@@ -141,12 +146,12 @@ def shaped(
     shape: Shape,
     session: Session,
     look: Look | Compacted,
-    ascii_only: bool | None,
+    *,
+    ascii_only: bool,
 ) -> Written:
     """Return a session in a shape; in the parts of a compaction for a program alone."""
-    as_lines = partial(lines, ascii_only=ascii_only)
     if shape in PROGRAMS:
-        return _for_program(PROGRAMS[shape], session, look, as_lines)
+        return _for_program(PROGRAMS[shape], session, look, ascii_only=ascii_only)
     assert not isinstance(look, Compacted)
     if shape == Shape.markdown:
         view = look("openai")
@@ -154,19 +159,21 @@ def shaped(
         page = writing.markdown(session.title or session.id, said)
         return Written((f"{paragraph}\n" for paragraph in page), len(said))
     view = look(shape.value)
-    return Written(as_lines(sent(view)), len(view.messages))
+    return Written(json_lines(sent(view), ascii_only=ascii_only), len(view.messages))
 
 
 def _for_program(
     program: Program,
     session: Session,
     look: Look | Compacted,
-    as_lines: Callable[[Iterable[Message]], Iterator[str]],
+    *,
+    ascii_only: bool,
 ) -> Written:
     about = _about(session)
     told = _told(program.format, look, about.began)
     advice = f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
-    return Written(as_lines(program.rows(about, told)), told.size, advice)
+    rows = json_lines(program.rows(about, told), ascii_only=ascii_only)
+    return Written(rows, told.size, advice)
 
 
 def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # noqa: A002 - as above

@@ -1,0 +1,77 @@
+"""Files that are written: a JSON value a line, readable by their owner alone, whole or not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, NamedTuple, TypeAlias
+
+from ..database import is_file_of
+from ..errors import InvalidValue, StoreError
+from ..text import json_line
+
+FilePath: TypeAlias = str | os.PathLike[str]
+
+
+class Exported(NamedTuple):
+    """A file that was written: how many sessions and messages it has.
+
+    ``advice`` says what to do for a program to go on with it, None where none does.
+    """
+
+    path: Path
+    sessions: int
+    messages: int
+    advice: str | None = None
+
+
+def json_lines(values: Iterable[Any], *, ascii_only: bool) -> Iterator[str]:
+    """Yield values as lines of JSON."""
+    for value in values:
+        yield f"{json_line(value, ascii_only=ascii_only)}\n"
+
+
+def write_private(
+    path: FilePath, lines: Iterable[str], *, store: FilePath | None, replace: bool
+) -> Path:
+    """Write lines to a file of mode 0600, whole or not at all; return its path.
+
+    Raises StoreError where it exists, or is a file of the ``store``, or cannot be written.
+    """
+    file = Path(path)
+    if "\0" in str(file):
+        raise InvalidValue(f"{str(file)!r} is the path of no file")
+    try:
+        _check(file, store, replace=replace)
+        with _beside(file) as opened:
+            opened.writelines(lines)
+    except OSError as problem:
+        raise StoreError(f"cannot write {str(file)!r}: {problem.strerror or problem}") from problem
+    return file
+
+
+def _check(file: Path, store: FilePath | None, *, replace: bool) -> None:
+    if is_file_of(store, file):
+        raise StoreError(f"{str(file)!r} is the store itself; export to another file")
+    if file.exists() and not replace:
+        raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
+    if not file.parent.is_dir():
+        raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[IO[str]]:
+    """Give a private file beside another, whose place it takes in one step when all went well."""
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
+    ) as file:
+        try:
+            yield file
+            file.close()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,105 @@
+"""A session as it is stored, as it would be sent, or as a program or people take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+
+from ..clock import Now
+from ..errors import InvalidValue, quoted
+from ..messages import Message
+from ..policy import Policy
+from ..records import Session, View
+from ..transcripts import OWNER, PROJECT_ROOT
+from .files import Exported, FilePath, json_lines, write_private
+from .shapes import PROGRAMS, Compacted, Face, Look, Shape, Written, compacted, raw_line, shaped
+
+
+def export_session(
+    store: Face,
+    session_id: str,
+    path: FilePath,
+    *,
+    shape: str | None = None,
+    at: int | None = None,
+    policy: Policy | None = None,
+    now: Now = None,
+    replace: bool = False,
+) -> Exported:
+    """Write a session's raw messages to a file, one JSON object a line.
+
+    `import_file` reads them back equal. With a ``shape`` the whole line is written as that: of a
+    provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that goes on with
+    it (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` (None: all)
+    writes what would be sent by it. ``at`` ends the line at a position. The file is readable by its
+    owner alone, and whole or not there. Raises SessionNotFound, InvalidValue for a shape,
+    PositionOutOfRange, and StoreError, also where the file exists, unless ``replace``.
+    """
+    written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
+    own = store._database.path
+    file = write_private(path, written.lines, store=own, replace=replace)
+    return Exported(file, 1, written.messages, written.advice)
+
+
+def session_lines(
+    store: Face,
+    session_id: str,
+    *,
+    shape: str | None = None,
+    at: int | None = None,
+    policy: Policy | None = None,
+    now: Now = None,
+    ascii_only: bool = False,
+) -> Written:
+    """Return what `export_session` writes, as lines that are made while they are taken.
+
+    ``ascii_only`` writes JSON for where nothing else can be shown.
+    """
+    wanted = _shape(shape)
+    session = store.session(session_id)
+    if policy is not None:
+        seen = partial(_view, store, session, policy, at, now)
+        return shaped(wanted or Shape.openai, session, seen, ascii_only=ascii_only)
+    if wanted is not None:
+        look = _whole(store, session, at, wanted)
+        return shaped(wanted, session, look, ascii_only=ascii_only)
+    rows = chain(_before(session), _raw(store, session, at))
+    count = session.head if at is None else at
+    return Written(json_lines(rows, ascii_only=ascii_only), count)
+
+
+def _shape(name: str | None) -> Shape | None:
+    try:
+        return None if name is None else Shape(name)
+    except ValueError as error:
+        known = ", ".join(Shape)
+        raise InvalidValue(f"there is no shape {quoted(name)}; there are {known}") from error
+
+
+def _view(
+    store: Face,
+    session: Session,
+    policy: Policy,
+    at: int | None,
+    now: Now,
+    format: str,  # noqa: A002 - the public name
+) -> View:
+    return store.view(session.id, policy, at=at, now=now, format=format)
+
+
+def _whole(store: Face, session: Session, at: int | None, shape: Shape) -> Look | Compacted:
+    """Return a whole line: for a program as it would have compacted it, too."""
+    parts = compacted(store, session, at) if shape in PROGRAMS else None
+    return parts or raw_line(store, session, at)
+
+
+def _before(session: Session) -> list[Message]:
+    """Return the row that says whose a session is and where its project; none where none does."""
+    told = {PROJECT_ROOT: session.project_root, OWNER: session.owner}
+    row = {key: text for key, text in told.items() if text is not None}
+    return [row] if row else []
+
+
+def _raw(store: Face, session: Session, at: int | None) -> Iterator[Message]:
+    return (stored.message for page in store.pages(session.id, at=at) for stored in page)
