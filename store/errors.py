@@ -105,8 +105,7 @@ class SessionExists(StoreError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"session {session_id!r} exists already; append to it, choose another id,"
-            " or create it with exist_ok=True"
+            f"session {session_id!r} exists already; append to it, or choose another id"
         )
         self.session_id = session_id
 

@@ -93,6 +93,19 @@ COMMANDS: dict[str, dict[str, Listed]] = {
 """The commands, by the heading they stand under in the help."""
 
 
+class Command(TyperCommand):
+    """A command that every error in what it is given names."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read what the command is given."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if getattr(error, "ctx", None) is None:  # as where an option has no value
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
+
 class Commands(TyperGroup):
     """Lists the commands as the table has them, and imports the one that is called."""
 
@@ -114,8 +127,13 @@ def command(name: str) -> Any:
     module = next(listed[name].module for listed in COMMANDS.values() if name in listed)
     room = import_module(f"{__package__}.{module}")
     found = getattr(room, f"{name}_", None) or getattr(room, name)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
-    alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
-    return typer.main.get_command(alone)
+    group = found if isinstance(found, typer.Typer) else _alone(name, found)
+    for each in group.registered_commands:
+        each.cls = Command
+    return typer.main.get_command(group)
+
+
+def _alone(name: str, found: Any) -> typer.Typer:
+    group = typer.Typer(add_completion=False)
+    group.command(name)(found)
+    return group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,8 +25,18 @@ SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"
 """What stands for a model, or an owner, that nobody told."""
 
+
+class Key(StrEnum):
+    """What usages are added up by."""
+
+    model = "model"
+    session = "session"
+    owner = "owner"
+    day = "day"
+
+
 By = Annotated[
-    str,
+    Key,
     typer.Option(
         "--by",
         metavar="WHAT",
@@ -100,7 +111,7 @@ Cost = Annotated[
 def usage(
     ctx: typer.Context,
     session: SomeSession = None,
-    by: By = "model",
+    by: By = Key.model,
     owner: OfOwner = None,
     since: Since = None,
     until: Until = None,

@@ -11,6 +11,8 @@ import pytest
 from conftest import Ran, Run
 
 from store import Store
+from store.cli.spending import Key
+from store.history.spending import KEYS
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -121,7 +123,10 @@ def test_a_request_is_recorded(run: Run) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--by", "week"], "model, session, owner, day, not 'week'"),
+        (
+            ["--by", "week"],
+            "--by does not fit: 'week' is not one of 'model', 'session', 'owner', 'day'",
+        ),
         (["--since", "monday"], "--since is ms since the epoch"),
         (["--until", "monday"], "--until is ms since the epoch"),
         (["--input", "1", "--output", "1"], "SESSION"),
@@ -136,3 +141,8 @@ def test_what_cannot_be_asked(run: Run, asked: list[str], said: str) -> None:
     ran = run("usage", *asked)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err
+
+
+def test_the_command_adds_up_by_what_the_store_does() -> None:
+    """No key is left out."""
+    assert [*Key] == [*KEYS]
