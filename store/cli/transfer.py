@@ -54,6 +54,8 @@ from .options import (
 )
 
 STANDARD_INPUT = Path("-")
+PART = 1024 * 1024
+"""Bytes of standard input that are held at once."""
 
 PASSING = (Conflict, ConnectionLost, StoreBusy, StoreFull)
 """Errors of the store, behind which a file that is followed is read again."""
@@ -208,11 +210,14 @@ def _checked(paths: list[Path]) -> list[Path]:
 @contextmanager
 def _standard_input() -> Iterator[Path]:
     """Give a private file that holds what standard input does, and is named by that."""
-    content = sys.stdin.buffer.read()
+    digest = sha256()
     with TemporaryDirectory() as folder:
-        file = Path(folder, f"standard-input-{sha256(content).hexdigest()[:12]}")
-        file.write_bytes(content)
-        yield file
+        held = Path(folder, "standard-input")
+        with held.open("wb") as file:
+            while part := sys.stdin.buffer.read(PART):
+                digest.update(part)
+                file.write(part)
+        yield held.rename(f"{held}-{digest.hexdigest()[:12]}")
 
 
 def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:

@@ -136,8 +136,9 @@ def _checked(request: Request) -> dict[str, Any]:
 
 def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) -> Iterator[int]:
     """Yield what tells each usage from the others at its position."""
-    ends = {"first": min(places, default=0), "last": max(places, default=0)}
-    taken = Counter[int](dict(LAST_NUMBERS.scan(connection, **pointer.line, **ends)))
+    first, last = min(places, default=0), max(places, default=0)
+    known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
+    taken = Counter[int](dict(known))
     for place in places:
         taken[place] += 1
         yield taken[place]

@@ -13,10 +13,10 @@ from operator import attrgetter
 
 from ..errors import SessionNotFound
 from ..face import Store
-from ..messages import Message, content_text, is_redacted
+from ..messages import Message
 from ..records import Session, StoredMessage
-from ..transcripts import EXTRA_KEYS
 from .left import Kept, count_while
+from .likeness import same_said
 
 PAGE = 100
 """Sessions listed at once."""
@@ -88,21 +88,3 @@ class Elsewhere:
 
 def _digests(line: list[StoredMessage]) -> list[bytes]:
     return [each.digest for each in line]
-
-
-def same_said(stored: Message, message: Message) -> bool:
-    """Tell whether a stored message is what a file says; what was redacted may have been."""
-    return is_redacted(stored) or spoken(stored) == spoken(message)
-
-
-def spoken(message: Message) -> Message:
-    """Return what was said, without its extra keys: of those a longer file may know more.
-
-    Where two files tell a message, one may have as a part what the other has as a text.
-    """
-    said = {key: value for key, value in message.items() if key not in EXTRA_KEYS}
-    content = said.get("content")
-    words = content_text(content)
-    if content == [{"type": "text", "text": words}]:
-        said["content"] = words
-    return said

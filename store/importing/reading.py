@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -162,7 +162,7 @@ class _Import:
         self._replace = replace
         self._opened: Opened | None = None
         self._early: deque[Said] = deque()
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, Sequence[int]] = {}
         self._kept: dict[str, Kept] = {}
         self._told: set[str] = set()
         self._elsewhere = self._elsewhere_in("")
@@ -242,7 +242,7 @@ class _Import:
             session.take(self._early.popleft())
         return session
 
-    def _places_before(self, opened: Opened) -> list[int]:
+    def _places_before(self, opened: Opened) -> Sequence[int]:
         """Return the positions of the messages that stand before a session's own."""
         if opened.stem is None or opened.stem.session_id not in self._places:
             return []

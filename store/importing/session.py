@@ -5,7 +5,8 @@ What the line has already is compared, message by message; only what is new is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
@@ -18,17 +19,17 @@ from ..history import append as appending
 from ..messages import (
     Message,
     Prepared,
-    content_text,
     dated_digest,
     is_redacted,
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import EXTRA_KEYS, Beside, Compacted, Noted, Said, fields_of, list_of
+from ..transcripts import Beside, Compacted, Noted, Numbers, Said
 from .beside import NotesBeside
-from .elsewhere import Elsewhere, same_said, spoken
+from .elsewhere import Elsewhere
 from .known import at_latest_now, said_at
 from .left import Ahead, Kept, Stretch, count_while
+from .likeness import answers, begins, is_result, same_said, spoken
 from .report import ImportedSession
 from .sight import Sight
 from .spending import Spending
@@ -39,6 +40,8 @@ BATCH_SIZE = 4 * 1024 * 1024
 """Code points of stored text after which a batch is appended, however few its messages are."""
 PAGE = 100
 """Stored messages read at once to be compared."""
+TOLD_BY = 7
+"""Bytes of its digest that tell a message from another one with its id."""
 
 
 class New(NamedTuple):
@@ -65,11 +68,11 @@ class SessionOfFile:
         elsewhere: Elsewhere,
         notes: list[Noted],
         *,
-        places: list[int],
+        places: Sequence[int],
         replace: bool,
     ) -> None:
         self._ahead, self._elsewhere = ahead, elsewhere
-        self.places = places
+        self.places = array("q", places)
         self.kept: dict[str, Kept] = {}
         self._store = store
         self._id = session.id
@@ -83,7 +86,7 @@ class SessionOfFile:
         self._is_known = self._place < session.head
         self._moment = session.updated_at
         self._count = self._calls = self._appended = 0
-        self._digests: dict[str, bytes] = {}
+        self._digests = Numbers()
         self._batch: list[New] = []
         self._batch_size = 0
         self._differs_at: int | None = None
@@ -181,12 +184,13 @@ class SessionOfFile:
         message_id = prepared.columns.message_id
         if message_id is None:
             return False
+        told = int.from_bytes(prepared.digest[:TOLD_BY])
         earlier = self._digests.get(message_id)
         if earlier is None:
-            self._digests[message_id] = prepared.digest
+            self._digests[message_id] = told
             return False
         first = "an earlier message"
-        if earlier != prepared.digest:
+        if earlier != told:
             first += ", which says something else,"
         self._note(f"is left out: {first} has its id, {message_id!r:.80}")
         return True
@@ -203,7 +207,7 @@ class SessionOfFile:
 
     def _settle(self, stored: Message, message: Message) -> None:
         """Settle what becomes of a stored message that says something else than the file's."""
-        early = _begins(stored, message) or _answers(stored, message)
+        early = begins(stored, message) or answers(stored, message)
         if early and self._only_results_follow():
             self._take_again()
         else:
@@ -214,7 +218,7 @@ class SessionOfFile:
                 self._part()
 
     def _only_results_follow(self) -> bool:
-        return all(_is_result(stored.message) for stored in self._stored)
+        return all(is_result(stored.message) for stored in self._stored)
 
     def _take_again(self) -> None:
         """Rewind to before an answer that was imported before it was whole."""
@@ -334,61 +338,11 @@ def _is_stored_as(row: Prepared, stored: StoredMessage) -> bool:
     return stored.digest == dated_digest(row.digest, stored.stored_at, row.wire_format)
 
 
-def _is_result(message: Message) -> bool:
-    """Tell whether a message is nothing but results of tools."""
-    if message.get("role") == "tool":
-        return True
-    if str(message.get("type")).endswith("_output"):
-        return True
-    parts = map(fields_of, list_of(message.get("content")))
-    return {part.get("type") for part in parts} == {"tool_result"}
-
-
-def _begins(stored: Message, message: Message) -> bool:
-    """Tell whether a stored answer is the beginning of the file's.
-
-    A parser makes one answer of all rows that the file has of it.
-    """
-    if not stored.get("role") == message.get("role") == "assistant":
-        return False
-    if any(key in stored for key in EXTRA_KEYS):
-        return _text_begins(stored, message) and _lists_begin(stored, message)
-    blocks = list_of(stored.get("content"))
-    is_one = stored.get("id") == message.get("id") is not None
-    return is_one and _continues(message.get("content"), blocks)
-
-
-def _text_begins(stored: Message, message: Message) -> bool:
-    whole = content_text(message.get("content"))
-    return whole.startswith(content_text(stored.get("content")))
-
-
-def _lists_begin(stored: Message, message: Message) -> bool:
-    """Tell whether each list of a stored answer, such as its calls, is continued."""
-    return all(
-        _continues(message.get(key), value)
-        for key, value in stored.items()
-        if isinstance(value, list) and key != "content"
-    )
-
-
-def _continues(longer: Any, stored: list[Any]) -> bool:
-    return bool((longer or [])[: len(stored)] == stored)
-
-
-def _answers(stored: Message, message: Message) -> bool:
-    """Tell whether a stored result is one of the file's calls: it was written before its call."""
-    calls = message.get("tool_calls") or ()
-    return stored.get("role") == "tool" and stored.get("tool_call_id") in [
-        call.get("id") for call in calls
-    ]
-
-
 def _covers(stretch: Stretch, line: list[Message]) -> bool:
     """Tell whether a line ends with the beginning of what was taken back."""
     stored = line[stretch.after :]
     pairs = zip(stored, stretch.messages, strict=False)
-    same = count_while(lambda one, other: same_said(one, other) or _begins(one, other), pairs)
+    same = count_while(lambda one, other: same_said(one, other) or begins(one, other), pairs)
     return 0 < len(stored) == same
 
 

@@ -6,6 +6,7 @@ So what is around these is hidden, in several ranges; the last has the summary.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -16,13 +17,18 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Sight:
-    """Follow a line message by message, to know what of it can be hidden."""
+    """Follow a line message by message, to know what of it can be hidden.
+
+    ``_callers`` are the messages whose calls wait for results, by these calls; ``_groups`` what
+    stands with each of them, as long as one of its ``_waiting`` calls is left.
+    """
 
     def __init__(self) -> None:
         self._system: set[int] = set()
         self._question = 0
         self._callers: dict[str, int] = {}
         self._groups: dict[int, list[int]] = {}
+        self._waiting: Counter[int] = Counter()
 
     def take(self, message: Message, place: int) -> None:
         """Take the message that stands at a position."""
@@ -45,12 +51,17 @@ class Sight:
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             call_id = call.get("id") if isinstance(call, dict) else None
             self._callers[str(call_id) if call_id else f"{place}/{number}"] = place
-        self._groups[place] = [place]
+            self._groups[place] = [place]
+            self._waiting[place] += 1
 
     def _answer(self, call_id: object, place: int) -> None:
         caller = self._callers.pop(str(call_id), None)
-        if caller is not None:
-            self._groups[caller].append(place)
+        if caller is None:
+            return
+        self._groups[caller].append(place)
+        self._waiting[caller] -= 1
+        if not self._waiting[caller]:
+            del self._groups[caller], self._waiting[caller]
 
     def _staying(self) -> set[int]:
         waiting = (place for caller in self._callers.values() for place in self._groups[caller])

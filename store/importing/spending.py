@@ -7,18 +7,21 @@ recorded.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from array import array
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from ..clock import SECONDS_BELOW
 from ..face import Steps
 from ..history import Request
 from ..messages import Message
 from ..records import StoredMessage, Usage
-from ..transcripts import Said, Spent, Tokens, spent_on
+from ..transcripts import Numbers, Said, Spent, Tokens, spent_on
 
 ANSWER = "answer"
 """The key of a usage's details that names the answer, as its file does."""
+PAGE = 2_000
+"""Recorded usages read at once."""
 
 
 class Spending:
@@ -26,7 +29,7 @@ class Spending:
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
-        self._known: dict[str, Tokens] | None = None
+        self._known: _Paid | None = None
 
     def record(self, steps: Steps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
         """Record what the answers cost that were stored just now, with what their file tells."""
@@ -43,15 +46,52 @@ class Spending:
         """Yield what is not recorded yet of an answer's requests."""
         name = _name_of(answer.message, spent[0])
         paid = self._paid(steps)
-        for left in _left(spent, paid[name]):
-            paid[name] = paid[name].plus(left.tokens)
+        for left in _left(spent, paid.of(name)):
+            paid.add(name, left.tokens)
             yield _request(answer, name, left)
 
-    def _paid(self, steps: Steps) -> dict[str, Tokens]:
+    def _paid(self, steps: Steps) -> _Paid:
         """Return what is recorded of the session's answers, in whichever place they stood."""
         if self._known is None:
-            self._known = _recorded(steps.usages(self._id))
+            self._known = _Paid()
+            for usage in self._recorded(steps):
+                self._known.add_recorded(usage)
         return self._known
+
+    def _recorded(self, steps: Steps) -> Iterator[Usage]:
+        """Yield what earlier imports recorded."""
+        page = partial(steps.usages, self._id, limit=PAGE)
+        usages = page()
+        while usages:
+            yield from usages
+            usages = page(after=usages[-1])
+
+
+class _Paid:
+    """The tokens that were paid for each answer, by its name: packed, for there may be many."""
+
+    def __init__(self) -> None:
+        self._places = Numbers()
+        self._counts = array("q")
+
+    def of(self, name: str) -> Tokens:
+        """Return what was paid for an answer so far."""
+        place = self._places.get(name)
+        if place is None:
+            return Tokens()
+        return Tokens(*self._counts[place : place + len(Tokens._fields)])
+
+    def add(self, name: str, tokens: Tokens) -> None:
+        """Add what was paid for an answer."""
+        counts = array("q", self.of(name).plus(tokens))
+        place = self._places.setdefault(name, len(self._counts))
+        self._counts[place : place + len(counts)] = counts
+
+    def add_recorded(self, usage: Usage) -> None:
+        """Add what an earlier import recorded; what a host did is of no answer."""
+        name = usage.details.get(ANSWER)
+        if name is not None:
+            self.add(name, Tokens(*(getattr(usage, each) for each in Tokens._fields)))
 
 
 def _request(answer: StoredMessage, name: str, spent: Spent) -> Request:
@@ -73,20 +113,6 @@ def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:
         paid = paid.less(each.tokens)
         if any(left):
             yield each._replace(tokens=left)
-
-
-def _recorded(usages: Iterable[Usage]) -> dict[str, Tokens]:
-    """Return what earlier imports recorded, by the answers that it was for."""
-    known: dict[str, Tokens] = defaultdict(Tokens)
-    for each in usages:
-        name = each.details.get(ANSWER)
-        if name is not None:
-            known[name] = known[name].plus(_tokens_of(each))
-    return known
-
-
-def _tokens_of(usage: Usage) -> Tokens:
-    return Tokens(usage.input, usage.output, usage.cached, usage.written)
 
 
 def _name_of(answer: Message, spent: Spent) -> str:

@@ -40,6 +40,7 @@ from .foreign import program_of
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
 from .opencode import Stored, is_stored
+from .shelf import Numbers
 from .source import FilePath, Progress, Source, Value, packed_as
 from .spent import spent_on
 
@@ -55,6 +56,7 @@ __all__ = [
     "FilePath",
     "Home",
     "Noted",
+    "Numbers",
     "Opened",
     "Progress",
     "Said",

@@ -76,6 +76,12 @@ def user_messages(content: object, blocks: list[Block]) -> list[Message]:
     return [*results, {"role": "user", "content": content if plain else parts}]
 
 
+def count_of_messages(blocks: list[Block]) -> int:
+    """Return how many messages a user's content makes."""
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    return len(results) if results and len(results) == len(blocks) else len(results) + 1
+
+
 def key_of(block: Block) -> str:
     """Return the key of an assistant message that holds a block."""
     kind = block.get("type")

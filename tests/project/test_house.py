@@ -61,7 +61,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining raw siblings append drafts fates erasure blanking changed redaction open_erasures slices heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report whole spending beside left known sight elsewhere session reading folders growing",
+    "importing": "report whole spending beside left likeness known sight elsewhere session reading folders growing",
     "inspection": (
         "console invariants usage_statistics replacing sql schema_check branches line_check whole seal_check key_check integrity "
         "checking copies advice"
@@ -80,7 +80,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "costs events homes foreign spent blocks source archive database several trees claude_code codex openhands copilot_cli vscode_chat "
+        "costs events shelf homes foreign spent blocks source archive database several trees claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
@@ -95,7 +95,7 @@ PROGRAMS = {
     "apis": "openai anthropic likeness streams answers responses exchanges openai_agents",
     "chatgpt": "nodes reading",
     "claude_ai": "messages reading",
-    "claude_code": "titles queue compactions agents rows sessions tree reading stream",
+    "claude_code": "titles queue compactions agents rows kept collecting sessions tree drafts messages reading stream",
     "codex": "compactions items prompts reading",
     "copilot_cli": "program_events compactions reading",
     "cursor": "rows bubbles transcripts reading",

@@ -6,8 +6,12 @@ Of one whose messages are in a file of its own, the result of its call tells wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...text import Fields
+from ..blocks import Block
 from ..events import fields_of, text_of, without
+from ..shelf import Numbers
 
 PROGRESS = "agent_progress"
 COST = ("totalTokens", "totalDurationMs", "totalToolUseCount", "usage")
@@ -16,9 +20,14 @@ _OF_PROGRESS = ("data", "uuid", "timestamp", "toolUseID", "parentToolUseID")
 
 
 class Agents:
-    """Follow the subagents of a session: the calls that began them, and their last rows."""
+    """Follow the subagents of a session: the calls that began them, and their last rows.
+
+    ``_prompts`` leads from what calls ask of subagents to these calls, the first that asks it.
+    """
 
     def __init__(self) -> None:
+        self._prompts = Numbers()
+        self._asking: list[str] = []
         self.calls: dict[str, str] = {}
         self._last: dict[str, str | None] = {}
 
@@ -37,6 +46,20 @@ class Agents:
         """Keep which call began a subagent."""
         if agent and call:
             self.calls[agent] = call
+
+    def asked_in(self, blocks: Iterable[Block]) -> None:
+        """Keep what calls ask of subagents."""
+        for block in blocks:
+            prompt = text_of(fields_of(block.get("input")).get("prompt"))
+            call = text_of(block.get("id"))
+            if block.get("type") == "tool_use" and prompt and call:
+                self._prompts.setdefault(prompt, len(self._asking))
+                self._asking.append(call)
+
+    def call_that_asks(self, prompt: str) -> str | None:
+        """Return the first call that asked a subagent for something."""
+        number = self._prompts.get(prompt)
+        return None if number is None else self._asking[number]
 
 
 SPEAKERS = ("user", "assistant")

@@ -5,48 +5,47 @@ Newer programs keep some of the last messages in sight, and say which.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...messages import Message
 from ...text import Fields
 from ..events import Beside, Compacted, Event, Said, fields_of, list_of
+from ..shelf import Numbers
 
 
-def said(messages: Sequence[Message]) -> Iterator[Event]:
-    """Yield what was said, and behind a summary what it stands for."""
+def said(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
+    """Yield what was said and, where the program compacts it, what each summary stands for."""
+    places = Numbers()
     for place, message in enumerate(messages):
         yield Said(message)
         facts = message["claude_code"]
         if facts.get("isCompactSummary") is True:
-            through = _first_preserved(fields_of(facts.get("compactMetadata")), messages[:place])
+            through = _first_preserved(fields_of(facts.get("compactMetadata")), places, place)
             yield from [Compacted(through)] if through else []
+        for uuid in _uuids_of(facts) if compacts else ():
+            places.setdefault(uuid, place)
 
 
-BesideCount = Mapping[int, list[Fields]]
-"""What stood beside messages, by how many there are with each."""
-
-
-def with_beside(events: Iterable[Event], beside: BesideCount) -> Iterator[Event]:
-    """Yield events, and behind each message what stood beside it."""
+def with_beside(
+    events: Iterable[Event],
+    places: Mapping[int, list[int]],
+    rows_at: Callable[[list[int]], list[Fields]],
+) -> Iterator[Event]:
+    """Yield events, and behind each message what stood beside it, by how many there are then."""
     count = 0
     for event in events:
         yield event
         count += isinstance(event, Said)
-        if isinstance(event, Said) and count in beside:
-            yield Beside(beside[count])
+        if isinstance(event, Said) and count in places:
+            yield Beside(rows_at(places[count]))
 
 
-def _first_preserved(told: Fields, before: Sequence[Message]) -> int:
+def _first_preserved(told: Fields, places: Numbers, count: int) -> int:
     """Return how many messages stand before those that were kept in sight, all where none were."""
     kept = [fields_of(told.get("preservedSegment")).get("headUuid")]
     kept += list_of(fields_of(told.get("preservedMessages")).get("uuids"))
-    uuids = {each for each in kept if isinstance(each, str)}
-    held = (
-        place
-        for place, message in enumerate(before)
-        if not uuids.isdisjoint(_uuids_of(message["claude_code"]))
-    )
-    return next(held, len(before))
+    found = (places.get(each) for each in kept if isinstance(each, str))
+    return min((place for place in found if place is not None), default=count)
 
 
 def _uuids_of(facts: Fields) -> list[str]:

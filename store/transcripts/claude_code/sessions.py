@@ -7,11 +7,14 @@ a row of another session, or repeats it, is the same session. What begins anew s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ...text import Fields
 from ..events import Noted, fields_of, text_of
+from ..shelf import Shelf
 from ..source import Source, Value
-from .rows import CONVERSATION, Reading
+from .collecting import Reading
+from .rows import CONVERSATION
 
 
 class Sessions:
@@ -20,9 +23,9 @@ class Sessions:
     Rows of a new id wait for the first one of its conversation, which tells where they belong.
     """
 
-    def __init__(self, *, keeps_beside: bool) -> None:
-        self._keeps_beside = keeps_beside
-        self.readings = [Reading(keeps_beside=keeps_beside)]
+    def __init__(self, shelf: Shelf, *, keeps_beside: bool) -> None:
+        self._new = partial(Reading, shelf, keeps_beside=keeps_beside)
+        self.readings = [self._new()]
         self._last = self.readings[0]
         self._homes: dict[str, Reading] = {}
         self._waiting: dict[str, list[Value]] = {}
@@ -62,7 +65,7 @@ class Sessions:
         return self._begun() if self._homes and any(map(_is_root, rows)) else self._last
 
     def _begun(self) -> Reading:
-        self.readings.append(Reading(keeps_beside=self._keeps_beside))
+        self.readings.append(self._new())
         return self.readings[-1]
 
 

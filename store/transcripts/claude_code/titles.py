@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain
 
 from ...messages import Message
 from ..blocks import blocks_of
@@ -15,12 +16,13 @@ INJECTED = ("<", "Caveat:", "[Request interrupted")
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def prompt_titles(messages: Sequence[Message]) -> list[str]:
+def prompt_titles(messages: Iterable[Message]) -> list[str]:
     """Return the first text that a user typed, then the first command, cut for a title."""
     users = (message for message in messages if message["role"] == "user")
-    texts = [text for message in users for text in _said_texts(message)]
-    typed = next(filter(_is_typed, texts), "")
-    lines = map(title_line, (typed, _command_in(texts)))
+    texts = (text for message in users for text in _said_texts(message))
+    first = next(texts, "")
+    typed = next(filter(_is_typed, chain([first], texts)), "")
+    lines = map(title_line, (typed, _without_tags(first)))
     return [line for line in lines if line]
 
 
@@ -28,8 +30,8 @@ def _is_typed(text: str) -> bool:
     return not text.lstrip().startswith(INJECTED)
 
 
-def _command_in(texts: list[str]) -> str:
-    return _TAG.sub(" ", texts[0][:1000]) if texts else ""
+def _without_tags(command: str) -> str:
+    return _TAG.sub(" ", command[:1000])
 
 
 def _said_texts(message: Message) -> list[str]:

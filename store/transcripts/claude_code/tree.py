@@ -9,13 +9,13 @@ Rows are named by their index in the list of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ...text import Fields
-from ..events import fields_of, text_of
-from .rows import Row
+from ..events import text_of
+from .rows import Indices, Outline, Row
 
 
 class Extent(NamedTuple):
@@ -41,12 +41,10 @@ MAIN = Run("main", "")
 Needs = Callable[[int], Iterable[int]]
 """What each index must come after."""
 
-Rows = Sequence[Row]
-Indices = Sequence[int | None]
-"""For each row the index of another, None where there is none."""
+Outlines = Sequence[Outline]
 
 
-def continued(first: Row, session_id: str, anchors: Mapping[str, int | None]) -> Fields:
+def continued(first: Row, session_id: str, anchors: Container[str]) -> Fields:
     """Return what a session continues by its first row: another session, a row of another file."""
     links: Fields = {}
     before = text_of(first.envelope.get("sessionId"))
@@ -57,28 +55,26 @@ def continued(first: Row, session_id: str, anchors: Mapping[str, int | None]) ->
     return links
 
 
-def parents_of(rows: Rows, anchors: Mapping[str, int | None]) -> Indices:
-    """Return for each row the nearest row of the conversation above it, None where unknown."""
-    found = [anchors.get(row.parent) if row.parent else None for row in rows]
-    return [None if parent == index else parent for index, parent in enumerate(found)]
-
-
-def runs_of(rows: Rows, parents: Indices) -> list[Run]:
+def runs_of(rows: Outlines, parents: Indices) -> list[Run]:
     """Return for each row the run it belongs to."""
     above = _above(rows, parents)
     left = abandoned(rows, parents, above)
-    needed = [() if parent is None else (parent,) for parent in above]
-    runs: dict[int | None, Run] = {}
-    for index in in_order(len(rows), needed.__getitem__):
-        inherited = runs.get(above[index], MAIN)
+    runs = [MAIN] * len(rows)
+    for index in in_order(len(rows), lambda index: _known(above[index])):
+        parent = above[index]
+        inherited = MAIN if parent is None else runs[parent]
         if index in left and not rows[index].sidechain:
             runs[index] = Run("branch", str(index))
         else:
             runs[index] = _run(index, rows[index], inherited)
-    return [runs[index] for index in range(len(rows))]
+    return runs
 
 
-def abandoned(rows: Rows, parents: Indices, above: Indices) -> set[int]:
+def _known(index: int | None) -> tuple[int, ...]:
+    return () if index is None else (index,)
+
+
+def abandoned(rows: Outlines, parents: Indices, above: Indices) -> set[int]:
     """Return the prompts that were taken back.
 
     Such a prompt was answered, then left, and another one was written in its place. Two prompts
@@ -90,7 +86,7 @@ def abandoned(rows: Rows, parents: Indices, above: Indices) -> set[int]:
     siblings: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         parent = parents[index]
-        if parent is not None and parent < index and is_prompt(row):
+        if parent is not None and parent < index and row.is_prompt:
             siblings.setdefault(parent, []).append(index)
     rivals = (pair for group in siblings.values() for pair in pairwise(group))
     return {old for old, new in rivals if answered[old] and last[old] < new}
@@ -121,14 +117,7 @@ def in_order(count: int, needs: Needs) -> list[int]:
     return order
 
 
-def is_prompt(row: Row) -> bool:
-    """Tell whether a user said a row on the main line: no tool's result and no summary."""
-    if row.role != "user" or row.sidechain or row.is_summary:
-        return False
-    return not row.holds("tool_result")
-
-
-def _above(rows: Rows, parents: Indices) -> Indices:
+def _above(rows: Outlines, parents: Indices) -> Indices:
     """Return for each row its parent, else the row of the main line before it."""
     above: list[int | None] = []
     previous: int | None = None
@@ -141,7 +130,7 @@ def _above(rows: Rows, parents: Indices) -> Indices:
     return above
 
 
-def _extent(rows: Rows, above: Indices) -> Extent:
+def _extent(rows: Outlines, above: Indices) -> Extent:
     last = list(range(len(rows)))
     answered = [row.role == "assistant" for row in rows]
     for index in reversed(range(len(rows))):
@@ -152,30 +141,10 @@ def _extent(rows: Rows, above: Indices) -> Extent:
     return Extent(last, answered)
 
 
-def _run(index: int, row: Row, inherited: Run) -> Run:
+def _run(index: int, row: Outline, inherited: Run) -> Run:
     """Return the run of a row that abandons nothing, given the run of what it follows."""
     if not row.sidechain:
         return inherited if inherited.kind == "branch" else MAIN
     if row.agent:
         return Run("agent", row.agent)
     return inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))
-
-
-def prompts_of(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    """Yield the prompts that calls on the main line give to subagents, and the calls' ids.
-
-    The first call comes last.
-    """
-    for row in reversed(rows):
-        if row.sidechain:
-            continue
-        for block in reversed(row.blocks):
-            if block.get("type") == "tool_use":
-                yield from _prompt_of(block)
-
-
-def _prompt_of(call: Fields) -> Iterator[tuple[str, str]]:
-    prompt = text_of(fields_of(call.get("input")).get("prompt"))
-    call_id = text_of(call.get("id"))
-    if prompt and call_id:
-        yield prompt, call_id

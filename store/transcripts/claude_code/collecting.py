@@ -1,0 +1,266 @@
+"""The conversation of a Claude Code session, collected from the rows of its file, read once.
+
+A row of the conversation is kept as it is. Of any other row only what it says of the conversation
+is kept, because most of a file's bytes are copies for the screen (progress, ``toolUseResult``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ...text import Fields, counted
+from ..events import Noted, fields_of, left_out, omissions, sketch, text_of
+from ..shelf import Numbers, Shelf
+from ..source import Value
+from .agents import Agents
+from .kept import Rows
+from .queue import Queue, line_of_attachment, words_of
+from .rows import CONVERSATION, Indices, Row, block_key, parent_of, row_of
+
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+"""Row type → its key that holds a title, the best first."""
+
+SUBTYPES: dict[str, Callable[[Fields], object]] = {
+    "system": lambda row: row.get("subtype"),
+    "attachment": lambda row: fields_of(row.get("attachment")).get("type"),
+    "progress": lambda row: fields_of(row.get("data")).get("type"),
+    "queue-operation": lambda row: row.get("operation"),
+}
+"""Row type → what tells its rows apart, for the note on what was left out."""
+
+BESIDE: dict[str, Callable[[str], bool]] = {
+    "system": lambda subtype: subtype in ("local_command", "stop_hook_summary"),
+    "attachment": lambda _: True,
+    "progress": lambda subtype: subtype == "hook_progress",
+}
+"""Row type → of which of its rows what they say may be kept beside a message."""
+
+NOWHERE = -1
+"""The number of a uuid whose row stands for none of the conversation."""
+
+
+class _Title(NamedTuple):
+    """A title, the type of row that gave it, and the row that it names as its session's last."""
+
+    kind: str
+    text: str
+    leaf: object
+
+
+class Reading:
+    """Collect a file's conversation, row by row.
+
+    ``anchors`` leads from every uuid to the row of the conversation it stands for: the row itself,
+    the row a copy repeats, or the nearest one above a row that is no conversation (None where there
+    is none). ``_parents`` are the rows above rows, or their uuids as long as those were not met.
+    ``_absorbed`` leads from words that left the queue for the turn that was running to their row.
+    ``beside`` leads from rows to the places on the shelf of what hung on them and is no
+    conversation, where that is to be kept.
+    """
+
+    def __init__(self, shelf: Shelf, *, keeps_beside: bool = False) -> None:
+        self._shelf = shelf
+        self._keeps_beside = keeps_beside
+        self.beside: dict[int, list[int]] = {}
+        self.rows = Rows(shelf)
+        self.anchors = Numbers()
+        self.agents = Agents()
+        self._parents: list[int | str | None] = []
+        self._titles: list[_Title] = []
+        self._left_out: Counter[tuple[str, str]] = Counter()
+        self._results = self._copies = 0
+        self._blocks = Numbers()
+        self._boundary: Fields = {}
+        self._queue = Queue()
+        self._absorbed: dict[str, int] = {}
+
+    def knows(self, value: Fields) -> bool:
+        """Tell whether a row hangs on what was read, or repeats it."""
+        names = text_of(value.get("uuid")), parent_of(value)
+        if any(name in self.anchors for name in names if name):
+            return True
+        row = row_of(value)
+        return row is not None and all(key in self._blocks for key in self._keys(row))
+
+    def parents(self) -> Indices:
+        """Return for each row the nearest row of the conversation above it, None where unknown."""
+        found = (
+            self._stands_for(each) if isinstance(each, str) else each for each in self._parents
+        )
+        return [None if parent == index else parent for index, parent in enumerate(found)]
+
+    def beside_of(self, places: Iterable[int]) -> list[Fields]:
+        """Return what hung on a row and is no conversation."""
+        return [*map(self._shelf.at, places)]
+
+    def title(self) -> str | None:
+        """Return the session's last title: one the user gave before one that a program made."""
+        titles = {title.kind: title.text for title in self._titles if self._is_own(title)}
+        return next((titles[kind] for kind in TITLES if kind in titles), None)
+
+    def titles(self) -> list[str]:
+        """Return every title that the file gives, of which it was the last once."""
+        return [title.text for title in self._titles]
+
+    def notes(self) -> Iterator[Noted]:
+        """Return a note for each sort of row that was left out."""
+        foreign = [title.kind for title in self._titles if not self._is_own(title)]
+        others = Counter((kind, "of other sessions") for kind in foreign)
+        yield from omissions(self._left_out + others, "line")
+        own = Counter(title.kind for title in self._titles if self._is_own(title))
+        for kind, count in sorted(own.items()):
+            yield Noted(None, f"took titles from {counted(count, f'{kind} line')}, the last counts")
+        if self._queue.waiting:
+            why = " that the model was never given"
+            yield left_out(self._queue.waiting, "queued prompt", why)
+        if self._copies:
+            yield left_out(self._copies, "copied line", ", said before in the file")
+        if self._results:
+            lines = counted(self._results, "result line")
+            told = f"left out toolUseResult of {lines}: most of it repeats the tool results"
+            yield Noted(None, told)
+
+    def _is_own(self, title: _Title) -> bool:
+        """Tell whether a title is this session's; a file may begin with those of others."""
+        return not isinstance(title.leaf, str) or title.leaf in self.anchors
+
+    def take(self, item: Value) -> Noted | None:
+        """Take a row; return what is wrong with it."""
+        if not isinstance(item.value, dict):
+            return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
+        kind = item.value.get("type")
+        line = self._absorbed_line(item.value)
+        if line:
+            return self._take_conversation(Value(item.row, line))
+        if kind in CONVERSATION:
+            return self._take_conversation(item)
+        self._take_other(item.value, kind if isinstance(kind, str) else "untyped")
+        return None
+
+    def _absorbed_line(self, value: Fields) -> Fields | None:
+        """Return the line that a row of the queue, of progress or an attachment stands for."""
+        kind = value.get("type")
+        if kind == "queue-operation":
+            return self._queue.take(value)
+        if kind == "progress":
+            return self._subagents_line(value)
+        return line_of_attachment(value) if kind == "attachment" else None
+
+    def _subagents_line(self, value: Fields) -> Fields | None:
+        line = self.agents.took(value)
+        if line:
+            self._anchor(text_of(value.get("uuid")), self._above(value))
+        return line
+
+    def _take_conversation(self, item: Value) -> Noted | None:
+        row = row_of(item.value)
+        if row is None:
+            text = f"a {item.value['type']} line without a message that can be read"
+            return Noted(item.row, text, broken=True)
+        self._drop_tool_use_result(item.value.get("toolUseResult"), row)
+        original = self._original(row)
+        if original is None:
+            original = self._absorbed_before(row)
+        if original is None:
+            self._add(row)
+        else:
+            self._add_copy(row, original)
+        return None
+
+    def _absorbed_before(self, row: Row) -> int | None:
+        """Return the row of the same words that left the queue just before, else None.
+
+        What is said is queued no longer.
+        """
+        words = words_of(row.content)
+        if row.role != "user" or self._queue.said(words):
+            return None
+        absorbed = self._absorbed.pop(words, None)
+        is_last = absorbed == len(self.rows) - 1
+        return absorbed if is_last or "queued" in row.envelope else None
+
+    def _add(self, row: Row) -> None:
+        index = len(self.rows)
+        self._anchor(row.uuid, index)
+        above = self._stands_for(row.parent) if row.parent else None
+        self._parents.append(row.parent if above is None else above)
+        self.rows.append(self._with_boundary(row))
+        if not row.sidechain:
+            self.agents.asked_in(row.blocks)
+        if not row.uuid and "queued" in row.envelope:
+            self._absorbed[words_of(row.content)] = index
+
+    def _add_copy(self, row: Row, index: int) -> None:
+        self._anchor(row.uuid, index)
+        self._copies += 1
+        if row.uuid:
+            self.rows.copies.setdefault(index, []).append(row.uuid)
+
+    def _take_other(self, value: Fields, kind: str) -> None:
+        """Remember a place in the tree, a title, or where the context was compacted."""
+        self._anchor(text_of(value.get("uuid")), self._above(value))
+        title = text_of(value.get(TITLES.get(kind, "")))
+        if title:
+            self._titles.append(_Title(kind, title, value.get("leafUuid")))
+        elif kind == "system" and isinstance(value.get("compactMetadata"), dict):
+            self._boundary = {"compactMetadata": value["compactMetadata"]}
+        else:
+            self._leave(kind, value)
+
+    def _leave(self, kind: str, value: Fields) -> None:
+        told = SUBTYPES[kind](value) if kind in SUBTYPES else None
+        subtype = text_of(told) or ""
+        if self._keeps_beside and kind in BESIDE and BESIDE[kind](subtype):
+            beside = self.beside.setdefault(self._above(value) or 0, [])
+            beside.append(self._shelf.put(value))
+        else:
+            self._left_out[kind, subtype] += 1
+
+    def _above(self, value: Fields) -> int | None:
+        """Return the row of the conversation above a row that is none."""
+        parent = parent_of(value)
+        if parent:
+            return self._stands_for(parent)
+        return len(self.rows) - 1 if self.rows else None
+
+    def _anchor(self, uuid: str | None, index: int | None) -> None:
+        if uuid is not None:
+            self.anchors.setdefault(uuid, NOWHERE if index is None else index)
+
+    def _stands_for(self, uuid: str) -> int | None:
+        """Return the row of the conversation that a uuid stands for, None where there is none."""
+        index = self.anchors.get(uuid)
+        return None if index == NOWHERE else index
+
+    def _with_boundary(self, row: Row) -> Row:
+        """Return a row; a compaction's summary with what was said of the compaction before it."""
+        if not row.is_summary or not self._boundary:
+            return row
+        boundary, self._boundary = self._boundary, {}
+        return row._replace(envelope=row.envelope | boundary)
+
+    def _original(self, row: Row) -> int | None:
+        """Return which row this one copies, None where it says anything new.
+
+        A resumed or rewritten session repeats rows, under their own uuid or a new one, sometimes a
+        block a row: a row of which each block was said before, at the same moment, is a copy.
+        """
+        new = len(self.rows)
+        originals = [self._blocks.setdefault(key, new) for key in self._keys(row)]
+        return originals[0] if max(originals) < new else None
+
+    def _keys(self, row: Row) -> list[object]:
+        """Return what is equal for a row's blocks and their copies."""
+        moment = row.envelope.get("timestamp") or row.uuid or len(self._blocks)
+        return [block_key(row, moment, block) for block in row.blocks or [{}]]
+
+    def _drop_tool_use_result(self, result: object, row: Row) -> None:
+        """Count a copy of a result, and keep which call began the subagent that it names."""
+        if result is None:
+            return
+        self._results += 1
+        agent = text_of(fields_of(result).get("agentId"))
+        call = text_of(row.blocks[0].get("tool_use_id")) if row.blocks else None
+        self.agents.began(agent, call)

@@ -1,0 +1,72 @@
+"""The conversation of a session, row by row: on a shelf, and in memory what sorting needs.
+
+Most of a file's bytes are what was said. So a row takes about two hundred bytes here, however long
+it is, and a whole one is only held while a message is made of it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..blocks import blocks_of
+from ..shelf import Numbers, Shelf
+from .rows import Outline, Row, calls_of, outline_of
+
+NO_ANSWER = -1
+
+_CONTENT = Row._fields.index("content")
+
+
+class Rows:
+    """The rows of a session, by their index in the order of the file.
+
+    Of each there is its ``outlines``, and in ``answers`` the first row of the same answer of the
+    API (NO_ANSWER where no id tells). ``copies`` are the uuids of rows that repeat one, by its
+    index. ``_links`` are numbers of the calls that rows make or answer, those of a row up to its
+    ``_ends``.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._places = array("q")
+        self._links = array("q")
+        self._ends = array("q", [0])
+        self._shared: dict[Outline, Outline] = {}
+        self._calls = Numbers()
+        self._requests = Numbers()
+        self.outlines: list[Outline] = []
+        self.answers = array("q")
+        self.copies: dict[int, list[str]] = {}
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self.outlines)
+
+    def __getitem__(self, index: int) -> Row:
+        """Return a row as it was read."""
+        kept = self._shelf.at(self._places[index])
+        return Row._make((*kept, blocks_of(kept[_CONTENT]) or []))
+
+    def of(self, indices: Iterable[int]) -> Iterator[Row]:
+        """Return rows one by one."""
+        return map(self.__getitem__, indices)
+
+    def append(self, row: Row) -> None:
+        """Keep the next row."""
+        outline = outline_of(row)
+        self._places.append(self._shelf.put(row[:-1]))
+        self.answers.append(self._answer_of(row))
+        for call in calls_of(row):
+            self._links.append(self._calls.setdefault(call, len(self)))
+        self._ends.append(len(self._links))
+        self.outlines.append(self._shared.setdefault(outline, outline))
+
+    def links_of(self, index: int) -> Sequence[int]:
+        """Return the numbers of the calls that a row makes or answers."""
+        return self._links[self._ends[index] : self._ends[index + 1]]
+
+    def _answer_of(self, row: Row) -> int:
+        if row.role != "assistant" or not row.message_id:
+            return NO_ANSWER
+        return self._requests.setdefault((row.message_id, row.request_id), len(self))

@@ -1,0 +1,153 @@
+"""What a parser keeps of a file until it can be told: on disk, so that memory holds little of it.
+
+How a file's messages stand together may show only at its end: what was taken back, what was
+compacted, what the session is called. So a parser puts what was said on a `Shelf`, and keeps in
+memory where it is and what sorting needs; ids by which rows name each other become `Numbers`.
+"""
+
+from __future__ import annotations
+
+import marshal
+import tempfile
+from array import array
+from hashlib import blake2b
+from typing import Any, Self
+
+from ..errors import StoreError
+
+IN_MEMORY = 4 * 1024 * 1024
+"""Bytes that are kept in memory before a file is made."""
+READ_AT_ONCE = 64 * 1024
+"""Bytes that are read of the file, at least."""
+
+PLAIN = 2
+"""Version of marshal's format in which equal values are the same bytes, whoever else holds them."""
+
+LENGTH = 8
+"""Bytes that tell how long a value is that follows them."""
+DIGEST = 16
+"""Bytes that stand for a key: two of a file do not share them."""
+
+
+def packed(value: Any) -> bytes:
+    """Return a value of JSON, or a tuple of such, as bytes. Raises RecursionError."""
+    try:
+        return marshal.dumps(value, PLAIN)
+    except ValueError as problem:
+        raise RecursionError("a value is nested too deeply") from problem
+
+
+class Shelf:
+    """Values of JSON that are put aside and taken out again, in a file that no one else sees.
+
+    It lies in the folder for temporary files, and is gone with the shelf or with its process.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - it is closed with the shelf
+            IN_MEMORY, buffering=READ_AT_ONCE
+        )
+        self._end = 0
+        self._at_end = True
+
+    def __enter__(self) -> Self:
+        """Return the shelf, which is there as long as the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def put(self, value: object) -> int:
+        """Keep a value; return its place. Raises RecursionError, and StoreError on a full disk."""
+        text = packed(value)
+        try:
+            if not self._at_end:
+                self._file.seek(self._end)
+            self._file.write(len(text).to_bytes(LENGTH, "little") + text)
+        except OSError as problem:
+            raise _full(problem) from problem
+        place, self._end = self._end, self._end + LENGTH + len(text)
+        self._at_end = True
+        return place
+
+    def at(self, place: int) -> Any:
+        """Return the value at a place, as a copy of its own."""
+        try:
+            self._at_end = False
+            self._file.seek(place)
+            length = int.from_bytes(self._file.read(LENGTH), "little")
+            return marshal.loads(self._file.read(length))  # noqa: S302 - written by `put`
+        except OSError as problem:
+            raise _full(problem) from problem
+
+
+def _full(problem: OSError) -> StoreError:
+    folder = tempfile.gettempdir()
+    told = f"cannot keep what was read in {folder!r}: {problem.strerror or problem}"
+    return StoreError(f"{told}; TMPDIR names another folder")
+
+
+class Numbers:
+    """A number for each key, where there are so many that a dict would be large.
+
+    A key is a value of JSON or a tuple of such. Of each a digest is kept, in the order in which
+    they came, and its number; ``_slots`` tells where: a slot is found by the digest's own bits, or
+    is the next one that is free. So a key takes 40 bytes, in a dict it took 200.
+    """
+
+    def __init__(self) -> None:
+        self._slots = array("i", [-1]) * 64
+        self._digests = bytearray()
+        self._numbers = array("q")
+
+    def __len__(self) -> int:
+        """Return how many keys there are."""
+        return len(self._numbers)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether a key has a number."""
+        return self._slots[self._slot(_digest(key))] >= 0
+
+    def get(self, key: object) -> int | None:
+        """Return a key's number, None where it has none."""
+        entry = self._slots[self._slot(_digest(key))]
+        return self._numbers[entry] if entry >= 0 else None
+
+    def setdefault(self, key: object, number: int) -> int:
+        """Return a key's number; give it this one where it has none."""
+        digest = _digest(key)
+        slot = self._slot(digest)
+        entry = self._slots[slot]
+        if entry >= 0:
+            return self._numbers[entry]
+        self._slots[slot] = len(self)
+        self._digests += digest
+        self._numbers.append(number)
+        if 2 * len(self) > len(self._slots):
+            self._make_room()
+        return number
+
+    def __setitem__(self, key: object, number: int) -> None:
+        """Give a key a number, another one where it has one."""
+        self.setdefault(key, number)
+        self._numbers[self._slots[self._slot(_digest(key))]] = number
+
+    def _slot(self, digest: bytes) -> int:
+        """Return the slot of a digest, a free one where it has none."""
+        slots, digests = self._slots, self._digests
+        bits = len(slots) - 1
+        slot = int.from_bytes(digest, "little") & bits
+        while (entry := slots[slot]) >= 0 and not digests.startswith(digest, DIGEST * entry):
+            slot = (slot + 1) & bits
+        return slot
+
+    def _make_room(self) -> None:
+        self._slots = array("i", [-1]) * (2 * len(self._slots))
+        for entry in range(len(self)):
+            start = DIGEST * entry
+            digest = bytes(self._digests[start : start + DIGEST])
+            self._slots[self._slot(digest)] = entry
+
+
+def _digest(key: object) -> bytes:
+    return blake2b(packed(key), digest_size=DIGEST).digest()

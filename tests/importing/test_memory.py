@@ -1,0 +1,117 @@
+"""What an import holds in memory does not grow with what was said."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import bring
+from store import Store
+from store.importing import import_file, session
+from store.transcripts import Numbers, shelf
+
+Fields = dict[str, Any]
+Writer = Callable[[int], Fields]
+TURNS = 300
+LONG = 10_000
+
+
+def moment(number: int) -> str:
+    """Return when a row is written."""
+    return f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
+
+
+def of_claude_code(number: int) -> Fields:
+    """Return a row of a session of Claude Code, each below the one before."""
+    role = "assistant" if number % 2 else "user"
+    return {
+        "type": role,
+        "uuid": f"u{number}",
+        "parentUuid": f"u{number - 1}" if number else None,
+        "sessionId": "s",
+        "timestamp": moment(number),
+        "message": {"role": role, "content": f"{number} {'x' * LONG}"},
+        "toolUseResult": "y" * LONG,
+    }
+
+
+WRITERS: dict[str, Writer] = {"claude_code": of_claude_code}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_memory_is_that_of_a_few_messages(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of what was said at most, whether it is new or known; none of it is lost."""
+    monkeypatch.setattr(shelf, "IN_MEMORY", LONG)
+    monkeypatch.setattr(session, "BATCH_SIZE", LONG)
+    monkeypatch.setattr(session, "PAGE", 2)
+    path = tmp_path / "f.jsonl"
+    rows = map(WRITERS[kind], range(TURNS))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with Store(tmp_path / "chat.db", cache_bytes=0) as store:
+        (tmp_path / "short.jsonl").write_text(json.dumps(WRITERS[kind](0)))
+        import_file(store, tmp_path / "short.jsonl", session_id="short")
+        for new in (TURNS, 0):
+            tracemalloc.start()
+            report = import_file(store, path)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert [each.appended for each in report.sessions] == [new]
+            assert peak < TURNS * LONG / 5
+
+
+@pytest.mark.slow
+def test_a_file_of_four_times_the_size_needs_no_more(tmp_path: Path) -> None:
+    """But for what is kept of each row."""
+    runs = []
+    for name, size in (("short", 20), ("long", 80)):
+        written = bring.fill(tmp_path / name, size * bring.MB, 1)
+        runs.append((written, bring.measured(tmp_path / name)))
+    (short, before), (long, after) = runs
+    assert after.memory - before.memory < (long - short) / 5
+
+
+# --- what keeps it small --------------------------------------------------------------------------
+
+
+def test_values_come_off_a_shelf_as_they_were_put_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In any order, also while others are put on it, in memory and in a file."""
+    monkeypatch.setattr(shelf, "IN_MEMORY", 300)
+    values: list[Any] = ["", "\ud800", {"a": [1, 1.5, True, None]}, 2**70, "x" * 1000, [], "é"]
+    with shelf.Shelf() as held:
+        places: list[int] = []
+        for value in values * 3:
+            places.append(held.put(value))
+            assert held.at(places[len(places) // 2]) == values[len(places) // 2 % len(values)]
+        assert [held.at(place) for place in reversed(places)] == [*reversed(values * 3)]
+        nested: Any = []
+        for _ in range(3000):
+            nested = [nested]
+        with pytest.raises(RecursionError):
+            held.put(nested)
+
+
+def test_numbers_are_those_of_a_dict() -> None:
+    """Whatever the keys are; equal values of other types are other keys."""
+    numbers, expected = Numbers(), {}
+    for number in range(5000):
+        key = f"key {number * 7 % 3001}"
+        assert (key in numbers) == (key in expected)
+        assert numbers.setdefault(key, number) == expected.setdefault(key, number)
+        if number % 5 == 0:
+            numbers[key] = expected[key] = -number
+    assert len(numbers) == len(expected)
+    assert {key: numbers.get(key) for key in expected} == expected
+    assert numbers.get("another") is None
+    numbers[1, "a"] = 5
+    assert (numbers.get((1, "a")), numbers.get((True, "a")), numbers.get(("1", "a"))) == (
+        5,
+        None,
+        None,
+    )
