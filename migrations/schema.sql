@@ -5,25 +5,6 @@ CREATE TABLE alembic_version (
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
 
-CREATE TABLE session_ids (
-	id TEXT NOT NULL,
-	tree_id INTEGER NOT NULL,
-	CONSTRAINT pk_session_ids PRIMARY KEY (id)
-)
- STRICT;
-
-CREATE TABLE branches (
-	tree_id INTEGER NOT NULL,
-	branch INTEGER NOT NULL,
-	parent_branch INTEGER,
-	parent_position INTEGER NOT NULL,
-	session_id TEXT,
-	created_at INTEGER NOT NULL, records_seen INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
-	CONSTRAINT pk_branches PRIMARY KEY (tree_id, branch),
-	CONSTRAINT fk_branches_branches FOREIGN KEY(tree_id, parent_branch) REFERENCES branches (tree_id, branch)
-)
- STRICT;
-
 CREATE TABLE sessions (
 	tree_id INTEGER NOT NULL,
 	id TEXT NOT NULL,
@@ -40,21 +21,6 @@ CREATE TABLE sessions (
 	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, owner TEXT, archived INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
 	CONSTRAINT pk_sessions PRIMARY KEY (tree_id, id),
 	CONSTRAINT fk_sessions_branches FOREIGN KEY(tree_id, head_branch) REFERENCES branches (tree_id, branch)
-)
- STRICT;
-
-CREATE TABLE head_moves (
-	tree_id INTEGER NOT NULL,
-	session_id TEXT NOT NULL,
-	move INTEGER NOT NULL,
-	kind TEXT NOT NULL,
-	from_branch INTEGER,
-	from_position INTEGER,
-	to_branch INTEGER NOT NULL,
-	to_position INTEGER NOT NULL,
-	earlier_rewind INTEGER,
-	moved_at INTEGER NOT NULL, source_move INTEGER, source_record INTEGER, sealed BLOB,
-	CONSTRAINT pk_head_moves PRIMARY KEY (tree_id, session_id, move)
 )
  STRICT;
 
@@ -237,6 +203,40 @@ CREATE TABLE usages (
 	CONSTRAINT fk_usages_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )
  STRICT;
+
+CREATE TABLE session_ids (
+	id TEXT NOT NULL,
+	tree_id INTEGER NOT NULL,
+	CONSTRAINT pk_session_ids PRIMARY KEY (id)
+)
+ STRICT, WITHOUT ROWID;
+
+CREATE TABLE branches (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	parent_branch INTEGER,
+	parent_position INTEGER NOT NULL,
+	session_id TEXT,
+	created_at INTEGER NOT NULL, records_seen INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
+	CONSTRAINT pk_branches PRIMARY KEY (tree_id, branch),
+	CONSTRAINT fk_branches_branches FOREIGN KEY(tree_id, parent_branch) REFERENCES branches (tree_id, branch)
+)
+ STRICT, WITHOUT ROWID;
+
+CREATE TABLE head_moves (
+	tree_id INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	move INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	from_branch INTEGER,
+	from_position INTEGER,
+	to_branch INTEGER NOT NULL,
+	to_position INTEGER NOT NULL,
+	earlier_rewind INTEGER,
+	moved_at INTEGER NOT NULL, source_move INTEGER, source_record INTEGER, sealed BLOB,
+	CONSTRAINT pk_head_moves PRIMARY KEY (tree_id, session_id, move)
+)
+ STRICT, WITHOUT ROWID;
 
 CREATE TABLE copies (
 	copy INTEGER NOT NULL,

@@ -36,9 +36,11 @@ HEAD = "0003"
 # Partial indexes say so for SQLite only: naming PostgreSQL here would load its whole dialect at
 # every import. The migrations make them partial on both.
 
-session_ids = _table("session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG, nullable=False))
+session_ids = _narrow_table(
+    "session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG, nullable=False)
+)
 
-branches = _table(
+branches = _narrow_table(
     "branches",
     _key("tree_id"),
     _key("branch"),
@@ -263,7 +265,7 @@ token_counts = _narrow_table(
     _of("messages", "tree_id", "branch", "seq"),
 )
 
-head_moves = _table(
+head_moves = _narrow_table(
     "head_moves",
     _key("tree_id"),
     _key("session_id", IDENTIFIER),

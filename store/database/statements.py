@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from sqlalchemy import (
@@ -149,7 +150,7 @@ class Insertion(Statement[Row]):
     """An insert into the named columns of a table (all, where none is named).
 
     The names are compared with the table once, when the statement is made: ``columns`` keeps them,
-    and a row given to `insert_many` has its values in their order, whatever the table's own is.
+    and a row given to `insert` has its values in their order, whatever the table's own is.
     Where the table has seals each row gets its own.
     """
 
@@ -157,8 +158,8 @@ class Insertion(Statement[Row]):
         self.table = table
         self.columns = names or tuple(each.name for each in table.c if each.name != SEALED)
         _check_columns(table, self.columns)
-        self._sealed = _places(self.columns, table) if SEALED in table.c else None
-        written = (*self.columns, SEALED) if self._sealed else self.columns
+        self._seals = _Seals.of(table, self.columns) if SEALED in table.c else None
+        written = (*self.columns, SEALED) if self._seals else self.columns
         types = [(name, table.c[name].type) for name in written]
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
         named = {name: bindparam(name, type_=kind) for name, kind in types}
@@ -170,11 +171,13 @@ class Insertion(Statement[Row]):
         return select(*(self.table.c[name] for name in self.columns))
 
     def run(self, connection: Connection, **values: Any) -> int:
-        """Insert a row."""
-        row = self._whole(tuple(map(values.__getitem__, self.columns)))
-        text = self._positional(connection.dialect.name)
-        count: int = _executed(connection, text, row).rowcount
-        return count
+        """Insert a row of values by the names of their columns."""
+        self.insert(connection, tuple(map(values.__getitem__, self.columns)))
+        return 1
+
+    def insert(self, connection: Connection, row: Row) -> None:
+        """Insert a row of values in the order of ``columns``."""
+        _executed(connection, self._positional(connection.dialect.name), self._whole(row))
 
     def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert rows of values in the order of ``columns``."""
@@ -183,15 +186,15 @@ class Insertion(Statement[Row]):
         text = self._positional(connection.dialect.name)
         cursor = driver_of(connection).cursor()
         try:
-            cursor.executemany(text, map(self._whole, rows) if self._sealed else rows)
+            cursor.executemany(text, map(self._whole, rows) if self._seals else rows)
         except _UNSTORABLE as error:
             raise _unstorable(error) from error
 
     def _whole(self, row: Row) -> Row:
         """Return a row with its seal, where the table has seals."""
-        if self._sealed is None:
+        if self._seals is None:
             return row
-        return (*row, seal(self._sealed, map(row.__getitem__, self._sealed.values())))
+        return (*row, seal(self._seals.names, self._seals.values(row)))
 
     def _compile_positional(self, dialect: str) -> str:
         return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
@@ -205,9 +208,17 @@ def _executed(connection: Connection, text: str, values: dict[str, Any] | Row) -
         raise _unstorable(error) from error
 
 
-def _places(names: tuple[str, ...], table: Table) -> dict[str, int]:
-    """Return where in a row of these columns the values stand that its seal is of."""
-    return {name: names.index(name) for name in sealed_names(table) if name in names}
+class _Seals(NamedTuple):
+    """The columns that a table's seals are of, and what takes their values out of a row."""
+
+    names: tuple[str, ...]
+    values: Callable[[Row], Row]
+
+    @staticmethod
+    def of(table: Table, columns: tuple[str, ...]) -> _Seals:
+        """Return those of rows of these columns."""
+        names = tuple(name for name in sealed_names(table) if name in columns)
+        return _Seals(names, itemgetter(*map(columns.index, names)))
 
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:

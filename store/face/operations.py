@@ -41,7 +41,7 @@ class Operations:
     finish_draft = writes(lambda: history.drafts.finish_draft)
     discard_draft = writes(lambda: history.drafts.discard_draft)
     undo_rewind = writes(lambda: history.heads.undo_rewind)
-    head_moves = reads(lambda: history.heads.moves)
+    head_moves = reads(lambda: history.moves.moves_of)
     view = reads(lambda: views.build.view)
     check = reads(lambda: compaction.check)
     record_usage = writes(lambda: history.usages.record_usage)

@@ -1,4 +1,4 @@
-"""Where a session points: fork, rewind, switch, undo, and the log of every move.
+"""Where a session points: fork, rewind, switch and undo.
 
 All take the same time however long the line is: no message is touched.
 
@@ -24,28 +24,31 @@ from sqlalchemy import (
 )
 
 from ..clock import Now, given
-from ..database import BIG, Insertion, Statement, branches, compaction_records, head_moves, sessions
+from ..database import (
+    BIG,
+    Statement,
+    branches,
+    compaction_records,
+    head_moves,
+    sessions,
+)
 from ..errors import NothingToUndo
-from ..records import HeadMove, Session
-from . import left, lines
+from ..records import Session
+from . import left, lines, moves
 from .places import Pointer
 from .sessions import (
     Stem,
-    change,
     checked_text,
     claim,
-    decoded,
     id_for,
     insert_branch,
     insert_session,
-    session,
+    of_row,
 )
 
 _tree: BindParameter[int] = bindparam("tree_id", type_=BIG)
-_of_session = and_(
-    head_moves.c.tree_id == _tree,
-    head_moves.c.session_id == bindparam("session_id"),
-)
+Fields = dict[str, Any]
+"""The values of a row by the names of its columns."""
 
 
 class Next(NamedTuple):
@@ -59,10 +62,31 @@ class Next(NamedTuple):
     record: int
 
 
+class Undone(NamedTuple):
+    """Where the move that is undone next took a head from, and which one is undone behind it."""
+
+    branch: int
+    position: int
+    earlier: int | None
+
+
+class Standing(NamedTuple):
+    """What a move of a session's head goes by: what comes next, what is undone, the session's row.
+
+    ``undone`` is None where there is nothing to undo.
+    """
+
+    following: Next
+    undone: Undone | None
+    row: Fields
+
+
 _none: ColumnClause[int] = literal_column("0")
 _one: ColumnClause[int] = literal_column("1")
 _newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _tree)
-_newest_move = select(func.max(head_moves.c.move)).where(_of_session)
+_newest_move = select(func.max(head_moves.c.move)).where(
+    head_moves.c.tree_id == _tree, head_moves.c.session_id == bindparam("session_id")
+)
 _newest_record = select(func.max(compaction_records.c.compaction)).where(
     compaction_records.c.tree_id == _tree
 )
@@ -71,19 +95,31 @@ _next = (
     (func.coalesce(_newest_move.scalar_subquery(), _none) + _one).label("move"),
     func.coalesce(_newest_record.scalar_subquery(), _none).label("record"),
 )
-NEXT = Statement(select(*_next), row=Next)
-_SESSION_COLUMNS = tuple(sessions.c.keys())
-FORKED = Statement(
-    select(*_next, *sessions.c).where(
-        sessions.c.tree_id == _tree,
-        sessions.c.id == bindparam("session_id"),
-    )
+_undone = head_moves.alias("undone")
+_of_undone = and_(
+    _undone.c.tree_id == sessions.c.tree_id,
+    _undone.c.session_id == sessions.c.id,
+    _undone.c.move == sessions.c.last_rewind,
 )
-POINT_TO = change(
-    head_branch=bindparam("branch"),
-    head=bindparam("to"),
-    last_rewind=bindparam("rewind"),
-    updated_at=bindparam("now"),
+STANDING = Statement(
+    select(
+        *_next,
+        _undone.c.from_branch,
+        _undone.c.from_position,
+        _undone.c.earlier_rewind,
+        *sessions.c,
+    )
+    .select_from(sessions.outerjoin(_undone, _of_undone))
+    .where(sessions.c.tree_id == _tree, sessions.c.id == bindparam("session_id"))
+)
+_SESSION_COLUMNS = tuple(sessions.c.keys())
+POINT_TO = Statement(
+    lines.change(
+        head_branch=bindparam("branch"),
+        head=bindparam("to"),
+        last_rewind=bindparam("rewind"),
+        updated_at=bindparam("now"),
+    )
 )
 STEM = Statement(
     select(
@@ -101,26 +137,6 @@ STEM = Statement(
         branches.c.tree_id == bindparam("tree_id"),
         branches.c.branch == bindparam("branch"),
     )
-)
-INSERT_MOVE = Insertion(head_moves)
-_undone = head_moves.alias("undone")
-UNDONE = Statement(
-    select(
-        *_next,
-        _undone.c.from_branch,
-        _undone.c.from_position,
-        _undone.c.earlier_rewind,
-    ).where(
-        _undone.c.tree_id == _tree,
-        _undone.c.session_id == bindparam("session_id"),
-        _undone.c.move == bindparam("move"),
-    )
-)
-MOVES = Statement(
-    select(*(head_moves.c[name] for name in HeadMove._fields))
-    .where(_of_session)
-    .order_by(head_moves.c.move),
-    row=HeadMove,
 )
 
 
@@ -147,7 +163,7 @@ def fork(
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer if branch is None else left.end_of(connection, pointer, branch)
     position = lines.position(line, at)
-    following, values = _forked(connection, pointer)
+    following, _, values = _standing(connection, pointer)
     their_owner = values["owner"]
     stem = _next_branch(connection, line, position, following)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
@@ -155,15 +171,21 @@ def fork(
     values |= _given(title=title, owner=owner)
     created = insert_session(connection, values, stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    seen = following if created.owner == their_owner else None
-    _log_fork(connection, line, target, seen, moment)
+    all_seen = following.move - 1, following.record
+    seen = all_seen if created.owner == their_owner else None
+    moves.log_fork(connection, line, target, seen, moment)
     return created
 
 
-def _forked(connection: Connection, pointer: Pointer) -> tuple[Next, dict[str, Any]]:
-    """Return what comes next in a session's tree, and its row by the names of its columns."""
-    branch, move, record, *row = FORKED.one(connection, **pointer.session)
-    return Next(branch, move, record), dict(zip(_SESSION_COLUMNS, row, strict=True))
+def _standing(connection: Connection, pointer: Pointer) -> Standing:
+    """Return what a move of a session's head goes by."""
+    found = STANDING.one(connection, **pointer.session)
+    numbers, undone, row = found[:3], found[3:6], found[6:]
+    return Standing(
+        Next(*numbers),
+        None if undone[0] is None else Undone(*undone),
+        dict(zip(_SESSION_COLUMNS, row, strict=True)),
+    )
 
 
 def _where_a_fork_stands(
@@ -248,24 +270,13 @@ def undo_rewind(
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    if pointer.last_rewind is None:
+    following, undone, row = _standing(connection, pointer)
+    if undone is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    undone = UNDONE.one(connection, **pointer.session, move=pointer.last_rewind)
-    *numbers, branch, position, earlier = undone
-    following = Next(*numbers)
-    line = left.end_of(connection, pointer, branch)
-    target = _arrived(connection, line, position, following, moment)
-    _log_move(connection, "undo", pointer, target, following, moment)
-    return _point(connection, target, earlier, moment)
-
-
-def moves(connection: Connection, session_id: str) -> list[HeadMove]:
-    """Return a session's head-move log, oldest first.
-
-    The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
-    """
-    pointer = lines.find(connection, session_id)
-    return MOVES.rows(connection, **pointer.session)
+    line = left.end_of(connection, pointer, undone.branch)
+    target = _arrived(connection, line, undone.position, following, moment)
+    moves.log_move(connection, "undo", pointer, target, following.move, moment)
+    return _point(connection, target, row, undone.earlier, moment)
 
 
 def _go(
@@ -277,12 +288,12 @@ def _go(
     moment: int,
 ) -> Session:
     """Move a session's head to a position of a line, by a move that can be undone."""
-    following = NEXT.one(connection, **pointer.session)
+    following, _, row = _standing(connection, pointer)
     target = _arrived(connection, line, position, following, moment)
     if target.line == pointer.line:
-        return session(connection, pointer.session_id)
-    _log_move(connection, kind, pointer, target, following, moment)
-    return _point(connection, target, following.move, moment)
+        return of_row(row)
+    moves.log_move(connection, kind, pointer, target, following.move, moment)
+    return _point(connection, target, row, following.move, moment)
 
 
 def _arrived(
@@ -328,73 +339,16 @@ def _next_branch(
         branch, seen = parent, records_seen
 
 
-def _log_move(
-    connection: Connection,
-    kind: str,
-    source: Pointer,
-    target: Pointer,
-    following: Next,
-    moment: int,
-) -> None:
-    """Record a move of a session's head."""
-    earlier = None if kind == "undo" else source.last_rewind
-    move = {
-        "move": following.move,
-        "kind": kind,
-        "earlier_rewind": earlier,
-        "moved_at": moment,
-        "source_move": None,
-        "source_record": None,
-    }
-    INSERT_MOVE.run(connection, **_ways(source, target), **move)
-
-
-def _log_fork(
-    connection: Connection,
-    source: Pointer,
-    target: Pointer,
-    seen: Next | None,
-    moment: int,
-) -> None:
-    """Record a fork, with how far it sees what its source did: the moves and records before these.
-
-    Without them it sees nothing but its line.
-    """
-    move = {
-        "move": 1,
-        "kind": "fork",
-        "earlier_rewind": None,
-        "moved_at": moment,
-        "source_move": seen and seen.move - 1,
-        "source_record": seen and seen.record,
-    }
-    INSERT_MOVE.run(connection, **_ways(source, target), **move)
-
-
-def _ways(source: Pointer, target: Pointer) -> dict[str, Any]:
-    """Return where a head is moved from and to, as columns."""
-    return {
-        **target.session,
-        "from_branch": source.branch,
-        "from_position": source.head,
-        "to_branch": target.branch,
-        "to_position": target.head,
-    }
-
-
 def _point(
     connection: Connection,
     target: Pointer,
+    row: Fields,
     rewind: int | None,
     moment: int,
 ) -> Session:
     """Let a session point to where it has gone, by the move that is to be undone next."""
-    pointed = POINT_TO.one(
-        connection,
-        **target.changed(),
-        branch=target.branch,
-        to=target.head,
-        rewind=rewind,
-        now=moment,
-    )
-    return decoded(pointed)
+    changed = target.changed()
+    pointed = {"branch": target.branch, "to": target.head, "rewind": rewind, "now": moment}
+    POINT_TO.run(connection, **changed, **pointed)
+    there = {"head_branch": target.branch, "head": target.head, "updated_at": moment}
+    return of_row({**row, **there, "revision": changed["revision"]})

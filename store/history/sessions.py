@@ -47,7 +47,6 @@ CLAIM_ID = Statement(
         "INSERT INTO session_ids (id, tree_id) VALUES (:id, :tree_id) ON CONFLICT DO NOTHING"
     )
 )
-INSERT_BRANCH = Insertion(branches)
 INSERT_SESSION = Insertion(sessions)
 NEWEST_RECORD = Statement(
     select(compaction_records.c.compaction)
@@ -96,6 +95,7 @@ class Stem(NamedTuple):
     records_seen: int
 
 
+INSERT_BRANCH = Insertion(branches, "tree_id", *Stem._fields, "session_id", "created_at")
 ROOT = Stem(1, None, 0, 0)
 """The first branch of a tree."""
 UNBORN: dict[str, Any] = {
@@ -284,7 +284,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
     row = values | {"revision": new_revision()}
     INSERT_SESSION.run(connection, **row)
-    created = decoded([row[name] for name in _STORED])
+    created = of_row(row)
     if created.metadata:
         note_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
@@ -294,8 +294,7 @@ def insert_branch(
     connection: Connection, tree_id: int, stem: Stem, session_id: str, moment: int
 ) -> None:
     """Write a branch of a session."""
-    owner = {"session_id": session_id, "created_at": moment}
-    INSERT_BRANCH.run(connection, tree_id=tree_id, **stem._asdict(), **owner)
+    INSERT_BRANCH.insert(connection, (tree_id, *stem, session_id, moment))
 
 
 def newest_record(connection: Connection, tree_id: int) -> int:
@@ -368,6 +367,11 @@ def checked_json(name: str, value: Any) -> str:
         length = f"{len(text):,} characters as JSON, the limit is {METADATA_LIMIT:,}"
         raise InvalidValue(f"{name} has {length}")
     return text
+
+
+def of_row(row: dict[str, Any]) -> Session:
+    """Return the session that a row says, by the names of its columns."""
+    return decoded([row[name] for name in _STORED])
 
 
 def decoded(row: Sequence[Any]) -> Session:

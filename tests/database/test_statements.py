@@ -506,7 +506,7 @@ def test_sessions_with_a_key_are_found_by_it(opened: Store) -> None:
     assert tree[0] == "SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (tree_id=?)"
     (prefix,) = (plan(opened, each) for each in STATEMENTS if each.name.endswith(".LIST_PREFIX"))
     assert prefix[:2] == [
-        "SEARCH session_ids USING INDEX sqlite_autoindex_session_ids_1 (id>? AND id<?)",
+        "SEARCH session_ids USING PRIMARY KEY (id>? AND id<?)",
         "SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (tree_id=? AND id=?)",
     ]
     owned = plans["history.listing.LIST_OWNED_TAGGED"]

@@ -3,9 +3,9 @@ INSERT INTO branches (
   branch,
   parent_branch,
   parent_position,
+  records_seen,
   session_id,
   created_at,
-  records_seen,
   sealed
 )
 VALUES (
@@ -13,8 +13,8 @@ VALUES (
   %(branch)s::BIGINT,
   %(parent_branch)s::BIGINT,
   %(parent_position)s::BIGINT,
+  %(records_seen)s::BIGINT,
   %(session_id)s::VARCHAR COLLATE "C",
   %(created_at)s::BIGINT,
-  %(records_seen)s::BIGINT,
   %(sealed)s
 )

@@ -3,9 +3,9 @@ INSERT INTO branches (
   branch,
   parent_branch,
   parent_position,
+  records_seen,
   session_id,
   created_at,
-  records_seen,
   sealed
 )
 VALUES (
@@ -13,8 +13,8 @@ VALUES (
   :branch,
   :parent_branch,
   :parent_position,
+  :records_seen,
   :session_id,
   :created_at,
-  :records_seen,
   :sealed
 )

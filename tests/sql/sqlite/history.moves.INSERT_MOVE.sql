@@ -7,8 +7,8 @@ INSERT INTO head_moves (
   from_position,
   to_branch,
   to_position,
-  earlier_rewind,
   moved_at,
+  earlier_rewind,
   source_move,
   source_record,
   sealed
@@ -22,8 +22,8 @@ VALUES (
   :from_position,
   :to_branch,
   :to_position,
-  :earlier_rewind,
   :moved_at,
+  :earlier_rewind,
   :source_move,
   :source_record,
   :sealed

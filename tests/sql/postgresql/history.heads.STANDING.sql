@@ -20,6 +20,9 @@ SELECT (
     ),
     0
   ) AS record,
+  undone.from_branch,
+  undone.from_position,
+  undone.earlier_rewind,
   sessions.tree_id,
   sessions.id,
   sessions.head_branch,
@@ -38,5 +41,8 @@ SELECT (
   sessions.archived,
   sessions.sealed
 FROM sessions
+LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
+  AND undone.session_id = sessions.id
+  AND undone.move = sessions.last_rewind
 WHERE sessions.tree_id = %(tree_id)s::BIGINT
   AND sessions.id = %(session_id)s::VARCHAR COLLATE "C"

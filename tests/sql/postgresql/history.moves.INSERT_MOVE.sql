@@ -7,8 +7,8 @@ INSERT INTO head_moves (
   from_position,
   to_branch,
   to_position,
-  earlier_rewind,
   moved_at,
+  earlier_rewind,
   source_move,
   source_record,
   sealed
@@ -22,8 +22,8 @@ VALUES (
   %(from_position)s::BIGINT,
   %(to_branch)s::BIGINT,
   %(to_position)s::BIGINT,
-  %(earlier_rewind)s::BIGINT,
   %(moved_at)s::BIGINT,
+  %(earlier_rewind)s::BIGINT,
   %(source_move)s::BIGINT,
   %(source_record)s::BIGINT,
   %(sealed)s
