@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -40,6 +40,13 @@ class Alphabet(NamedTuple):
         if not 0 < len(name) <= self.longest or self.foreign.search(name):
             return False
         return self._begins_well(name)
+
+    def fits_all(self, names: Collection[str]) -> bool:
+        """Tell whether names are all taken as they are; a foreign character is looked for once."""
+        lengths = [*map(len, names), 1]
+        if min(lengths) == 0 or max(lengths) > self.longest:
+            return False
+        return not self.foreign.search("".join(names)) and all(map(self._begins_well, names))
 
     def fitted(self, name: str) -> str:
         """Return what is sent for a name."""
@@ -122,10 +129,9 @@ def named_behind(placed: Sequence[Placed], names: Names, times: Mapping[str, int
 
 
 def _all_fit(calls: list[ApiCall], ids: set[str], names: Names) -> bool:
-    if len(ids) < len(calls) or not all(map(names.ids.fits, ids)):
+    if len(ids) < len(calls) or not names.ids.fits_all(ids):
         return False
-    tools = {call.name for call in calls}
-    return all(map(names.tools.fits, tools))
+    return names.tools.fits_all({call.name for call in calls})
 
 
 class _Renaming:

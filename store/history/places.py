@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..errors import PositionOutOfRange
@@ -107,3 +109,7 @@ class Segment(NamedTuple):
         """Return the values by which statements name the run, in the tree that holds it."""
         branch, first, last = self
         return {"tree_id": tree_id, "branch": branch, "first": first, "last": last}
+
+    def of(self, places: Sequence[int]) -> Sequence[int]:
+        """Return those of some positions, given in order, that the run holds."""
+        return places[bisect_left(places, self.first) : bisect_right(places, self.last)]

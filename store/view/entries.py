@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, literal_column, select
 
 from ..database import Row, Statement, message_facts, token_counts
 from ..formats import Placed
@@ -34,8 +34,9 @@ COUNTS = Statement(
         _counts.c.encoding,
     ).where(lines.run_of(_counts))
 )
-
-
+_of_tree = select(_counts.c.seq).where(_counts.c.tree_id == bindparam("tree_id"))
+ANY_COUNT = Statement(_of_tree.limit(literal_column("1")))
+"""Few have counted any tokens, and a line may have many runs."""
 NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.run_of(_counts)))
 
 FILES_LIMIT = 300
@@ -76,7 +77,7 @@ def counted(look: Look, runs: list[Segment]) -> Counted:
 
 def _counted(look: Look, runs: list[Segment], estimates: dict[int, int]) -> Counted:
     counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
-    for seq, tokens, encoding in _rows(COUNTS, look, runs):
+    for seq, tokens, encoding in _rows(COUNTS, look, _counted_runs(look, runs)):
         counts.setdefault(encoding, {})[seq] = tokens
     encoding = max(counts, key=lambda name: len(counts[name]))
     stored = sum(map(len, counts.values()))
@@ -91,10 +92,17 @@ def recounted(look: Look, known: Counted, last: int) -> Counted:
     new = look.shown(last + 1, look.last)
     estimates = known.estimates | dict(_rows(ESTIMATES, look, new))
     runs = look.visible_runs()
-    stored = sum(number for (number,) in _rows(NUMBER_OF_COUNTS, look, runs))
+    numbers = _rows(NUMBER_OF_COUNTS, look, _counted_runs(look, runs))
+    stored = sum(number for (number,) in numbers)
     if stored == known.stored:
         return known._replace(estimates=estimates)
     return _counted(look, runs, estimates)
+
+
+def _counted_runs(look: Look, runs: list[Segment]) -> list[Segment]:
+    """Return the runs that may have counts: none where the tree has none."""
+    any_count = ANY_COUNT.row(look.connection, tree_id=look.pointer.tree_id)
+    return runs if any_count else []
 
 
 def _rows(

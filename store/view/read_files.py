@@ -53,15 +53,15 @@ def files_of(look: Look, judged: Verdicts) -> Files:
     places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
     if not places:
         return {}
-    rows = groupby(_rows(look, places), key=itemgetter(0))
+    rows = groupby(_rows(look, sorted(places)), key=itemgetter(0))
     return {seq: [path for _, path in group] for seq, group in rows}
 
 
 def _rows(look: Look, places: list[int]) -> Iterator[Row]:
-    wanted = json.dumps(places)
-    for run in look.runs(min(places), max(places)):
-        place = run.within(look.pointer.tree_id)
-        yield from PATHS.rows(look.connection, **place, places=wanted)
+    for run in look.runs(places[0], places[-1]):
+        if here := run.of(places):
+            place = run.within(look.pointer.tree_id)
+            yield from PATHS.rows(look.connection, **place, places=json.dumps(here))
 
 
 def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:

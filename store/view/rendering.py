@@ -127,7 +127,7 @@ def _read(
     items: list[Item] = []
     short: Verdicts = {}
     whole = _in_place_of_all(look, judged)
-    for seq, message in _stored(look, runs, json.dumps([*whole])):
+    for seq, message in _stored(look, runs, sorted(whole)):
         verdict = judged.get(seq)
         if verdict is None:
             item = Item(seq, message)
@@ -155,14 +155,15 @@ def _in_place_of_all(look: Look, judged: Verdicts) -> dict[int, str]:
 def _stored(
     look: Look,
     runs: list[Segment],
-    replaced: str,
+    replaced: list[int],
 ) -> Iterator[tuple[int, Message]]:
     """Yield the messages of runs by position, without the contents that are ``replaced``."""
     connection, tree_id = look.connection, look.pointer.tree_id
     for run in runs:
         values = run.within(tree_id)
         calls = stored_calls(connection, values)
-        for row in VISIBLE.rows(connection, **values, replaced=replaced):
+        unread = json.dumps(run.of(replaced))
+        for row in VISIBLE.rows(connection, **values, replaced=unread):
             seq = row[0]
             yield seq, assemble(row[1:], calls.get(seq))
 
