@@ -247,7 +247,7 @@ def tried(ask: Callable[..., Any], call: Call, foreign: str) -> None:
 def test_every_method_is_tried() -> None:
     """One that is not known here has to be given its tries first."""
     assert names(Scoped) - {"owner"} == {*TRIES}
-    assert names(AsyncScoped) == names(Scoped)
+    assert names(AsyncScoped) - {"call"} == names(Scoped)
     assert names(Owned) <= names(Scoped)
     whole = {
         "verify",
