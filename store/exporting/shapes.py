@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ..face import Scoped, Store
-from ..formats import BEGINNING
+from ..formats import BEGINNING, marked
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..records import Session, View
@@ -183,12 +183,26 @@ def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # n
     kept = _timed(look.kept(format), hidden[-1][0] if hidden else began)
     if kept and content_text(kept[0][1].get("content")) == BEGINNING:
         del kept[0]  # what stands for the hidden part is the user's
-    return writing.Told(kept, hidden, look.stands(format).messages if hidden else ())
+    return writing.Told(kept, hidden, _standing(look.stands(format)) if hidden else ())
+
+
+def _standing(view: View) -> list[Message]:
+    """Return what stands for a hidden part, the summary first."""
+    summary, *others = view.messages
+    return [summary, *_beside(view), *others]
 
 
 def _timed(view: View, began: int) -> list[writing.Timed]:
     said = [entry.message for entry in view.entries]
-    return [*writing.timed(said, view.messages, began)]
+    beside = _beside(view)
+    told = writing.timed(said, view.messages, began + len(beside))
+    return [*((began, each) for each in beside), *told]
+
+
+def _beside(view: View) -> list[Message]:
+    """Return the system text that goes beside the messages, as one of them; none without any."""
+    said = marked(content_text(view.system))
+    return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 
 
 def sent(view: View) -> list[Message]:

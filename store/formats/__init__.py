@@ -19,7 +19,7 @@ from .openai import clean, continues, foreign_kinds, fresh, sendable
 from .placed import ApiCall, Placed, System
 from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
-from .turns import BEGINNING, apart
+from .turns import BEGINNING, apart, marked
 
 __all__ = [
     "BEGINNING",
@@ -47,6 +47,7 @@ __all__ = [
     "kept",
     "left_of",
     "made_up_id",
+    "marked",
     "named_behind",
     "reasoning_of",
     "sendable",

@@ -42,7 +42,12 @@ def system_text(placed: Placed) -> str:
 
 def marked_system(placed: Placed) -> str:
     """Return what a system message says that stands among the turns; "" where it says nothing."""
-    said = system_text(placed).strip()
+    return marked(system_text(placed))
+
+
+def marked(text: str) -> str:
+    """Return system text as it stands in what a user says; "" where it says nothing."""
+    said = text.strip()
     return f"<system>\n{said}\n</system>" if said else ""
 
 

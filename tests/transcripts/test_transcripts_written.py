@@ -28,6 +28,8 @@ FIXTURE = "Resources_Fixtures"
 """Of files that no program wrote: another project made them up for its tests."""
 CHECKS = {"claude_code": resumable.claude_code, "codex": resumable.codex}
 FORMATS = {"claude_code": "anthropic", "codex": "responses"}
+BESIDE = "<system>Bekind.</system>"
+"""The system text, as it is the user's in Claude Code, without blanks."""
 Fields = dict[str, Any]
 
 
@@ -200,6 +202,22 @@ def said_in(look: Callable[..., View], program: str) -> tuple[str, list[Any]]:
     return "".join(text for _, text, _ in sides), [each for side in sides for each in side[2]]
 
 
+def test_system_text_is_sent_and_not_shown(store: Store, run: Run) -> None:
+    """In a row of the user's that is none of its prompts: first, and behind a summary."""
+    assert meta(written(run, "claude_code")) == [2]
+    compacted_once(store)
+    rows = written(run, "claude_code")
+    summary = next(number for number, row in enumerate(rows, 1) if summary_in(row))
+    assert meta(rows) == [2, summary + 1]
+    assert rows[1]["message"]["content"] == "<system>\nBe kind.\n</system>"
+    assert meta(written(run, "claude_code", "--at", "0")) == []
+
+
+def meta(rows: list[Fields]) -> list[int]:
+    """Return which rows are sent, and not shown."""
+    return [number for number, row in enumerate(rows, 1) if row.get("isMeta")]
+
+
 def test_what_is_sent_has_no_compaction(store: Store, run: Run) -> None:
     """With --view a summary is a message among others; a page shows what is hidden."""
     compacted_once(store)
@@ -220,7 +238,8 @@ def as_one(messages: list[Any]) -> Iterator[Any]:
     for side, run in groupby(messages, side_of):
         items = [part for each in run for part in parts_of(each)]
         text = "".join(each["text"] for each in items if "text" in each)
-        yield side, "".join(text.split()), [each for each in items if "text" not in each]
+        words = "".join(text.split()).replace(BESIDE, "")
+        yield side, words, [each for each in items if "text" not in each]
 
 
 def side_of(item: Fields) -> str:

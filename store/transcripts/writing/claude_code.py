@@ -3,6 +3,8 @@
 Its loader follows ``parentUuid`` up from the last row, and takes what it meets. So the rows stand
 in one chain, a block of an answer a row, a result a row; rows of an answer have one message id.
 Where it compacted, the chain begins anew: a boundary, then a summary as the user's, then the rest.
+The program has a system prompt of its own; that of a session is a row of the user's that it sends,
+and does not show (``isMeta``).
 """
 
 from __future__ import annotations
@@ -87,9 +89,11 @@ class _Writing:
         is_answer = message["role"] == "assistant"
         parts = _parts(message)
         for place, blocks in enumerate(parts):
-            row = self._row(message["role"], moment, self._about.row_id(number, place))
+            kind = "assistant" if is_answer else "user"
+            row = self._row(kind, moment, self._about.row_id(number, place))
             is_last = place + 1 == len(parts)
             row |= self._answer(number, blocks, is_last=is_last) if is_answer else _said(blocks)
+            row |= {"isMeta": True} if message["role"] == "system" else {}
             yield row | self._link(row["uuid"], blocks[0])
             self._last = row["uuid"]
 

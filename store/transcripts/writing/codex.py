@@ -63,7 +63,6 @@ def _meta(about: About) -> Fields:
         "originator": "convostore",
         "cli_version": VERSION,
         "source": "cli",
-        "model_provider": "openai",
     }
 
 
