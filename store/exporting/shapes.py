@@ -13,6 +13,7 @@ from ..formats import BEGINNING, marked
 from ..messages import Message, content_text
 from ..policy import Policy
 from ..records import Session, View
+from ..text import items_of
 from ..transcripts import writing
 from .files import json_lines
 
@@ -169,7 +170,7 @@ def _for_program(
     *,
     ascii_only: bool,
 ) -> Written:
-    about = _about(session)
+    about = _about(session, program)
     told = _told(program.format, look, about.began)
     advice = f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
     rows = json_lines(program.rows(about, told), ascii_only=ascii_only)
@@ -201,7 +202,8 @@ def _timed(view: View, began: int) -> list[writing.Timed]:
 
 def _beside(view: View) -> list[Message]:
     """Return the system text that goes beside the messages, as one of them; none without any."""
-    said = marked(content_text(view.system))
+    texts = [content_text([each]) for each in items_of(view.system)]
+    said = marked("\n\n".join(texts))
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 
 
@@ -210,11 +212,11 @@ def sent(view: View) -> list[Message]:
     return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
-def _about(session: Session) -> writing.About:
+def _about(session: Session, program: Program) -> writing.About:
     """Return what files tell of a session; its id is a new one, not that of the session it was."""
     model = session.metadata.get("model")
     return writing.About(
-        writing.session_uuid(session.id, session.revision),
+        writing.session_uuid(session.id, session.revision, program.resume),
         session.project_root or str(Path.cwd()),
         session.title,
         model if isinstance(model, str) else UNKNOWN,

@@ -211,6 +211,20 @@ def test_system_text_is_sent_and_not_shown(store: Store, run: Run) -> None:
     assert meta(rows) == [2, summary + 1]
     assert rows[1]["message"]["content"] == "<system>\nBe kind.\n</system>"
     assert meta(written(run, "claude_code", "--at", "0")) == []
+    store.create_session("two")
+    system = [{"role": "system", "content": text} for text in ("One.", "Two.")]
+    store.append("two", [*system, {"role": "user", "content": "Hi."}])
+    first, *_ = map(json.loads, session_lines(store, "two", shape="claude_code").lines)
+    assert first["message"]["content"] == "<system>\nOne.\n\nTwo.\n</system>"
+
+
+def test_both_programs_files_are_sessions_of_their_own(store: Store, run: Run) -> None:
+    """Brought into one store, neither is taken for the other."""
+    for program in CHECKS:
+        Path(f"{program}.jsonl").write_text("\n".join(map(json.dumps, written(run, program))))
+    with Store("other.db") as other:
+        ran = [import_file(other, f"{program}.jsonl").sessions for program in CHECKS]
+        assert [each.differs_at for each, *_ in ran] == [None, None]
 
 
 def meta(rows: list[Fields]) -> list[int]:
