@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from ..importing import HomeFound, ImportReport
 from ..text import counted
 from . import render
-from .fitting import Column
-from .render import Row
+from .shown import Column, Row
 
 NOTES_SHOWN = 3
 """Notes printed for each file, and names in a line, at most."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from . import render
-from .fitting import Column
 from .options import (
     At,
     Fields,
@@ -26,7 +25,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Row
+from .shown import Column, Row
 
 if TYPE_CHECKING:
     from ..context import Context, Tools

@@ -16,7 +16,6 @@ from ..records import REASONS, Check, Compaction, Reason
 from ..summaries import NAMED, Summarizer, named
 from ..text import counted
 from . import render
-from .fitting import Column
 from .options import (
     Fields,
     Json,
@@ -29,7 +28,7 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Row
+from .shown import Column, Row, safe
 
 EXTRACTIVE = "extractive"
 SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED.values())
@@ -383,9 +382,11 @@ def _change(before: int | None, after: int | None) -> str:
 @contextmanager
 def _waiting(text: str) -> Iterator[None]:
     """Turn a wheel on a terminal's standard error while something takes its time."""
-    error = render.console(error=True)
+    from .tables import console
+
+    error = console(error=True)
     if not error.is_terminal:
         yield
         return
-    with error.status(render.safe(text)):
+    with error.status(safe(text)):
         yield

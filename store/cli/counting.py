@@ -27,8 +27,8 @@ from .options import (
     moment_of,
     policy_of,
 )
-from .render import Bar
 from .show import how_counted
+from .shown import Bar
 
 statistics_of = reads(lambda: statistics)
 

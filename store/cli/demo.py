@@ -19,10 +19,9 @@ from ..importing import import_file
 from ..inspection import query
 from ..policy import Policy
 from ..records import Entry, View
-from . import assembling, compacting, demo_session, render
+from . import assembling, compacting, demo_session, render, tables
 from . import store as asking
-from .fitting import Column
-from .render import Row
+from .shown import Column, Row, styled
 
 WIDTH = 100
 SESSION = "demo"
@@ -134,7 +133,7 @@ def explain(store: Store, _: Path) -> None:
 def _entry_row(entry: Entry, called: str) -> Row:
     return (
         entry.seq if entry.seq is not None else "+",
-        render.styled(entry.rule or "kept"),
+        styled(entry.rule or "kept"),
         entry.tokens_saved or None,
         render.one_line(called, 40),
         entry.reason,
@@ -241,10 +240,10 @@ def _line(store: Store, what: str, session_id: str) -> None:
 
 
 def _width() -> int:
-    return min(WIDTH, render.console().width)
+    return min(WIDTH, tables.console().width)
 
 
 def _head(title: str) -> None:
-    console = render.console(width=_width())
+    console = tables.console(width=_width())
     console.print()
     console.print(Rule(Text(title, "bold"), align="left"))

@@ -12,9 +12,8 @@ from ..face import Store
 from ..history import drafts as unfinished
 from ..records import Draft
 from . import render
-from .fitting import Column
 from .options import Json, complete_session, existing, find
-from .render import Row
+from .shown import Column, Row
 
 DRAFT_COLUMNS = (
     Column("draft"),

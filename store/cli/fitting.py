@@ -13,10 +13,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from ..text import ELLIPSIS
-
-CUT = ELLIPSIS
-"""What stands where a text was cut."""
+from .shown import CUT, Column
 
 SHORTEST_ID = 8
 """Code points that a cut id keeps, at least."""
@@ -31,23 +28,6 @@ GAP = 3
 """Columns between two columns of a table."""
 
 Texts = list[Text]
-
-
-class Column(NamedTuple):
-    """A column of a table.
-
-    Numbers are aligned to the right, ``wide`` texts fold where there is no room, an ``id`` is cut
-    there; of columns to ``spare`` an empty one goes first, then the one with the highest number, 0
-    never goes. ``clip`` names the end of texts, "start" or "end", that gives way where a line is to
-    hold a row; one column of a table has it, at most, and a column to spare goes as a whole.
-    """
-
-    name: str
-    number: bool = False
-    wide: bool = False
-    id: bool = False
-    spare: int = 0
-    clip: str = ""
 
 
 class Drawn(NamedTuple):

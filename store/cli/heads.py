@@ -16,9 +16,8 @@ from ..messages import content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from ..text import counted
 from . import render
-from .fitting import Column
 from .options import At, Json, SessionId, beginning_with, complete_session, existing, find
-from .render import Row
+from .shown import Column, Row, safe
 
 MOVE_COLUMNS = (
     Column("#", number=True),
@@ -299,7 +298,7 @@ def _confirm(session: Session) -> None:
 def _whole(session: Session) -> str:
     title = f" ({render.one_line(session.title)})" if session.title else ""
     messages = counted(session.head, "message")
-    return f"session {render.safe(session.id)}{title} with {messages}"
+    return f"session {safe(session.id)}{title} with {messages}"
 
 
 def _brought_back(undone: Compaction) -> str:

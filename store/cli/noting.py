@@ -10,10 +10,9 @@ import typer
 from ..records import Note
 from . import render
 from .counting import SomeSession
-from .fitting import Column
 from .options import Json, SessionId, existing, find
-from .render import Row
 from .show import OfOwner
+from .shown import Column, Row
 
 COLUMNS = (
     Column("session", wide=True, id=True),

@@ -18,9 +18,9 @@ import typer
 from ..clock import milliseconds
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..ready import POLICIES
-from .fitting import CUT
 from .place import Place, place_of
 from .render import complain
+from .shown import CUT
 
 if TYPE_CHECKING:  # sessions are listed without a policy, and a policy is shown without a store
     from ..face import Store

@@ -12,9 +12,8 @@ from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
 from ..text import counted
 from . import render
-from .fitting import Column
 from .options import Fields, Json, complete_policy, loaded, policy_of
-from .render import Row
+from .shown import Column, Row
 
 FIELD_COLUMNS = (
     Column("field"),

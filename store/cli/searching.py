@@ -6,8 +6,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.padding import Padding
-from rich.text import Text
 
 from ..records import Hit, Hits, Index, Passage
 from ..text import counted
@@ -23,6 +21,7 @@ from .options import (
     moment_of,
     policy_of,
 )
+from .shown import Line, Styled, styled
 
 Words = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
@@ -114,22 +113,21 @@ def _show_hit(hit: Hit) -> None:
     """Print where a hit is, and below it what it says."""
     where = f" {hit.seq}" if hit.seq else ""
     gone = "" if hit.on_line else f" (left, branch {hit.branch})"
-    said = Text(f"{render.safe(hit.session_id)}{where} ", "dim")
-    said.append(render.styled(hit.role)).append(f" {render.moment(hit.at)}{gone}", "dim")
-    screen = render.console()
-    screen.print(said, soft_wrap=True)
-    screen.print(Padding(_marked(hit), (0, 0, 0, 2), expand=False))
+    place = Styled(f"{hit.session_id}{where} ", "dim")
+    moment = Styled(f" {render.moment(hit.at)}{gone}", "dim")
+    render.say([place, styled(hit.role), moment])
+    render.indented(_marked(hit))
 
 
-def _marked(hit: Hit) -> Text:
+def _marked(hit: Hit) -> Line:
     """Return a snippet with its words marked, by a colour or, for a program, by stars."""
     stars = "" if sys.stdout.isatty() else "**"
-    shown, last = Text(), 0
+    shown, last = [], 0
     for first, end in hit.marks:
-        shown.append(render.safe(hit.snippet[last:first]))
-        shown.append(f"{stars}{render.safe(hit.snippet[first:end])}{stars}", MARK)
+        shown.append(Styled(hit.snippet[last:first]))
+        shown.append(Styled(f"{stars}{hit.snippet[first:end]}{stars}", MARK))
         last = end
-    return shown.append(render.safe(hit.snippet[last:]))
+    return [*shown, Styled(hit.snippet[last:])]
 
 
 def recall(

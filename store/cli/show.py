@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.text import Text
 
 from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
@@ -15,7 +14,6 @@ from ..text import counted
 from ..tokens import ESTIMATE
 from . import render
 from .assembling import explained
-from .fitting import Column
 from .options import (
     At,
     Fields,
@@ -33,7 +31,7 @@ from .options import (
     tag_of,
     titled,
 )
-from .render import Row
+from .shown import Column, Line, Row, Styled, styled
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -199,7 +197,7 @@ def replaced(
 def _replaced_row(each: Replaced) -> Row:
     files = render.one_line(", ".join(each.paths))
     tool = render.one_line(each.tool_name or "?")
-    rule = render.styled(each.rule)
+    rule = styled(each.rule)
     return each.seq, tool, rule, each.tokens, each.tokens_saved, files, each.reason
 
 
@@ -259,14 +257,12 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
     render.say(_heading(stored, hidden), *lines, "")
 
 
-def _heading(stored: StoredMessage, hidden: Hidden | None) -> Text:
+def _heading(stored: StoredMessage, hidden: Hidden | None) -> Line:
     """Return the line above a raw message: its position, what it is, and whether views hide it."""
     said = stored.message
-    role = render.styled(render.safe(str(said.get("role") or said.get("type"))))
-    head = Text.assemble((f"#{stored.seq} ", "bold"), role)
-    for fact in _facts(stored, hidden):
-        head.append(render.safe(f"  {fact}"), "dim")
-    return head
+    role = styled(str(said.get("role") or said.get("type")))
+    facts = (Styled(f"  {fact}", "dim") for fact in _facts(stored, hidden))
+    return [Styled(f"#{stored.seq} ", "bold"), role, *facts]
 
 
 def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
@@ -346,8 +342,8 @@ def _text_columns(*, explain: bool) -> tuple[Column, Column]:
 def _entry_row(entry: Entry, *, explain: bool) -> Row:
     return (
         entry.seq if entry.seq is not None else "+",
-        render.styled(str(entry.message["role"])),
-        render.styled(entry.rule),
+        styled(str(entry.message["role"])),
+        styled(entry.rule),
         entry.tokens,
         entry.tokens_saved or None,
         entry.reason if explain or entry.rule else "",

@@ -17,8 +17,7 @@ from ..face import Store
 from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
-from . import chart, render
-from .fitting import Column
+from . import chart, render, tables
 from .options import (
     Json,
     MaxTokens,
@@ -29,7 +28,7 @@ from .options import (
     policy_of,
     require_folder,
 )
-from .render import Bar, Row
+from .shown import Bar, Column, Row
 
 PRICES = PROVIDERS["anthropic"]
 GIVEN = "at the prices given"
@@ -205,7 +204,7 @@ def _simulate_all(
 ) -> Compared:
     head = store.session(session_id).head
     done: Compared = {}
-    with render.progress(MofNCompleteColumn()) as bar:
+    with tables.progress(MofNCompleteColumn()) as bar:
         for text, policy in rules.items():
             task = bar.add_task(render.one_line(text, 40), total=head)
             tell = partial(_tell, bar, task)

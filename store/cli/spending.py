@@ -18,8 +18,8 @@ from ..text import counted
 from . import render
 from .counting import SomeSession
 from .options import Json, Now, existing, find, moment_of
-from .render import Bar
 from .show import OfOwner
+from .shown import Bar
 
 SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"

@@ -11,9 +11,8 @@ import typer
 
 from ..inspection import OLDER, check, query, views, writing_role
 from . import render
-from .fitting import Column
 from .options import Json, place, tell
-from .render import Cell
+from .shown import Cell, Column
 
 ROWS = 1000
 """Rows that `sql` prints where nothing else is asked for."""

@@ -36,7 +36,7 @@ from ..importing import (
     import_begun,
     import_file,
 )
-from . import render
+from . import render, tables
 from .accounts import (
     Failure,
     Result,
@@ -270,7 +270,7 @@ def _import_all(
     """
     sizes = [_size(file.path) for file in files]
     done = 0
-    with render.progress(DownloadColumn()) as bar:
+    with tables.progress(DownloadColumn()) as bar:
         task = bar.add_task("", total=sum(sizes))
         for file, size in zip(files, sizes, strict=True):
             name = render.one_line(file.path.name, 40)

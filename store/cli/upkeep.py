@@ -12,8 +12,8 @@ from .. import inspection
 from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
 from ..errors import StoreError
 from . import render
-from .fitting import Column
 from .options import Json, existing, place, require_new, tell
+from .shown import Column
 
 STATES = {"fine": 0, "advice": 1, "unusable": 2}
 """The exit status of `doctor` for each state; the worst one counts."""

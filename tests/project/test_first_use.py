@@ -36,7 +36,7 @@ def imported(code: str, *arguments: object) -> set[str]:
     told = f"import sys\n{code}\nimport json; print(json.dumps([*sys.modules]))"
     command = [sys.executable, "-c", told, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {*json.loads(done.stdout)}
+    return {*json.loads(done.stdout.splitlines()[-1])}
 
 
 def ours(modules: set[str]) -> int:
@@ -75,6 +75,13 @@ def test_who_appends_waits_for_no_policy(path: Path) -> None:
     )
     assert SLOW & modules == {"sqlalchemy"}
     assert ours(modules) <= MOST_TO_APPEND
+
+
+@pytest.mark.parametrize("asked", [["sessions", "--json"], ["append", "s", "hi"]], ids=str)
+def test_a_command_that_draws_nothing_waits_for_no_drawing(path: Path, asked: list[str]) -> None:
+    """Nor for a policy, where it has nothing to do with one."""
+    modules = imported(f"from store.cli import main\nmain(['--db', sys.argv[1], *{asked}])", path)
+    assert not {"rich", "store.policy"} & modules
 
 
 FROM_MANY_THREADS = """

@@ -1,0 +1,149 @@
+"""What `rich` draws: tables, bars, progress; imported where something is drawn.
+
+No markup in what others wrote may reach `rich`, so it is given texts and styles apart.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .fitting import Drawn, Texts, fitted, without_start
+from .shown import STYLES, Bar, Cell, Column, Line, Styled, safe
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+PLAIN_WIDTH = 1000
+"""Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
+
+BAR = 24
+"""Columns of the longest bar."""
+
+BAR_COLUMNS = (
+    Column("name", wide=True),
+    Column("amount", number=True),
+    Column("bar"),
+    Column("remark", wide=True),
+)
+
+
+def console(*, error: bool = False, width: int | None = None) -> Console:
+    """Return a console for what is standard output or error right now.
+
+    Without colours where it is no terminal.
+    """
+    file = sys.stderr if error else sys.stdout
+    if width is None and not file.isatty():
+        width = _piped_width()
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _piped_width() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PLAIN_WIDTH
+
+
+def print_line(line: Line) -> None:
+    """Print a line, wrapped by the terminal alone."""
+    console().print(_joined(line), soft_wrap=True)
+
+
+def print_indented(text: Line) -> None:
+    """Print a text, folded where the terminal ends, a little to the right."""
+    console().print(Padding(_joined(text), (0, 0, 0, 2), expand=False))
+
+
+def _joined(line: Line) -> Text:
+    return Text.assemble(*map(_cell, line))
+
+
+def print_table(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    width: int | None = None,
+    error: bool = False,
+) -> None:
+    """Print a table, on standard error if asked; numbers get thousands separators."""
+    screen = console(width=width, error=error)
+    texts = [[_cell(value) for value in row] for row in rows]
+    whole = list(_filled(columns, texts))
+    screen.print(_drawn(fitted(whole, screen.width)))
+
+
+def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
+    """Yield columns with what stands in them: nothing where there are no rows."""
+    for place, column in enumerate(columns):
+        yield Drawn(column, [row[place] for row in texts])
+
+
+def _drawn(columns: list[Drawn]) -> Table:
+    """Return columns as `rich` draws them."""
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column, _ in columns:
+        _add_column(drawn, column)
+    for row in zip(*(each.texts for each in columns), strict=True):
+        drawn.add_row(*row)
+    return drawn
+
+
+def _add_column(drawn: Table, column: Column) -> None:
+    drawn.add_column(
+        Text(safe(column.name)),
+        justify="right" if column.number else "left",
+        no_wrap=not column.wide,
+        overflow="fold",
+    )
+
+
+def print_bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
+    """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
+    greatest = max((amount for _, amount, _ in rows), default=0) or 1
+    screen = console(width=width)
+    drawn = Table.grid(padding=(0, 1))
+    for column in BAR_COLUMNS:
+        _add_column(drawn, column)
+    for name, amount, remark in rows:
+        shown = without_start(Text(safe(name)), screen.width // 3)
+        bar, beside = _bar(name, amount / greatest), Text(safe(remark), "dim")
+        drawn.add_row(shown, f"{amount:,}", bar, beside)
+    screen.print(drawn)
+
+
+def _bar(name: str, share: float) -> Text:
+    """Return a bar for a share of the longest; what is not nothing is seen."""
+    length = round(BAR * share)
+    if share:
+        length = max(length, 1)
+    return Text("█" * length, STYLES.get(name, "blue"))
+
+
+def progress(amount: ProgressColumn) -> Progress:
+    """Return progress bars for standard error, seen on a terminal only; ``amount`` is how far."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    error = console(error=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        amount,
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=error, transient=True, disable=not error.is_terminal)
+
+
+def _cell(value: Cell) -> Text:
+    if isinstance(value, Styled):
+        return Text(safe(value.text), value.style)
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(safe(value or ""))
