@@ -135,10 +135,14 @@ def _memory(name: str) -> float:
 
 
 def write_ours(path: str, session: str, worker: str, count: str) -> dict[str, Any]:
-    """Append so many messages one by one as soon as a line comes in."""
+    """Append so many messages one by one as soon as a line comes in.
+
+    One to a session of its own comes before, for what the first one imports.
+    """
     from store import Store
 
     with Store(path) as store:
+        store.append(worker, {"role": "user", "content": "first"}, create=True)
         return _write(lambda message: store.append(session, message), worker, int(count))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, func, literal_column, select
+from sqlalchemy import ColumnClause, bindparam, func, literal_column, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
 from ..formats import made_up_id, stands_for_call
@@ -81,8 +81,11 @@ class Answer(NamedTuple):
     call_position: int
 
 
-_first_sign = func.substr(func.coalesce(tool_calls.c.extra, "{"), 1, 1)
-_IS_OBJECT = _first_sign.in_((literal_column("'{'"), literal_column("'='")))
+_one: ColumnClause[int] = literal_column("1")
+_object: ColumnClause[str] = literal_column("'{'")
+_none: ColumnClause[str] = literal_column("''")
+_first_sign = func.substr(func.coalesce(tool_calls.c.extra, _object), _one, _one)
+_IS_OBJECT = _first_sign.in_((_object, literal_column("'='")))
 _calls_of_run = (
     select(*(tool_calls.c[name] for name in OpenCall._fields))
     .join(
@@ -98,7 +101,7 @@ _calls_of_run = (
     )
     .order_by(tool_calls.c.seq.desc(), tool_calls.c.position)
 )
-_has_id = func.coalesce(tool_calls.c.call_id, "") == bindparam("call_id")
+_has_id = func.coalesce(tool_calls.c.call_id, _none) == bindparam("call_id")
 OPEN_CALLS = Statement(_calls_of_run.where(_has_id), row=OpenCall)
 CALLS_OF_RUN = Statement(_calls_of_run, row=OpenCall)
 ANSWERS = Statement(

@@ -11,12 +11,8 @@ JOIN message_facts ON message_facts.tree_id = %(tree_id)s::BIGINT
 WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
   AND tool_calls.branch = %(branch)s::BIGINT
   AND tool_calls.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT
-  AND substr(
-    coalesce(tool_calls.extra, %(coalesce_1)s::VARCHAR),
-    %(substr_1)s::INTEGER,
-    %(substr_2)s::INTEGER
-  ) IN ('{', '=')
+  AND substr(coalesce(tool_calls.extra, '{'), 1, 1) IN ('{', '=')
   AND message_facts.role = 'assistant'
-  AND coalesce(tool_calls.call_id, %(coalesce_2)s::VARCHAR) = %(call_id)s::VARCHAR
+  AND coalesce(tool_calls.call_id, '') = %(call_id)s::VARCHAR
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

@@ -11,12 +11,8 @@ JOIN message_facts ON message_facts.tree_id = :tree_id
 WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq BETWEEN :first AND :last
-  AND substr(
-    coalesce(tool_calls.extra, :coalesce_1),
-    :substr_1,
-    :substr_2
-  ) IN ('{', '=')
+  AND substr(coalesce(tool_calls.extra, '{'), 1, 1) IN ('{', '=')
   AND message_facts.role = 'assistant'
-  AND coalesce(tool_calls.call_id, :coalesce_2) = :call_id
+  AND coalesce(tool_calls.call_id, '') = :call_id
 ORDER BY tool_calls.seq DESC,
   tool_calls.position
