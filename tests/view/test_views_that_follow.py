@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from store import Policy, Store, StoreError
+from store.database import Kept
 from store.errors import InvalidValue
 from store.records import View
 from store.view import named_results
@@ -548,6 +549,20 @@ def begun(store: Store, count: int = 5, size: int = 100) -> str:
     session_id = store.create_session().id
     store.append(session_id, agent_line(count, size))
     return session_id
+
+
+def test_lines_of_results_are_asked_for_together(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many results a view names, memory is asked as often as for a few."""
+    asked = []
+    monkeypatch.setattr(named_results, "_remembered", remembered := Kept(1_000))
+    monkeypatch.setattr(remembered, "get", lambda key: asked.append(key))
+    with Store(url, durability="normal", cache_bytes=0) as store:
+        times = []
+        for count in (10, 100):
+            store.view(begun(store, count, size=2_000), NAMING, now=NOW)
+            times.append(len(asked))
+            asked.clear()
+    assert times[0] == times[1] > 0
 
 
 def test_what_was_of_use_is_counted(url: str) -> None:
