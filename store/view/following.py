@@ -14,7 +14,7 @@ that follows from all of it (pictures of which the newest are sent), all is made
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from sys import getsizeof
 from typing import NamedTuple
 
@@ -294,12 +294,7 @@ def _weight(placed: Placed) -> int:
     """Return about how many bytes a message takes."""
     content = placed.message.get("content")
     said = getsizeof(content) if isinstance(content, str) else 4 * len(str(content))
-    return FRAME + said + sum(_weights(placed))
-
-
-def _weights(placed: Placed) -> Iterator[int]:
-    for call in placed.calls:
-        yield getsizeof(call.arguments)
+    return FRAME + said + sum([getsizeof(call.arguments) for call in placed.calls])
 
 
 def _weight_of(judged: Judged) -> int:
