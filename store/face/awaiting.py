@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from anyio import sleep
-from pydantic import BaseModel
 
 from ..clock import Now
-from ..messages import Message
-from ..records import Erasure, Session
 from .async_streaming import AsyncStreaming
 from .binding import Late, Method
 from .streaming import EVERY_BYTES, EVERY_MS
 from .threads import Threads
 from .workflows import Workflows
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..messages import Message
+    from ..records import Erasure, Session
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -56,6 +56,9 @@ def test_who_imports_the_class_waits_for_tables_and_no_policy() -> None:
     modules = imported("from store import Store")
     assert SLOW & modules == {"sqlalchemy"}
     assert ours(modules) <= MOST_TO_IMPORT
+    awaited = imported("from store import AsyncStore")
+    assert SLOW & awaited == {"sqlalchemy", "anyio"}
+    assert ours(awaited) <= MOST_TO_IMPORT + 5
 
 
 def test_who_opens_and_reads_waits_for_little_more(path: Path) -> None:
