@@ -10,6 +10,7 @@ from __future__ import annotations
 import marshal
 import tempfile
 from array import array
+from collections.abc import Iterator, MutableMapping
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -85,6 +86,45 @@ def _full(problem: OSError) -> StoreError:
     folder = tempfile.gettempdir()
     told = f"cannot keep what was read in {folder!r}: {problem.strerror or problem}"
     return StoreError(f"{told}; TMPDIR names another folder")
+
+
+class Shelved(MutableMapping[str, Any]):
+    """Values on a shelf, by their names, in the order in which these came.
+
+    What is taken out is a copy: who changes it puts it there again.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._places: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names."""
+        return iter(self._places)
+
+    def __reversed__(self) -> Iterator[str]:
+        """Return the names, the last first."""
+        return reversed(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a value of a name."""
+        return name in self._places
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a copy of a value."""
+        return self._shelf.at(self._places[name])
+
+    def __setitem__(self, name: str, value: object) -> None:
+        """Put a value there, in the place of the one before."""
+        self._places[name] = self._shelf.put(value)
+
+    def __delitem__(self, name: str) -> None:
+        """Take a value away."""
+        del self._places[name]
 
 
 class Numbers:

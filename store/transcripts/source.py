@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from .events import Noted
+from .shelf import packed
 
 FilePath = str | PathLike[str]
 Progress = Callable[[int], None]
@@ -192,7 +193,13 @@ def _values_in(row: bytes) -> Iterable[Any]:
     try:
         return (from_json(row),)
     except ValueError:
-        return _decoded(row.decode().strip())
+        return map(_checked, _decoded(row.decode().strip()))
+
+
+def _checked(value: Any) -> Any:
+    """Return a value that can be kept until it is told. Raises RecursionError."""
+    packed(value)
+    return value
 
 
 def _decoded(text: str) -> Iterator[Any]:

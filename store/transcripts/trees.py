@@ -39,24 +39,24 @@ def tree_events(tree: Tree, opened: Opened) -> Iterator[Event]:
     begun = False
     for path in _paths(tree):
         home, position = homes.get(tree.parents[path[0]], (opened.session_id, 0))
-        messages = [tree.said(node) for node in path]
-        own = list(chain.from_iterable(messages))
-        session = _branch(opened, home, position, path[0], own) if begun else opened
-        if own:
+        counts = [len(tree.said(node)) for node in path]
+        if any(counts):
+            session = _branch(tree, path, opened, Stem(home, position)) if begun else opened
             home = session.session_id
-            yield from _session_events(session, own, is_branch=begun)
-            begun = True
-        for node, said in zip(path, messages, strict=True):
-            position += len(said)
+            yield session
+            yield from map(Said, _said_on(tree, path))
+        if any(counts) and begun:
+            messages = counted(sum(counts), "message")
+            yield Noted(None, f"{messages} off the present path: session {home!r}")
+        begun = begun or any(counts)
+        for node, count in zip(path, counts, strict=True):
+            position += count
             homes[node] = home, position
 
 
-def _session_events(session: Opened, own: list[Message], *, is_branch: bool) -> Iterator[Event]:
-    yield session
-    yield from map(Said, own)
-    if is_branch:
-        count = counted(len(own), "message")
-        yield Noted(None, f"{count} off the present path: session {session.session_id!r}")
+def _said_on(tree: Tree, path: list[str]) -> Iterator[Message]:
+    """Yield the messages of a path as they are read."""
+    return chain.from_iterable(map(tree.said, path))
 
 
 def parents_of(nodes: Mapping[str, object], key: str) -> Parents:
@@ -110,9 +110,9 @@ def _leaves(tree: Tree) -> list[str]:
     return [current or leaves[-1], *leaves]
 
 
-def _branch(opened: Opened, home: str, position: int, first: str, own: list[Message]) -> Opened:
+def _branch(tree: Tree, path: list[str], opened: Opened, stem: Stem) -> Opened:
     """Return the session of a branch, named after its first node, whatever grows on it."""
-    link: Fields = {"parent_session": home, "forked_at": position}
-    name = f"{opened.session_id}/branch-{first}"
-    stem = Stem(home, position)
-    return Opened(name, title_of(own), opened.project_root, link, stem=stem)
+    link: Fields = {"parent_session": stem.session_id, "forked_at": stem.after}
+    name = f"{opened.session_id}/branch-{path[0]}"
+    title = title_of(_said_on(tree, path))
+    return Opened(name, title, opened.project_root, link, stem=stem)

@@ -96,7 +96,7 @@ PROGRAMS = {
     "chatgpt": "nodes reading",
     "claude_ai": "messages reading",
     "claude_code": "titles queue compactions agents rows kept collecting sessions tree drafts messages reading stream",
-    "codex": "compactions items prompts reading",
+    "codex": "compactions items line prompts reading",
     "copilot_cli": "program_events compactions reading",
     "cursor": "rows bubbles transcripts reading",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",

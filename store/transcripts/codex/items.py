@@ -8,7 +8,7 @@ because it must be sent back as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...messages import Message
@@ -22,6 +22,7 @@ from ..events import (
     text_part,
     without,
 )
+from ..shelf import Numbers
 
 ApiItem = Fields
 
@@ -195,18 +196,18 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def finished(messages: list[Message]) -> Iterator[Message]:
+def finished(messages: Iterable[Message]) -> Iterator[Message]:
     """Return messages in their last form.
 
     Their content is as simple as it can be, and each has the API's id where it is its own alone.
     """
-    taken: set[str] = set()
+    taken = Numbers()
     for message in messages:
         if message["role"] == "assistant":
             message["content"] = simplest_content(message["content"])
         wanted = _wanted_id(message.get("codex", {}))
         if wanted and wanted not in taken:
-            taken.add(wanted)
+            taken[wanted] = 1
             message["id"] = wanted
         yield message
 

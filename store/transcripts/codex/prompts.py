@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...messages import Message, content_text
 
 INJECTED = ("<", "# AGENTS.md instructions")
@@ -16,7 +18,7 @@ def prompt_of(message: Message) -> str | None:
     return text if not text.lstrip().startswith(INJECTED) else None
 
 
-def first_prompt(messages: list[Message]) -> str | None:
+def first_prompt(messages: Iterable[Message]) -> str | None:
     """Return the first text that a user typed, None where no user typed one."""
     prompts = map(prompt_of, messages)
     return next((prompt for prompt in prompts if prompt and prompt.strip()), None)

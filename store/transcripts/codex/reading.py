@@ -31,6 +31,7 @@ from ..events import (
     title_line,
     without,
 )
+from ..shelf import Shelf
 from ..source import Source, Value
 from .compactions import readable, said, told_of
 from .items import (
@@ -50,6 +51,7 @@ from .items import (
     timed,
     unusual,
 )
+from .line import Line
 from .prompts import first_prompt, prompt_of
 
 ROWS = ("session_meta", "response_item", "event_msg", "compacted", "turn_context", "world_state")
@@ -80,16 +82,17 @@ def parse(source: Source) -> Iterator[Event]:
 
     A file to which another session's was added has both.
     """
-    rollout = _Rollout()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        if rollout.is_over(item.value):
-            yield from rollout.events(source.stem)
-            rollout = _Rollout()
-        yield from rollout.take(item)
-    yield from rollout.events(source.stem)
+    with Shelf() as shelf:
+        rollout = _Rollout(shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+                continue
+            if rollout.is_over(item.value):
+                yield from rollout.events(source.stem)
+                rollout = _Rollout(shelf)
+            yield from rollout.take(item)
+        yield from rollout.events(source.stem)
 
 
 class _Rollout:
@@ -99,14 +102,14 @@ class _Rollout:
     back, each with the number of messages before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf) -> None:
         self._meta: ApiItem = {}
         self._metas = 0
         self._ids: set[str | None] = set()
         self._context: ApiItem = {}
-        self._messages: list[Message] = []
+        self._messages = Line(shelf)
         self._answer: Message | None = None
-        self._branches: list[tuple[int, list[Message]]] = []
+        self._branches: list[tuple[int, Line]] = []
         self._titles: list[str | None] = []
         self._typed: str | None = None
         self._compactions: list[Fields] = []
@@ -281,14 +284,10 @@ class _Rollout:
         self._answer = None
         self._aborted.append(len(self._messages))
 
-    def _last_answer(self) -> Message | None:
-        answers = (each for each in reversed(self._messages) if each["role"] == "assistant")
-        return next(answers, None)
-
     def _take_usage(self, event: ApiItem) -> None:
         """Keep a request's tokens with its answer, or the one before; told again, they are old."""
         info = fields_of(event.get("info"))
-        answer = self._last_answer()
+        answer = self._messages.answer
         if answer is None or not isinstance(info.get("last_token_usage"), dict):
             return
         total = info.get("total_token_usage")
@@ -312,8 +311,7 @@ class _Rollout:
         prompts = self._places_of_prompts()
         if type(turns) is int and turns > 0 and prompts:
             start = prompts[-min(turns, len(prompts))]
-            self._branches.append((start, self._messages[start:]))
-            del self._messages[start:]
+            self._branches.append((start, self._messages.cut(start)))
             self._hidden = [each for each in self._hidden if each.through <= start]
             self._answer = None
 

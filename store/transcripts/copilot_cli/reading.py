@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from ...messages import Message
@@ -29,6 +30,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..shelf import Shelf, Shelved
 from ..source import Source
 from ..trees import Tree, ancestors, tree_events, with_compactions
 from .compactions import BEGUN, DONE, compactions_on
@@ -49,19 +51,20 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches and its subagents, then the notes."""
-    chat = _Chat()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-            continue
-        if not is_event(item.value):
-            yield Noted(item.row, f"{sketch(item.value)} is no event of a session", broken=True)
-            continue
-        if chat.is_ended_by(item.value):
-            yield from chat.events(source.stem)
-            chat = _Chat()
-        chat.take(item.value)
-    yield from chat.events(source.stem)
+    with Shelf() as shelf:
+        chat = _Chat(shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+                continue
+            if not is_event(item.value):
+                yield Noted(item.row, f"{sketch(item.value)} is no event of a session", broken=True)
+                continue
+            if chat.is_ended_by(item.value):
+                yield from chat.events(source.stem)
+                chat = _Chat(shelf)
+            chat.take(item.value)
+        yield from chat.events(source.stem)
 
 
 class _Chat:
@@ -71,13 +74,14 @@ class _Chat:
     that is no message.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf) -> None:
         self._names = SessionNames("event")
-        self._events: dict[str, Fields] = {}
+        self._shelf = shelf
+        self._events = Shelved(shelf)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
-        self._said: dict[str, Message] = {}
-        self._agents: dict[str, list[Message]] = {}
+        self._said = Shelved(shelf)
+        self._agents: dict[str, Shelved] = {}
         self._started: dict[str, Fields] = {}
         self._facts: dict[str, Fields] = {}
         self._unsaid: Counter[tuple[str, str]] = Counter()
@@ -96,7 +100,8 @@ class _Chat:
         if message is None:
             self._note(event)
         elif agent_of(event):
-            self._agents.setdefault(str(agent_of(event)), []).append(message)
+            agent = self._agents.setdefault(str(agent_of(event)), Shelved(self._shelf))
+            agent[name] = message
         else:
             self._say(name, message)
 
@@ -141,8 +146,8 @@ class _Chat:
         found = compactions_on((self._events[each], each in self._said) for each in present)
         yield from with_compactions(tree_events(tree, opened), found)
         for agent, messages in self._agents.items():
-            yield self._agent_opened(opened, agent, messages)
-            yield from map(Said, messages)
+            yield self._agent_opened(opened, agent, messages.values())
+            yield from map(Said, messages.values())
         yield from omissions(+self._unsaid, "event")
         yield from notes
 
@@ -163,13 +168,13 @@ class _Chat:
         facts = (each.get("copilot_cli", {}) for each in self._answers())
         told = (each.get("model") for each in facts)
         chosen = (self._fact(MODEL, "newModel"), self._fact(START, "selectedModel"))
-        return first_text((*told, *chosen))
+        return first_text(chain(told, chosen))
 
     def _answers(self) -> Iterable[Message]:
-        said = reversed(self._said.values())
+        said = map(self._said.__getitem__, reversed(self._said))
         return (each for each in said if each["role"] == "assistant")
 
-    def _agent_opened(self, home: Opened, agent: str, messages: list[Message]) -> Opened:
+    def _agent_opened(self, home: Opened, agent: str, messages: Iterable[Message]) -> Opened:
         told = self._started.get(agent, {})
         call = text_of(told.get("toolCallId")) or agent
         link = {"parent_session": home.session_id, "parent_call": call, "agent_id": agent}

@@ -25,6 +25,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..shelf import Shelf, Shelved
 from ..source import Source
 from ..trees import Tree, tree_events
 from . import stream
@@ -44,23 +45,24 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches, then the notes."""
-    chat = _Chat({"id": source.stem})
     rows: list[Fields] = []
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif stream.is_row(item.value):
-            rows.append(item.value)
-        elif looks(item.value):
-            yield from chat.events()
-            chat = _Chat(item.value)
-        elif rows:
-            yield Noted(item.row, f"left out {sketch(item.value)}", left_out=1, thing="row")
-        elif text_of(fields_of(item.value).get("type")):
-            chat.take(item.value)
-        else:
-            yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
-    yield from chat.events()
+    with Shelf() as shelf:
+        chat = _Chat({"id": source.stem}, shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+            elif stream.is_row(item.value):
+                rows.append(item.value)
+            elif looks(item.value):
+                yield from chat.events()
+                chat = _Chat(item.value, shelf)
+            elif rows:
+                yield Noted(item.row, f"left out {sketch(item.value)}", left_out=1, thing="row")
+            elif text_of(fields_of(item.value).get("type")):
+                chat.take(item.value)
+            else:
+                yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
+        yield from chat.events()
     yield from _streamed(rows, source.stem)
 
 
@@ -81,9 +83,9 @@ def _streamed(rows: list[Fields], stem: str) -> Iterator[Event]:
 class _Chat:
     """A session: its head, its entries under their ids, and which one each follows."""
 
-    def __init__(self, head: Fields) -> None:
+    def __init__(self, head: Fields, shelf: Shelf) -> None:
         self._head = head
-        self._entries: dict[str, Fields] = {}
+        self._entries = Shelved(shelf)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
         self._unsaid: Counter[tuple[str, str]] = Counter()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from itertools import chain, takewhile
 from typing import Any
 
@@ -32,12 +32,13 @@ from ..events import (
     title_of,
     without,
 )
+from ..shelf import Shelf, Shelved
 from ..source import Source, Value
 from .records import is_said, messages_of, model_of
 
 HEAD = {"sessionId", "projectHash"}
 
-Records = dict[str, Fields]
+Records = MutableMapping[str, Fields]
 """The records of a session's messages, each under its id."""
 
 
@@ -52,13 +53,14 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of a file, then each stretch of it that was taken back, then the notes."""
-    chat = _Chat()
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        else:
-            yield from chat.take(item)
-    yield from chat.events(source.stem)
+    with Shelf() as shelf:
+        chat = _Chat(shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+            else:
+                yield from chat.take(item)
+        yield from chat.events(source.stem)
 
 
 class _Chat:
@@ -67,9 +69,10 @@ class _Chat:
     ``_left`` is what was taken back, each with the number of messages before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
         self._head: Fields = {}
-        self._records: Records = {}
+        self._records: Records = Shelved(shelf)
         self._left: list[tuple[int, Records]] = []
         self._contexts: list[Fields] = []
 
@@ -89,12 +92,11 @@ class _Chat:
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""
         name = text_of(self._head.get("sessionId")) or stem
-        messages = _said(self._records)
         metadata, notes = self._metadata()
-        titles = (self._head.get("summary"), title_of(messages))
+        titles = (self._head.get("summary"), title_of(_said(self._records)))
         known = title_lines(titles)
         yield Opened(name, first_text(known), None, metadata, titles=known)
-        yield from map(Said, messages)
+        yield from map(Said, _said(self._records))
         yield from self._branches(name)
         yield from self._notes()
         yield from notes
@@ -102,13 +104,14 @@ class _Chat:
     def _branches(self, name: str) -> Iterator[Event]:
         for after, records in self._left:
             branch = f"{name}/branch-{next(iter(records))}"
-            messages = _said(records)
             link: Fields = {"parent_session": name, "forked_at": after}
-            if messages:
-                yield Opened(branch, title_of(messages), None, link, stem=Stem(name, after))
-                yield from map(Said, messages)
-                count = counted(len(messages), "message")
-                yield Noted(None, f"{count} that were taken back are session {branch!r}")
+            count = _count_of(records)
+            if count:
+                title = title_of(_said(records))
+                yield Opened(branch, title, None, link, stem=Stem(name, after))
+                yield from map(Said, _said(records))
+                messages = counted(count, "message")
+                yield Noted(None, f"{messages} that were taken back are session {branch!r}")
 
     def _rewind(self, to: str) -> None:
         """Take out a message and all after it; all messages where it is none of them."""
@@ -117,9 +120,11 @@ class _Chat:
 
     def _cut(self, place: int) -> None:
         names = list(self._records)
-        taken = {name: self._records.pop(name) for name in names[place:]}
+        taken = Shelved(self._shelf)
+        for name in names[place:]:
+            taken[name] = self._records.pop(name)
         if taken:
-            self._left.append((len(_said(self._records)), taken))
+            self._left.append((_count_of(self._records), taken))
 
     def _set(self, fields: Fields) -> None:
         self._head |= without(fields, "messages")
@@ -142,7 +147,7 @@ class _Chat:
 
     def _note_context(self, told: Records) -> None:
         new = [each for name, each in told.items() if name not in self._records]
-        after = len(_said(self._records))
+        after = _count_of(self._records)
         self._contexts.append({"after": after, "messages": len(told), "new": new})
 
     def _metadata(self) -> tuple[Fields, list[Noted]]:
@@ -150,7 +155,8 @@ class _Chat:
         if self._contexts:
             extra["contexts"] = self._contexts
         kept, notes = split_metadata(extra)
-        model = first_text(map(model_of, reversed(self._records.values())))
+        answers = map(self._records.__getitem__, [*self._records][::-1])
+        model = first_text(map(model_of, answers))
         return ({"model": model} if model else {}) | {"gemini_cli": kept}, notes
 
     def _notes(self) -> Iterator[Noted]:
@@ -164,9 +170,14 @@ class _Chat:
             yield Noted(None, f"{text}: all messages stay, what is new in it is metadata")
 
 
-def _said(records: Records) -> list[Message]:
-    readable = ((name, each) for name, each in records.items() if is_said(each))
-    return [message for name, each in readable for message in messages_of(name, each)]
+def _said(records: Records) -> Iterator[Message]:
+    for name, each in records.items():
+        if is_said(each):
+            yield from messages_of(name, each)
+
+
+def _count_of(records: Records) -> int:
+    return sum(1 for _ in _said(records))
 
 
 def _longer(known: Fields | None, told: Fields) -> Fields:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ...messages import Message
@@ -29,6 +30,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..shelf import Shelf, Shelved
 from ..source import Source
 from ..trees import Tree, ancestors, tree_events, with_compactions
 from .messages import is_told, message_of, told_by
@@ -46,26 +48,27 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches, then the notes."""
-    chat = _Chat({"id": source.stem})
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif looks(item.value):
-            yield from chat.events()
-            chat = _Chat(item.value)
-        elif text_of(fields_of(item.value).get("type")):
-            chat.take(item.value)
-        else:
-            yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
-    yield from chat.events()
+    with Shelf() as shelf:
+        chat = _Chat({"id": source.stem}, shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+            elif looks(item.value):
+                yield from chat.events()
+                chat = _Chat(item.value, shelf)
+            elif text_of(fields_of(item.value).get("type")):
+                chat.take(item.value)
+            else:
+                yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
+        yield from chat.events()
 
 
 class _Chat:
     """A session: its head, its entries under their ids, and which one each follows."""
 
-    def __init__(self, head: Fields) -> None:
+    def __init__(self, head: Fields, shelf: Shelf) -> None:
         self._head = head
-        self._entries: dict[str, Fields] = {}
+        self._entries = Shelved(shelf)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
 
@@ -100,16 +103,19 @@ class _Chat:
 
     def _opened(self, path: list[str]) -> tuple[Opened, list[Noted]]:
         said = (message for name in path for message in self._messages_of(name))
-        entries = [self._entries[name] for name in reversed(path)]
-        names = (entry.get("name") for entry in entries if entry["type"] == NAMED)
+        named = self._from_the_last(path)
+        names = (entry.get("name") for entry in named if entry["type"] == NAMED)
         titles = title_lines((*names, self._head.get("title"), title_of(said)))
         kept, notes = split_metadata(telling(without(self._head, "type", "id", "cwd")))
-        models = (told_by(entry).get("model") for entry in entries)
-        model = first_text((*models, self._head.get("modelId")))
+        models = (told_by(entry).get("model") for entry in self._from_the_last(path))
+        model = first_text(chain(models, [self._head.get("modelId")]))
         metadata = telling({"model": model}) | {"pi": kept}
         root = text_of(self._head.get("cwd"))
         title = first_text(titles)
         return Opened(self._head["id"], title, root, metadata, titles=titles), notes
+
+    def _from_the_last(self, path: list[str]) -> Iterator[Fields]:
+        return map(self._entries.__getitem__, reversed(path))
 
     def _compactions(self, path: list[str]) -> Iterator[tuple[int, Compacted]]:
         """Yield the compactions of a path, each with how many messages came before it."""
@@ -117,8 +123,8 @@ class _Chat:
         count = 0
         for name in path:
             before[name] = count
-            count += is_told(self._entries[name])
             entry = self._entries[name]
+            count += is_told(entry)
             summary = text_of(entry.get("summary"))
             kept = before.get(str(entry.get("firstKeptEntryId")), count)
             if entry["type"] == COMPACTION and summary and kept:
