@@ -79,15 +79,16 @@ class _Pairing:
         self._results = {item.call: place for place, item in places if item.call in sent}
         self._running = open_turn(items)
         self._open_from = items[-1].seq if turn_over and items else self._running
-        self._made = Arranged([], [], -1)
+        self._placed: list[Placed] = []
+        self._stretches: list[Stretch] = []
         self._waiting: list[tuple[int, ApiCall]] = []
         self._loose: int | None = None
         self._reach = -1
 
     def arranged(self) -> Arranged:
         """Return the messages in their places."""
-        placed, stretches, _ = self._made
         calls, continued, waiting = self._calls, self._continued, self._waiting
+        placed, stretches = self._placed, self._stretches
         for place, (seq, message, call, tool_name) in enumerate(self._items):
             if place > self._reach:
                 self._reach = place
@@ -102,7 +103,7 @@ class _Pairing:
             if waiting and place + 1 not in continued:
                 self._answer(place)
         loose = len(stretches) - 1 if self._loose is None else self._loose
-        return self._made._replace(loose=loose)
+        return Arranged(placed, stretches, loose)
 
     def _say(self, seq: int, message: Message, calls: tuple[ApiCall, ...]) -> None:
         """Place an assistant message with the calls that are sent, if anything is left of it."""
@@ -112,7 +113,7 @@ class _Pairing:
             sent = tuple(each for each in calls if (seq, each.position) in self._results)
             repair = _dropped(len(calls) - len(sent))
         if sent or message.get("content"):
-            self._made.placed.append(Placed(seq, message, repair, sent))
+            self._placed.append(Placed(seq, message, repair, sent))
 
     def _answer(self, place: int) -> None:
         """Place the results of an answer's calls behind it; its last message is at a place."""
@@ -122,18 +123,18 @@ class _Pairing:
                 self._leave(calling, call)
                 continue
             place += 1
-            repair = None if found == place else "moved to its call"
             self._reach = max(self._reach, found)
-            seq, message, *_ = self._items[found]
-            self._made.placed.append(Placed(seq, message, repair, (), call.id))
+            result = self._items[found]
+            repair = None if found == place else "moved to its call"
+            self._placed.append(Placed(result.seq, result.message, repair, (), call.id))
         self._waiting.clear()
 
     def _leave(self, seq: int, call: ApiCall) -> None:
         """Leave a call without a result: what it is in may become something else while it runs."""
         if self._loose is None and seq > self._running:
-            self._loose = len(self._made.stretches) - 1
+            self._loose = len(self._stretches) - 1
         if self._unanswered(seq) == "synthetic":
-            self._made.placed.append(_made_up(call))
+            self._placed.append(_made_up(call))
 
     def _unanswered(self, seq: int) -> str:
         """Return what becomes of unanswered calls; nothing answers those of finished turns."""
