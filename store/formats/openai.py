@@ -110,21 +110,22 @@ def clean(placed: Placed) -> Message:
 
     No key it does not know, no lone surrogate, no value of a type it does not take.
     """
-    message, role = placed.message, placed.message["role"]
-    content = message.get("content")
+    message = placed.message
+    role, content = message["role"], message.get("content")
+    if role not in PARTS:
+        role = "user"
+    said = sendable(content) if isinstance(content, str) else _content(content, role)
     if role == "tool":
         answered = sendable(placed.call_id or "")
-        return {"role": role, "tool_call_id": answered, "content": _content(content, role)}
-    sent: Message = {"role": role if role in PARTS else "user"}
+        return {"role": role, "tool_call_id": answered, "content": said}
+    sent: Message = {"role": role}
     name = message.get("name")
     if name and isinstance(name, str):
         sent["name"] = sendable(name)
-    if not placed.calls:
-        sent["content"] = _content(content, sent["role"])
-        return sent
-    sent["content"] = None if content is None else _content(content, sent["role"])
-    customs = _customs(message)
-    sent["tool_calls"] = [_call(call, customs) for call in placed.calls]
+    sent["content"] = None if content is None and placed.calls else said
+    if placed.calls:
+        customs = _customs(message)
+        sent["tool_calls"] = [_call(call, customs) for call in placed.calls]
     return sent
 
 
@@ -140,12 +141,7 @@ def sendable(text: str) -> str:
 
 
 def _content(content: Any, role: str) -> Any:
-    """Return a content as a text or a list of known parts.
-
-    Whatever is neither is sent as its JSON text.
-    """
-    if isinstance(content, str):
-        return sendable(content)
+    """Return a content that is no text as a list of known parts, or as its JSON text."""
     if content is None:
         return ""
     if not isinstance(content, list):
