@@ -65,12 +65,12 @@ def _lists_begin(stored: Message, message: Message) -> bool:
 
 
 def _continues(longer: Any, stored: list[Any]) -> bool:
-    return bool((longer or [])[: len(stored)] == stored)
+    return list_of(longer)[: len(stored)] == stored
 
 
 def answers(stored: Message, message: Message) -> bool:
     """Tell whether a stored result is one of the file's calls: it was written before its call."""
-    calls = message.get("tool_calls") or ()
+    calls = map(fields_of, list_of(message.get("tool_calls")))
     return stored.get("role") == "tool" and stored.get("tool_call_id") in [
         call.get("id") for call in calls
     ]

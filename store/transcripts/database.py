@@ -75,7 +75,7 @@ class Database(Source):
         try:
             with _undisturbed(self.path) as address, closing(_connected(address)) as rows:
                 yield rows
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, UnicodeError, LookupError) as problem:
             what = f"{str(self.path)!r} is an SQLite database that cannot be read"
             raise StoreError(f"{what}: {problem}") from problem
 

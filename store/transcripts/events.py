@@ -177,7 +177,7 @@ def split_metadata(fields: Fields) -> tuple[Fields, list[Noted]]:
     kept: Fields = {}
     notes: list[Noted] = []
     for key, held in fields.items():
-        size = len(json.dumps(held, ensure_ascii=False))
+        size = len(json.dumps(held, ensure_ascii=False, default=str))
         if size <= METADATA_LIMIT:
             kept[key] = held
         else:

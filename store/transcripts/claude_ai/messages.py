@@ -40,7 +40,8 @@ _SAID = ("uuid", "sender", "text", "content", "created_at", "parent_message_uuid
 def is_message(value: object) -> bool:
     """Tell whether a message can be read: who said it, and what."""
     fields = fields_of(value)
-    return fields.get("sender") in ROLES and not fields.keys().isdisjoint({"text", "content"})
+    is_named = text_of(fields.get("sender")) in ROLES
+    return is_named and not fields.keys().isdisjoint({"text", "content"})
 
 
 def messages_of(name: str, fields: Fields) -> list[Message]:

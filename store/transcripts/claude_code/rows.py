@@ -126,16 +126,16 @@ LINKS = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")
 
 def row_of(value: Fields) -> Row | None:
     """Return a row of the conversation, None where it has no message that can be read."""
-    message = value.get("message")
+    message, role = value.get("message"), text_of(value.get("type"))
     if not isinstance(message, dict) or is_unread(message):
         return None
     blocks = blocks_of(message.get("content"))
-    if blocks is None:
+    if blocks is None or role is None:
         return None
     return Row(
         uuid=text_of(value.get("uuid")),
         parent=parent_of(value),
-        role=value["type"],
+        role=role,
         sidechain=value.get("isSidechain") is True,
         agent=text_of(value.get("agentId")),
         message_id=text_of(message.get("id")),

@@ -142,7 +142,7 @@ class _Rollout:
         """
         fields = fields_of(row)
         meta = fields_of(fields.get("payload"))
-        if fields.get("type") != "session_meta" or meta.get("id") in self._ids:
+        if fields.get("type") != "session_meta" or text_of(meta.get("id")) in self._ids:
             return False
         said = max((each.get("timestamp") or 0 for each in self._messages), default=0)
         began = iso_milliseconds(meta.get("timestamp"))

@@ -33,9 +33,10 @@ def agent_of(event: Fields) -> str | None:
 
 def message_of(name: str, event: Fields) -> Message | None:
     """Return an event as a message with this id, None where it is none."""
-    if event["type"] not in MADE:
+    kind = text_of(event["type"])
+    if kind not in MADE:
         return None
-    make, *said = MADE[event["type"]]
+    make, *said = MADE[kind]
     data = event["data"]
     message = make(data) | {"id": name} | _moment_of(event)
     extra = _unlike(message["content"], without(data, *said))

@@ -124,10 +124,11 @@ class _Chat:
 
     def _note(self, event: Fields) -> None:
         """Take an event that is no message."""
-        kind, data = event["type"], event["data"]
+        kind, data = str(event["type"]), event["data"]
         self._facts[kind] = data
-        if kind == REWIND and data.get("upToEventId") in self._parents:
-            self._last = self._parents[data["upToEventId"]]
+        first = str(data.get("upToEventId"))
+        if kind == REWIND and first in self._parents:
+            self._last = self._parents[first]
         if kind == AGENT:
             self._started.update((each, data) for each in _names_of(event))
         if kind not in USED:

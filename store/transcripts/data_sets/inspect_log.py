@@ -92,13 +92,13 @@ def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Even
     yield from notes
 
 
-def _spent(sample: Fields) -> Iterator[tuple[Any, Fields]]:
+def _spent(sample: Fields) -> Iterator[tuple[str | None, Fields]]:
     """Yield what each answer cost, under its id, as the events of a sample tell."""
     for event in objects_of(sample.get("events")):
         output = fields_of(event.get("output"))
         usage: Fields = {key: output[key] for key in SPENT if key in output}
         for choice in objects_of(output.get("choices")):
-            yield within(choice, "message", "id"), usage
+            yield text_of(within(choice, "message", "id")), usage
 
 
 def _attached(value: Any, sample: Fields) -> Any:
@@ -121,7 +121,7 @@ def _message(told: Fields, spent: dict[Any, Fields]) -> Message:
     message: Message = {"role": told["role"], "content": said}
     if told["role"] != "assistant":
         message["content"] = said or text_of(failed.get("message")) or ""
-    extra = spent.get(told.get("id"), {}) | without(told, *_SAID)
+    extra = spent.get(text_of(told.get("id")), {}) | without(told, *_SAID)
     more = {
         "reasoning_content": joined(map(_thought, thoughts)),
         "tool_calls": list(map(_call, objects_of(told.get("tool_calls")))),

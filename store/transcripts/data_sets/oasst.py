@@ -47,7 +47,7 @@ def _is_tree(value: Any) -> bool:
 
 def _is_reply(value: Any) -> bool:
     fields = fields_of(value)
-    named = fields.get("role") in ROLES and bool(text_of(fields.get("message_id")))
+    named = text_of(fields.get("role")) in ROLES and bool(text_of(fields.get("message_id")))
     return named and isinstance(fields.get("text"), str)
 
 

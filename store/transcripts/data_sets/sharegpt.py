@@ -56,7 +56,7 @@ def _is_conversation(value: Any) -> bool:
 
 def _is_turn(value: Any) -> bool:
     fields = fields_of(value)
-    return fields.get("from") in SPEAKERS and isinstance(fields.get("value"), str)
+    return text_of(fields.get("from")) in SPEAKERS and isinstance(fields.get("value"), str)
 
 
 def parse(source: Source) -> Iterator[Event]:

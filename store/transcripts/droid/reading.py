@@ -96,7 +96,7 @@ class _Chat:
             self._unsaid[str(entry["type"]), ""] += 1
             return
         name = text_of(entry.get("id")) or f"entry-{len(self._entries) + 1}"
-        parent = entry.get("parentId")
+        parent = text_of(entry.get("parentId"))
         self._parents[name] = parent if parent in self._parents else self._last
         self._entries[name] = entry
         self._last = name

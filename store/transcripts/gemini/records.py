@@ -29,7 +29,7 @@ _SAID = ("id", "timestamp", "type", "content", "toolCalls")
 def is_said(value: object) -> bool:
     """Tell whether a record is a message, and can be read."""
     fields = fields_of(value)
-    return fields.get("type") in ROLES and "content" in fields
+    return text_of(fields.get("type")) in ROLES and "content" in fields
 
 
 def model_of(record: Fields) -> str | None:

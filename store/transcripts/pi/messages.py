@@ -35,7 +35,7 @@ def told_by(entry: Fields) -> Fields:
 def is_told(entry: Fields) -> bool:
     """Tell whether an entry is a message that can be read."""
     told = told_by(entry)
-    role = told.get("role")
+    role = text_of(told.get("role"))
     return (role in ROLES and "content" in told) or (role in TEXTS and not _is_private(told))
 
 

@@ -75,8 +75,9 @@ class _Chat:
     def take(self, entry: Fields) -> None:
         """Take the next entry; one that does not tell follows the one before it."""
         name = text_of(entry.get("id")) or f"entry-{len(self._entries) + 1}"
-        parent = entry.get("parentId", self._last)
-        is_known = parent is None or parent in self._parents
+        told = entry.get("parentId", self._last)
+        parent = text_of(told)
+        is_known = told is None or parent in self._parents
         self._parents[name] = parent if is_known else self._last
         self._entries[name] = entry
         self._last = name
