@@ -110,7 +110,8 @@ def _damaged_pages(connection: Connection) -> Iterator[Finding]:
 
 def _orphans(connection: Connection) -> Iterator[Finding]:
     for table, rowid, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
-        yield Finding("orphan", f"{table}, row {rowid}", f"what it belongs to is not in {parent}")
+        where = table if rowid is None else f"{table}, row {rowid}"  # narrow rows have no number
+        yield Finding("orphan", where, f"what it belongs to is not in {parent}")
 
 
 def _rules(connection: Connection) -> Iterator[Finding]:

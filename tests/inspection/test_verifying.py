@@ -408,6 +408,15 @@ def test_places_are_named(damaged: sqlite3.Connection, healthy: Path, tmp_path: 
     ]
 
 
+def test_a_row_without_a_number_is_named_by_its_table(
+    damaged: sqlite3.Connection, healthy: Path, tmp_path: Path
+) -> None:
+    """Rows that lie in their key have no other number."""
+    damaged.execute("UPDATE branches SET parent_branch = 99 WHERE session_id = 'b' AND branch = 2")
+    places = [each.where for each in found(damaged, healthy, tmp_path) if each.check == "orphan"]
+    assert places == ["branches"]
+
+
 def test_the_columns_that_differ_are_named(
     damaged: sqlite3.Connection, healthy: Path, tmp_path: Path
 ) -> None:
