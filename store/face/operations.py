@@ -2,13 +2,14 @@
 
 Those of `Operations` name the sessions that they are about, so that a face may let through what is
 about an owner's sessions only. What is about the whole store stands in `Whole`. Each is found in
-its room where it is first asked for.
+its room where it is first asked for; reading, which hardly any program does without, at once.
 """
 
 from __future__ import annotations
 
 from .. import compaction, history, inspection, search
 from .. import view as views
+from ..history import raw
 from .binding import reads, writes
 
 
@@ -26,7 +27,7 @@ class Operations:
     set_metadata = writes(lambda: history.sessions.set_metadata)
     set_project_root = writes(lambda: history.roots.set_project_root)
     append = writes(lambda: history.append.append)
-    messages = reads(lambda: history.raw.read)
+    messages = reads(lambda: raw.read)
     message = reads(lambda: history.lookup.message)
     find = reads(lambda: history.lookup.find)
     turns = reads(lambda: history.lookup.turns)

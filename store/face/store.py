@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection
 
-from .. import context as contexts
 from .. import history, inspection
 from .. import search as searching
 from ..clock import Now, milliseconds
+from ..context import Requests
 from ..database import (
     BYTES,
     LONGEST_PURGE,
@@ -27,6 +27,7 @@ from ..database import (
     url_of,
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
+from ..history import open_trees
 from ..records import CacheInfo, Copy, Erasure, Index, Purge, Removal
 from .binding import Call, Work
 from .operations import Whole
@@ -59,7 +60,7 @@ def _upgraded(database: Database) -> Upgrade:
 def _go_on(database: Database) -> None:
     """Erase a part of what others left to do; nothing more is imported where nothing is left."""
     with suppress(StoreError):
-        if database.read(history.open_trees):
+        if database.read(open_trees):
             history.slices.go_on_at_opening(database, milliseconds(None))
 
 
@@ -91,7 +92,7 @@ class Store(Whole, Workflows):
         reading, writing = self.database.reading, self.database.writing
         soon = partial(writing, SOON)
         self._transactions = Transactions(reading, writing, soon, milliseconds)
-        self._requests = contexts.Requests()
+        self._requests = Requests()
         self.upgraded = _upgraded(self.database)
         _go_on(self.database)
 
