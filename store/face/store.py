@@ -28,7 +28,7 @@ from ..database import (
 )
 from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
 from ..history import open_trees
-from ..records import CacheInfo, Copy, Erasure, Index, Purge, Removal
+from ..records import CacheInfo, Purge, Removal
 from .binding import Call, Work
 from .operations import Whole
 from .shares import Shares
@@ -36,6 +36,7 @@ from .steps import Steps, atomically
 from .workflows import Workflows
 
 if TYPE_CHECKING:
+    from ..records import Copy, Erasure, Index
     from .scoped import Scoped
 
 R = TypeVar("R")

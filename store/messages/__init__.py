@@ -5,41 +5,46 @@ Nothing here knows SQL.
 
 from __future__ import annotations
 
-from .columns import (
-    Columns,
-    Message,
-    StoredCall,
-    assemble,
-    content_digest,
-    content_text,
-    dated_digest,
-    join_call,
-    part_text,
-)
-from .json_text import (
-    DEPTH_LIMIT,
-    INTEGER_LIMIT,
-    SIZE_LIMIT,
-    decode,
-    encode,
-    is_integer,
-    problem_of,
-    utf8_size,
-)
-from .media import MEDIA_TYPES, Media, changed, media_in, media_of
-from .opaque import WIRE, opaque_fields, set_apart
-from .owned import owned
-from .preparing import (
-    TIME_KEYS,
-    Prepared,
-    as_object,
-    is_model,
-    moment_of,
-    prepare,
-    taken_apart,
-    tells_no_time,
-)
-from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
+from typing import TYPE_CHECKING
+
+from ..doors import door
+
+if TYPE_CHECKING:
+    from .columns import (
+        Columns,
+        Message,
+        StoredCall,
+        assemble,
+        content_digest,
+        content_text,
+        dated_digest,
+        join_call,
+        part_text,
+    )
+    from .json_text import (
+        DEPTH_LIMIT,
+        INTEGER_LIMIT,
+        SIZE_LIMIT,
+        decode,
+        encode,
+        is_integer,
+        problem_of,
+        utf8_size,
+    )
+    from .media import MEDIA_TYPES, Media, changed, media_in, media_of
+    from .opaque import WIRE, opaque_fields, set_apart
+    from .owning import owned
+    from .preparing import (
+        TIME_KEYS,
+        Prepared,
+        as_object,
+        is_model,
+        moment_of,
+        prepare,
+        taken_apart,
+        tells_no_time,
+    )
+    from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
 
 __all__ = [
     "DEPTH_LIMIT",
@@ -81,3 +86,22 @@ __all__ = [
     "utf8_size",
     "without_words",
 ]
+
+if not TYPE_CHECKING:  # or any name would do for whoever reads types
+    __getattr__, __dir__ = door(
+        __package__,
+        columns=(
+            "Columns Message StoredCall assemble content_digest content_text dated_digest "
+            "join_call part_text"
+        ),
+        json_text=(
+            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode encode is_integer problem_of utf8_size"
+        ),
+        media="MEDIA_TYPES Media changed media_in media_of",
+        opaque="WIRE opaque_fields set_apart",
+        owning="owned",
+        preparing=(
+            "TIME_KEYS Prepared as_object is_model moment_of prepare taken_apart tells_no_time"
+        ),
+        redacted="NO_ARGUMENTS REDACTED is_redacted without_words",
+    )
