@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import bring
-from store import Store
+from store import Store, StoreError
 from store.importing import import_file, session
 from store.transcripts import Numbers, shelf
 
@@ -151,6 +152,34 @@ def test_values_come_off_a_shelf_as_they_were_put_on_it(monkeypatch: pytest.Monk
             nested = [nested]
         with pytest.raises(RecursionError):
             held.put(nested)
+
+
+def test_nothing_is_stored_where_no_room_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the folder that has none, and how to name another one."""
+    monkeypatch.setattr(shelf, "IN_MEMORY", LONG)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    path = written(tmp_path / "f.jsonl", map(of_claude_code, range(3)))
+    with Store(tmp_path / "chat.db") as store:
+        with pytest.raises(StoreError, match=r"cannot keep what was read in .*gone.*TMPDIR"):
+            import_file(store, path)
+        assert store.sessions() == []
+
+
+def test_names_lead_to_what_was_put_there_last() -> None:
+    """In the order in which the names came; what is taken away comes last when it comes again."""
+    with shelf.Shelf() as held:
+        values, expected = shelf.Shelved(held), {}
+        for number in range(40):
+            name = f"{number % 7}"
+            values[name] = expected[name] = {"n": number}
+            if number % 5 == 0:
+                assert values.pop(name) == expected.pop(name)
+            assert [*values.items()] == [*expected.items()]
+        values["1"]["n"] = "changed"
+        assert values == expected
+        assert [*reversed(values)] == [*reversed(expected)]
 
 
 def test_numbers_are_those_of_a_dict() -> None:
