@@ -54,7 +54,7 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     for line in lines:
         for before, name in pairwise([None, *line]):
             parents.setdefault(str(name), before)
-    present = max(lines, key=lambda line: int(line[-1]))
+    present = max(lines, key=lambda line: _number(line[-1]))
     tree = Tree(parents, present[-1], lambda name: [items[name]])
     title = title_of(items[name] for name in present)
     created = iso_milliseconds(fields.get("created_at"))
@@ -62,6 +62,11 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     opened = Opened(name, title, None, {}, created_at=created)
     for event in tree_events(tree, opened):
         yield event._replace(format=RESPONSES.format) if isinstance(event, Said) else event
+
+
+def _number(name: object) -> int:
+    """Return the number that an item has in its table, 0 where it has none."""
+    return int(name) if isinstance(name, str) and name.isdecimal() else 0
 
 
 def _sessions(rows: Rows) -> Iterator[Any]:

@@ -113,7 +113,7 @@ class _Chat:
         metadata = telling({"model": model}) | {"pi": kept}
         root = text_of(self._head.get("cwd"))
         title = first_text(titles)
-        return Opened(self._head["id"], title, root, metadata, titles=titles), notes
+        return Opened(str(self._head["id"]), title, root, metadata, titles=titles), notes
 
     def _from_the_last(self, path: list[str]) -> Iterator[Fields]:
         return map(self._entries.__getitem__, reversed(path))
