@@ -84,6 +84,14 @@ def of_gemini_cli(number: int) -> Fields:
     return {"id": f"m{number}", **said} if number else {"sessionId": "s", "projectHash": "h"}
 
 
+def of_qwen_code(number: int) -> Fields:
+    """Return a row of Qwen Code, below the one before."""
+    row = of_claude_code(number)
+    del row["toolUseResult"]
+    message = {"role": row["type"], "parts": [{"text": f"{number} {'x' * LONG}"}]}
+    return row | {"message": message}
+
+
 def of_openai(number: int) -> Fields:
     """Return a message of a chat."""
     return {"role": "user", "content": f"{number} {'x' * LONG}", "timestamp": 1_700_000_000_000}
@@ -96,6 +104,7 @@ WRITERS: dict[str, Writer] = {
     "droid": of_droid,
     "copilot_cli": of_copilot_cli,
     "gemini_cli": of_gemini_cli,
+    "qwen_code": of_qwen_code,
     "openai": of_openai,
 }
 

@@ -7,7 +7,7 @@ leaves it, and is a branch.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +29,7 @@ from ..events import (
     title_of,
     without,
 )
+from ..shelf import Shelf, Shelved
 from ..source import Source, Value
 from ..trees import Parents, Tree, tree_events
 from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
@@ -37,9 +38,6 @@ SPOKEN = ("user", "assistant", "tool_result")
 """Types of rows that the model saw; others are the program's own."""
 
 _SAID = ("uuid", "parentUuid", "sessionId", "timestamp", "type", "message", "cwd")
-
-Rows = dict[str, Fields]
-"""The rows of a file, each under its id."""
 
 
 def looks(value: Any) -> bool:
@@ -54,49 +52,59 @@ def looks(value: Any) -> bool:
 
 def parse(source: Source) -> Iterator[Event]:
     """Return the session of a file, its branches after it, then the notes."""
-    rows: Rows = {}
-    for item in source.values():
-        if isinstance(item, Noted):
-            yield item
-        elif isinstance(item.value, dict) and "type" in item.value:
-            rows[text_of(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
+    with Shelf() as shelf:
+        rows = Shelved(shelf)
+        for item in source.values():
+            if isinstance(item, Noted):
+                yield item
+            elif isinstance(item.value, dict) and "type" in item.value:
+                rows[text_of(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
+            else:
+                yield _no_row(item)
+        if rows:
+            yield from _session(rows, Shelved(shelf), source.stem)
+
+
+def _session(rows: Shelved, said: Shelved, stem: str) -> Iterator[Event]:
+    waiting: list[Fields] = []
+    left: Counter[tuple[str, str]] = Counter()
+    for name, row in rows.items():
+        messages = _messages_of(name, row)
+        _link(messages, waiting)
+        if messages:
+            said[name] = messages
         else:
-            yield _no_row(item)
-    if rows:
-        yield from _session(rows, source.stem)
-
-
-def _session(rows: Rows, stem: str) -> Iterator[Event]:
-    said = {name: _messages_of(name, row) for name, row in rows.items()}
-    _link(message for messages in said.values() for message in messages)
-    spoken = [name for name, messages in said.items() if messages]
-    tree = Tree(_parents(rows), next(reversed(spoken), None), said.__getitem__)
-    yield from tree_events(tree, _opened(rows, stem, [said[name][0] for name in spoken]))
-    left = [row for name, row in rows.items() if not said[name]]
-    yield from omissions(Counter(map(_type_of, left)), "line")
+            left[_type_of(row)] += 1
+    tree = Tree(_parents(rows), next(reversed(said), None), lambda name: said.get(name, []))
+    first = (messages[0] for messages in said.values())
+    yield from tree_events(tree, _opened(rows, stem, first))
+    yield from omissions(left, "line")
 
 
 def _type_of(row: Fields) -> tuple[str, str]:
     return str(row["type"]), str(row.get("subtype") or "")
 
 
-def _opened(rows: Rows, stem: str, messages: list[Message]) -> Opened:
-    told = list(rows.values())
-    name = _first("sessionId", told) or stem
-    payloads = [fields_of(row.get("systemPayload")) for row in reversed(told)]
+def _opened(rows: Shelved, stem: str, messages: Iterable[Message]) -> Opened:
+    name = _first("sessionId", rows.values()) or stem
+    payloads = (fields_of(row.get("systemPayload")) for row in _from_the_last(rows))
     given = (*(payload.get("customTitle") for payload in payloads), title_of(messages))
     titles = title_lines(given)
-    beside = {key: _first(key, told) for key in ("version", "gitBranch")}
-    known = {"model": _first("model", told[::-1]), "qwen_code": telling(beside)}
-    root = _first("cwd", told)
+    beside = {key: _first(key, rows.values()) for key in ("version", "gitBranch")}
+    known = {"model": _first("model", _from_the_last(rows)), "qwen_code": telling(beside)}
+    root = _first("cwd", rows.values())
     return Opened(name, first_text(titles), root, telling(known), titles=titles)
 
 
-def _first(key: str, rows: list[Fields]) -> str | None:
+def _first(key: str, rows: Iterable[Fields]) -> str | None:
     return first_text(row.get(key) for row in rows)
 
 
-def _parents(rows: Rows) -> Parents:
+def _from_the_last(rows: Shelved) -> Iterator[Fields]:
+    return map(rows.__getitem__, reversed(rows))
+
+
+def _parents(rows: Shelved) -> Parents:
     """Return what each row follows: the one before it where no row tells."""
     if any("parentUuid" in row for row in rows.values()):
         return {name: text_of(row.get("parentUuid")) for name, row in rows.items()}
@@ -153,9 +161,8 @@ def _copied(told: Fields) -> Message:
     return {"role": "tool", "content": said} | telling({"tool_call_id": call, "name": tool})
 
 
-def _link(messages: Iterator[Message]) -> None:
-    """Let results without an id answer the first open call of their name."""
-    waiting: list[Fields] = []
+def _link(messages: list[Message], waiting: list[Fields]) -> None:
+    """Let results without an id answer the first open call of their name, of those that wait."""
     for message in messages:
         waiting += message.get("tool_calls", [])
         if message["role"] == "tool":
