@@ -1,6 +1,7 @@
 """How operations become methods: bound to a face, not written twice.
 
-What an operation does before its first statement holds up nobody.
+An operation is found in its room where it is first asked for, so that nobody waits for what is not
+used. What it does before its first statement holds up nobody.
 """
 
 from __future__ import annotations
