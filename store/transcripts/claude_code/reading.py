@@ -25,9 +25,6 @@ from .sessions import Sessions
 from .titles import prompt_titles
 from .tree import MAIN, Run, continued, runs_of
 
-Members = dict[Run, "array[int]"]
-"""The rows of each run, by index, in the order of the file."""
-
 
 class Ends(NamedTuple):
     """Of each message of the API its first row, and how many messages there are with it."""
@@ -78,8 +75,9 @@ def _events(reading: Reading, stem: str) -> Iterator[Event]:
 class _Session:
     """Make the events of each run of a file.
 
-    ``_ends`` holds for each run where its messages end, ``_ids`` the ids of those messages that
-    stand before prompts which were taken back, by their rows.
+    ``_members`` are the rows of each run, in the order of the file, ``_ends`` where its messages
+    end; ``_ids`` are the ids of those messages that stand before prompts which were taken back, by
+    their rows.
     """
 
     def __init__(self, stem: str, reading: Reading) -> None:
