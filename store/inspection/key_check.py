@@ -10,6 +10,7 @@ from ..database import BIG, Statement, session_keys, sessions
 from ..history import keys
 from ..messages import decode
 from ..records import Finding
+from ..text import Fields
 
 _k = session_keys
 KEYS = Statement(
@@ -20,12 +21,25 @@ KEYS = Statement(
 )
 
 
-def check_keys(connection: Connection) -> Iterator[Finding]:
-    """Yield the sessions whose keys are not those of their metadata."""
-    for tree_id, session_id, text in connection.execute(
-        select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
-    ):
-        there = KEYS.rows(connection, tree_id=tree_id, session_id=session_id)
-        if {*there} != {*keys.keys_of(decode(text) if text else {})}:
-            place = f"session {session_id!r}"
+def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[Finding]:
+    """Yield the sessions, of a tree or of all, whose keys are not those of their metadata."""
+    asked = select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
+    if tree_id is not None:
+        asked = asked.where(sessions.c.tree_id == tree_id)
+    for tree, session_id, text in connection.execute(asked):
+        metadata = _object(text)
+        there = KEYS.rows(connection, tree_id=tree, session_id=session_id)
+        place = f"session {session_id!r}"
+        if metadata is None:
+            yield Finding("facts", place, "its metadata are no JSON object")
+        elif {*there} != {*keys.keys_of(metadata)}:
             yield Finding("facts", place, "its keys do not follow from its metadata")
+
+
+def _object(text: str | None) -> Fields | None:
+    """Return what metadata are stored as, None where they are no object."""
+    try:
+        value = decode(text) if text else {}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

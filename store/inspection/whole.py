@@ -37,6 +37,7 @@ from ..database import (
 from ..errors import InvalidValue
 from ..history import slices
 from ..records import Finding
+from .key_check import check_keys
 from .line_check import OLDER, STREAMING, check_tree
 
 Fields = dict[str, Any]
@@ -132,6 +133,7 @@ def take(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> boo
     for name, of_table in groupby(rows, itemgetter(0)):
         _write(connection, tree_id, name, map(itemgetter(1), of_table))
     _refuse_unsound(check_tree(connection, tree_id))
+    _refuse_unsound(check_keys(connection, tree_id))
     return True
 
 

@@ -191,6 +191,13 @@ def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[E
 
 
 def _sniff(source: Source) -> str:
+    try:
+        return _told_kind(source)
+    except OSError as problem:
+        raise _unreadable(source.path, problem) from problem
+
+
+def _told_kind(source: Source) -> str:
     """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
     first: Value | Noted | None = None
     kind: str | None = None

@@ -63,7 +63,7 @@ INSIDE = {
     ),
     "importing": "report whole spending beside left likeness known sight elsewhere session reading folders growing",
     "inspection": (
-        "console invariants usage_statistics replacing sql schema_check branches line_check whole seal_check key_check integrity "
+        "console invariants usage_statistics replacing sql schema_check branches line_check key_check whole seal_check integrity "
         "checking copies advice"
     ),
     "messages": "json_text columns media opaque owning preparing redacted",

@@ -10,11 +10,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from made_up import SAMPLES
 
 from store import Store, StoreError
+from store.exporting import export_store
 from store.importing import import_file
 from store.transcripts import read
 
@@ -49,6 +51,36 @@ def test_a_wrong_file_is_read_or_refused(tmp_path: Path, kind: str, seed: int) -
             with suppress(StoreError):
                 import_file(store, path, kind=chance.choice((None, kind)), beside=True)
         assert store.verify() == []
+
+
+def test_an_archive_that_points_before_itself_is_refused(tmp_path: Path) -> None:
+    """Its directory of files says that they lie where no file has anything."""
+    path = tmp_path / "export.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", "[]")
+    held = bytearray(path.read_bytes())
+    held[-6:-2] = (int.from_bytes(held[-6:-2], "little") + 1000).to_bytes(4, "little")
+    path.write_bytes(held)
+    for kind in (None, "chatgpt"):
+        with Store(tmp_path / "store.db") as store, pytest.raises(StoreError):
+            import_file(store, path, kind=kind)
+
+
+@pytest.mark.parametrize("wrong", ["1", "[]", '{"a": 2}', "{", "=", '"x"'])
+def test_a_whole_store_with_wrong_metadata_is_left_out(tmp_path: Path, wrong: str) -> None:
+    """They are of the row that has no seal, since anybody may change them."""
+    path = tmp_path / "all.jsonl"
+    with Store(tmp_path / "one.db") as store:
+        store.create_session("s", metadata={"a": 1})
+        export_store(store, path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    (session,) = (row["sessions"] for row in rows if "sessions" in row)
+    session["metadata"] = wrong
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with Store(tmp_path / "other.db") as other:
+        report = import_file(other, path)
+        assert any(note.broken and "metadata" in note.text for note in report.notes)
+        assert (other.sessions(), other.verify()) == ([], [])
 
 
 def cut(path: Path, chance: Random) -> None:
