@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
@@ -30,8 +29,11 @@ def door(room: str, **holding: str) -> Door:
             value = getattr(import_module(f"{room}.{places[name]}"), name)
             setattr(sys.modules[room], name, value)  # so it is asked for once
             return value
-        if find_spec(f"{room}.{name}"):
+        try:
             return import_module(f"{room}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{room}.{name}":  # it is there, and lacks what it imports itself
+                raise
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
 
     def listed() -> list[str]:
