@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from store.compaction import telling
-from store.logged import Line
-from store.view import build, read_files, rules
+from store.view import Line, build, read_files, rules
 
 from .markdown import as_table
 

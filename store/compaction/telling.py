@@ -6,10 +6,10 @@ import logging
 from typing import NamedTuple
 
 from ..errors import CompactionError, SummaryGenerationError
-from ..logged import Line
 from ..policy import Policy
 from ..records import Compaction
 from ..summaries import MODEL, Prompt, Summary
+from ..view import Line
 from .planning import Plan
 
 log = logging.getLogger(__name__)

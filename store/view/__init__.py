@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from .cost import shown_tokens, summary_tokens, view_tokens
     from .hiding import active, history, records, visible, visible_after
     from .judging import ruled, savings
+    from .logged import Line
     from .look import Look, look_at
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
 __all__ = [
     "Composed",
+    "Line",
     "Look",
     "Range",
     "Span",
@@ -59,6 +61,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         cost="shown_tokens summary_tokens view_tokens",
         hiding="active history records visible visible_after",
         judging="ruled savings",
+        logged="Line",
         look="Look look_at",
         standing="Range Span Standing Visible as_message summaries_of",
     )

@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 from ..database import Row, Statement, json_sql, tool_result_paths
 from ..history import lines
-from ..logged import Line
 from .judging import Verdicts
+from .logged import Line
 from .look import Look
 
 log = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..database import Queries
-from ..logged import chosen
 from ..policy import Kind, Policy
 from ..tokens import estimate
 from ..tools import failure, signs_sql
+from .logged import chosen
 from .ranks import Ranked
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]

@@ -27,7 +27,7 @@ FLOORS = [
     for floor in (
         "errors text ready callers doors",
         "clock",
-        "policy messages database logged",
+        "policy messages database",
         "tokens records transcripts formats tools",
         "history summaries",
         "view",
@@ -84,7 +84,7 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
-        "standing hiding look repair short_results named_results old_calls conditions ranks rules borders covering judging "
+        "logged standing hiding look repair short_results named_results old_calls conditions ranks rules borders covering judging "
         "rejudging cost pictures read_files rendering entries following prefix explained interrupted build"
     ),
 }
@@ -115,7 +115,7 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 28
+MOST_ROOMS = 27
 MOST_FLOORS = 10
 
 SQL_ROOMS = {

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .ready import DEFAULT_LANGUAGE
+from ..ready import DEFAULT_LANGUAGE
 
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
 """The environment's choice of the language of log lines; what is sent follows the policy's."""
