@@ -274,7 +274,7 @@ KINDS = {
         kiro.looks,
         kiro.parse,
         seen=False,
-        linked="parents, compactions",
+        linked="branches, parents, compactions",
         left_out="tools, states of the program",
         homes=(
             Home(".kiro", ("sessions/cli/*.jsonl", "sessions/*/messages.jsonl")),

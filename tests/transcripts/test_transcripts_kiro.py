@@ -170,3 +170,21 @@ def test_an_answer_behind_calls_is_another(tmp_path: Path) -> None:
     more = record("z", "assistant", content="On.", operationType="Say")
     path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS[:5], more]))
     assert [each["content"] for each in messages(path)] == ["Look.", "So.", "On."]
+
+
+def test_what_was_taken_back_is_a_branch(tmp_path: Path) -> None:
+    """A tombstone that is no summary's takes back a message and what came behind it."""
+    path = tmp_path / "messages.jsonl"
+    more = [
+        record("v", "user", content="Wrong."),
+        record("w", "assistant", content="No.", operationType="Say"),
+        record("t", "tombstone", effectiveFromMessageId="v", metadata={"truncatedMessageCount": 2}),
+        record("x", "user", content="Right."),
+    ]
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS, *more]))
+    told = list(read(path))
+    sessions = [event.session_id for event in told if isinstance(event, Opened)]
+    assert sessions == [tmp_path.name, f"{tmp_path.name}/branch-v"]
+    assert [each["content"] for each in messages(path)][-3:] == ["Right.", "Wrong.", "No."]
+    stem = events(path, Opened)[1].stem
+    assert (stem.session_id, stem.after) == (tmp_path.name, 3)

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,8 @@ from ..events import (
     without,
 )
 from ..source import Source
-from ..trees import with_compactions
+from ..trees import Tree, ancestors, tree_events, with_compactions
 from . import messages, records, turns
-
-Placed = tuple[int, Compacted]
-"""A compaction, behind so many messages."""
 
 TOLD = ("history", "conversation_id", "cwd", "created_at", "transcript", "tools", "model_info")
 """Keys of a chat that say what its session says, repeat it, or define its tools."""
@@ -143,39 +140,68 @@ def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
     yield from notes
 
 
+class _Line:
+    """Follow the messages of a folder's records: each of them, and behind which it came."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, Message] = {}
+        self.parents: dict[str, str | None] = {}
+        self.last: str | None = None
+        self._summaries: list[tuple[str | None, str]] = []
+
+    def take(self, written: list[Fields]) -> None:
+        """Take records, which may take back messages or stand for all before them."""
+        kept: list[Fields] = []
+        for record in written:
+            begun = records.taken_back_from(record)
+            is_said = begun is None and not records.is_summary(record)
+            if is_said:
+                kept.append(record)
+                continue
+            self._say(kept)
+            kept = []
+            if begun is None:
+                self._summaries.append((self.last, records.text_in(record)))
+            else:
+                self.last = self.parents.get(begun, self.last)
+        self._say(kept)
+
+    def _say(self, kept: list[Fields]) -> None:
+        for message in records.messages_in(kept):
+            name = str(message.get("id"))
+            while name in self.said:
+                name += "+"
+            self.said[name], self.parents[name] = message, self.last
+            self.last = name
+
+    def present(self) -> list[str]:
+        """Return the messages that no record took back, by name."""
+        return list(ancestors(self.parents, self.last))[::-1]
+
+    def compactions(self) -> dict[int, Compacted]:
+        """Return what stands for the first messages of these, behind them."""
+        places = {name: place for place, name in enumerate(self.present(), 1)}
+        counts = ((places.get(name or ""), summary) for name, summary in self._summaries)
+        return {count: Compacted(count, summary or None) for count, summary in counts if count}
+
+
 def _folder(source: Source, written: list[Fields]) -> Iterator[Event]:
-    """Yield the session of a folder's records, with what is known of it in the file beside them."""
-    groups = _between_summaries(written)
-    said = [list(records.messages_in(group)) for group in groups]
-    if not any(said):
+    """Yield the session of a folder's records, with what is known of it in the file beside them.
+
+    What was taken back is a branch.
+    """
+    line = _Line()
+    line.take(written)
+    if not line.said:
         return
     beside = _beside(source.path.with_name(BESIDE_RECORDS))
     name = text_of(beside.get("id")) or source.path.absolute().parent.name
-    opened, notes = _opened(name, beside, list(chain.from_iterable(said)))
-    events: Iterator[Event] = chain([opened], map(Said, chain.from_iterable(said)))
-    yield from with_compactions(events, dict(_compactions(written, said)))
+    opened, notes = _opened(name, beside, [line.said[each] for each in line.present()])
+    tree = Tree(line.parents, line.last, lambda each: [line.said[each]])
+    yield from with_compactions(tree_events(tree, opened), line.compactions())
     states = (record for record in written if records.type_of(record) not in records.SPOKEN)
     yield from omissions(Counter((str(records.type_of(each)), "") for each in states), "record")
     yield from notes
-
-
-def _between_summaries(written: list[Fields]) -> list[list[Fields]]:
-    """Return the records before the first summary, between two of them, and behind the last."""
-    groups: list[list[Fields]] = [[]]
-    for record in written:
-        if records.is_summary(record):
-            groups.append([])
-        else:
-            groups[-1].append(record)
-    return groups
-
-
-def _compactions(written: list[Fields], said: list[list[Message]]) -> Iterator[Placed]:
-    summaries = map(records.text_in, filter(records.is_summary, written))
-    counts = accumulate(map(len, said))
-    for count, summary in zip(counts, summaries, strict=False):
-        if count:
-            yield count, Compacted(count, summary or None)
 
 
 def _opened(name: str, beside: Fields, said: list[Message]) -> tuple[Opened, list[Noted]]:

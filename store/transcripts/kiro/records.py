@@ -29,12 +29,15 @@ SPOKEN = ("user", "assistant", "tool_call", "tool_result")
 STATES = (
     *("session_start", "session_event", "session_metadata", "turn_start", "turn_end"),
     *("pending_interaction", "interaction_resolved", "usage_summary", "tombstone"),
-    *("sub_agent_start", "sub_agent_complete"),
+    *("sub_agent_start", "sub_agent_complete", "mode_change", "tool_revert", "error"),
 )
 """Types of records that tell what the program did."""
 
 THOUGHT, SUMMARY = "Reasoning", "Summary"
 """Operations of an answer that is no speech: what a model thought, and what stands for the rest."""
+
+FAILED = ("error", "failed", "failure")
+"""States of a call that did not do what it was to do."""
 
 _SAID = ("type", "content", "toolCallId", "toolName", "args", "status", "success", "operationType")
 
@@ -53,6 +56,17 @@ def type_of(record: Fields) -> str | None:
 def is_summary(record: Fields) -> bool:
     """Tell whether a record is the summary that all before it was compacted to."""
     return _payload(record).get("operationType") == SUMMARY
+
+
+def taken_back_from(record: Fields) -> str | None:
+    """Return the id of the first message that a record takes back, None where it takes none.
+
+    The records behind a summary's tombstone stay; the summary hides them.
+    """
+    told = _payload(record)
+    if told.get("type") != "tombstone" or told.get("kind") == "summarization":
+        return None
+    return text_of(told.get("effectiveFromMessageId"))
 
 
 def text_in(record: Fields) -> str:
@@ -123,7 +137,8 @@ def _returned(record: Fields) -> Message:
     if not said and told.get("content"):
         said = json.dumps(told["content"], ensure_ascii=False)
     message: Message = {"role": "tool", "content": said, "tool_call_id": told.get("toolCallId")}
-    failed = {"messageStatus": "error" if told.get("success") is False else None}
+    is_failed = told.get("success") is False or told.get("status") in FAILED
+    failed = {"messageStatus": "error" if is_failed else None}
     return message | telling(failed) | _told(record)
 
 
