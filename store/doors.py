@@ -10,7 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+from .errors import unopened
 
 Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
@@ -26,11 +29,11 @@ def door(room: str, **holding: str) -> Door:
 
     def found(name: str) -> Any:
         if name in places:
-            value = getattr(import_module(f"{room}.{places[name]}"), name)
+            value = getattr(_entered(f"{room}.{places[name]}"), name)
             setattr(sys.modules[room], name, value)  # so it is asked for once
             return value
         try:
-            return import_module(f"{room}.{name}")
+            return _entered(f"{room}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{room}.{name}":  # it is there, and lacks what it imports itself
                 raise
@@ -41,3 +44,11 @@ def door(room: str, **holding: str) -> Door:
         return sorted({*entered, *entered["__all__"]})
 
     return found, listed
+
+
+def _entered(module: str) -> ModuleType:
+    """Import a module of a room; a process without a file left cannot."""
+    try:
+        return import_module(module)
+    except OSError as problem:
+        raise unopened(problem) from problem

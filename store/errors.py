@@ -6,6 +6,7 @@ with ``from``.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ from stat import S_ISDIR, S_ISREG
 from typing import TypeVar
 
 Choice = TypeVar("Choice", bound=str)
+
+TOO_MANY_FILES = (
+    "the process has as many files open as it may; close stores that are no longer used, "
+    "or raise the limit (ulimit -n)"
+)
 
 
 def quoted(value: object) -> str:
@@ -71,6 +77,21 @@ def _nothing_more(told: object) -> object:
     if not isinstance(told, str):
         return told
     return told.replace("nothing was written", "nothing more was written")
+
+
+def why_not(error: OSError) -> str:
+    """Say why a file cannot be opened, and what to do."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return TOO_MANY_FILES
+    if error.errno == errno.ELOOP:
+        return "it is a link, which is not followed; remove it"
+    return f"{error.strerror}; check its and its folder's permissions"
+
+
+def unopened(error: OSError) -> StoreError:
+    """Return the error for a file that the library needs and cannot open."""
+    named = f" {error.filename}" if error.filename else ""
+    return StoreError(f"cannot open the file{named}: {why_not(error)}")
 
 
 class SessionNotFound(StoreError, LookupError):

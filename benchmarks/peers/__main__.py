@@ -137,8 +137,8 @@ def _side(name: str) -> dict[str, str]:
 
 def _imported(module: str, pace: Pace) -> dict[str, float]:
     if pace.rounds > 1:
-        alone.run("import_module", module)  # writes the bytecode that is missing
-    rounds = [alone.run("import_module", module) for _ in range(pace.rounds)]
+        alone.run("import_name", module)  # writes the bytecode that is missing
+    rounds = [alone.run("import_name", module) for _ in range(pace.rounds)]
     return {kind: median(each[kind] for each in rounds) for kind in ("wall", "cpu")}
 
 

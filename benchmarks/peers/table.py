@@ -36,7 +36,7 @@ class Side(NamedTuple):
 
 PEERS = {
     "raw": Side("by hand", "sqlite3", "", "sqlite3", "by_hand", "ByHand"),
-    "ours": Side("convostore", "Store", "", "store.face", "ours", "Ours"),
+    "ours": Side("convostore", "Store", "", "store.face.store", "ours", "Ours"),
     "agents": Side(
         "openai-agents", "SQLiteSession", "openai-agents", "agents", "openai_agents", "Agents"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from pathlib import Path
@@ -11,19 +10,13 @@ from typing import NamedTuple, TypeGuard
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved, quoted
+from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved, quoted, why_not
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 
 OF_OTHERS = ("-lock", "-wal", "-shm", "-journal")
 """How the files end that lie beside a store, and are written over for it."""
-
-TOO_MANY_FILES = (
-    "the process has as many files open as it may; close stores that are no longer used, "
-    "or raise the limit (ulimit -n)"
-)
-
 
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems take."""
@@ -93,15 +86,6 @@ def resolved(url: URL) -> str:
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidValue(f"the folder of {path} does not exist; create it first")
     return path
-
-
-def why_not(error: OSError) -> str:
-    """Say why a file cannot be opened, and what to do."""
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return TOO_MANY_FILES
-    if error.errno == errno.ELOOP:
-        return "it is a link, which is not followed; remove it"
-    return f"{error.strerror}; check its and its folder's permissions"
 
 
 class KnownFile:

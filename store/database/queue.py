@@ -44,8 +44,7 @@ import threading
 from io import FileIO
 from weakref import WeakSet
 
-from ..errors import StoreBusy, StoreError
-from .files import why_not
+from ..errors import StoreBusy, StoreError, why_not
 
 try:
     import fcntl

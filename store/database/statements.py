@@ -37,8 +37,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
-from ..errors import InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
-from .files import TOO_MANY_FILES
+from ..errors import TOO_MANY_FILES, InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
 from .lease import driver_of, lease_of
 from .seals import SEALED, seal, sealed_names
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now
 from ..database import Transactions
-from ..errors import in_steps
+from ..errors import in_steps, unopened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,8 +39,11 @@ class Call(Generic[R]):
     options: dict[str, Any]
 
     def __call__(self, first: Any) -> R:
-        """Do it, with a connection or what opens transactions."""
-        return self.operation(first, *self.args, **self.options)
+        """Do it, with a connection or what opens transactions; it may import what it needs."""
+        try:
+            return self.operation(first, *self.args, **self.options)
+        except OSError as problem:
+            raise unopened(problem) from problem
 
 
 class Face(Protocol):

@@ -26,7 +26,15 @@ from ..database import (
     upgrade,
     url_of,
 )
-from ..errors import InvalidValue, StoreClosed, StoreError, StoreForked, in_steps, quoted
+from ..errors import (
+    InvalidValue,
+    StoreClosed,
+    StoreError,
+    StoreForked,
+    in_steps,
+    quoted,
+    unopened,
+)
 from ..history import open_trees
 from ..records import CacheInfo, Purge, Removal
 from .binding import Call, Work
@@ -53,8 +61,10 @@ def _upgraded(database: Database) -> Upgrade:
     """Bring a database to the newest schema, or give it back."""
     try:
         return upgrade(database)
-    except BaseException:
+    except BaseException as problem:
         database.close()
+        if isinstance(problem, OSError):
+            raise unopened(problem) from problem
         raise
 
 

@@ -580,7 +580,12 @@ with suppress(StopIteration):
         os.close(number)
         try:
             with Store(sys.argv[1]) as store:
-                store.append("s", {"role": "user", "content": "x"})
+                store.append("s", {"role": "user", "content": "x"}, create=True)
+                store.view("s")
+                store.fork("s")
+                store.record_usage("s", input=1, output=1)
+                store.context("s")
+                store.search("x")
             raise StopIteration
         except StoreError as error:
             print(error)
