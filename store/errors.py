@@ -81,11 +81,16 @@ def _nothing_more(told: object) -> object:
 
 def why_not(error: OSError) -> str:
     """Say why a file cannot be opened, and what to do."""
-    if error.errno in (errno.EMFILE, errno.ENFILE):
+    if lacks_files(error):
         return TOO_MANY_FILES
     if error.errno == errno.ELOOP:
         return "it is a link, which is not followed; remove it"
-    return f"{error.strerror}; check its and its folder's permissions"
+    return f"{error.strerror or error}; check its and its folder's permissions"
+
+
+def lacks_files(error: OSError) -> bool:
+    """Tell whether the process, or the machine, has as many files open as it may."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def unopened(error: OSError) -> StoreError:

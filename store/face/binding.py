@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now
 from ..database import Transactions
-from ..errors import in_steps, unopened
+from ..errors import in_steps, lacks_files, unopened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +43,9 @@ class Call(Generic[R]):
         try:
             return self.operation(first, *self.args, **self.options)
         except OSError as problem:
-            raise unopened(problem) from problem
+            if lacks_files(problem):
+                raise unopened(problem) from problem
+            raise
 
 
 class Face(Protocol):
