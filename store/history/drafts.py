@@ -182,7 +182,12 @@ def keep(
         SET_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
 
 
-def _rows(kept: Kept, first: int, moment: int, written: Iterable[tuple[str, str]]) -> list[Row]:
+def _rows(
+    kept: Kept,
+    first: int,
+    moment: int,
+    written: Iterable[tuple[str, str]],
+) -> list[Row]:
     """Return the rows of pieces from a number on."""
     return [
         (kept.tree_id, kept.draft, number, moment, *each)

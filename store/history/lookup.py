@@ -76,7 +76,11 @@ def _found(
     through = _through(within)
     is_own = and_(_own.c.tree_id == through.c.tree_id, _own.c.branch == through.c.branch)
     place = (sessions.c.id, sessions.c.updated_at, through.c.holder, through.c.seq)
-    newest = (sessions.c.updated_at.desc(), sessions.c.id.desc(), through.c.seq.desc())
+    newest = (
+        sessions.c.updated_at.desc(),
+        sessions.c.id.desc(),
+        through.c.seq.desc(),
+    )
     return Statement(
         select(sessions.c.id.label("session_id"), _best.label("branch"), through.c.seq)
         .select_from(through)

@@ -40,7 +40,7 @@ LAST_USAGE = Statement(
     select(*(usages.c[name] for name in LastRequest._fields))
     .select_from(_line)
     .join(usages, lines.on_branch(usages, _line) & _counts)
-    .order_by(usages.c.seq.desc(), usages.c.branch.desc(), usages.c.usage.desc())
+    .order_by(*(usages.c[name].desc() for name in ("seq", "branch", "usage")))
     .limit(literal_column("1")),
     row=LastRequest,
 )

@@ -16,6 +16,8 @@ from store.importing import import_file
 from store.tools.kinds import TOOL_KINDS
 from store.tools.results import result_facts
 from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts.codex.line import Line
+from store.transcripts.shelf import Shelf
 from store.view.build import View
 
 Lines = list[dict[str, Any] | str]
@@ -682,3 +684,38 @@ def test_shuffled_and_cut_lines_never_break_an_import(
     import_file(shelf, path, kind="codex", session_id=name)
     again = import_file(shelf, path, kind="codex", session_id=name)
     assert all((each.appended, each.differs_at) == (0, None) for each in again.sessions)
+
+
+class CountedShelf(Shelf):
+    """A shelf that counts what is taken out of it."""
+
+    taken = 0
+
+    def at(self, place: int) -> Any:
+        """Count, and return what is there."""
+        self.taken += 1
+        return super().at(place)
+
+
+def test_the_last_answer_is_found_without_a_look_at_the_others() -> None:
+    """However many messages follow it, or where there is none; it may be changed until then."""
+    asked = {"role": "user", "content": "x"}
+    with CountedShelf() as shelf:
+        line = Line(shelf)
+        for _ in range(100):
+            line.append(asked)
+            assert line.answer is None
+        assert shelf.taken == 0
+        line.append({"role": "assistant", "content": "a"})
+        for number in range(100):
+            line.append(asked)
+            answer = line.answer
+            assert answer is not None
+            answer["content"] = number
+        assert shelf.taken == 0
+        cut = line.cut(150)
+        assert (cut.answer, line.answer) == (None, {"role": "assistant", "content": 99})
+        assert [each["content"] for each in line][99:102] == ["x", 99, "x"]
+        again = line.cut(50)
+        assert (len(cut), len(again), line.answer) == (51, 100, None)
+        assert again.answer == {"role": "assistant", "content": 99}

@@ -188,3 +188,12 @@ def test_what_was_taken_back_is_a_branch(tmp_path: Path) -> None:
     assert [each["content"] for each in messages(path)][-3:] == ["Right.", "Wrong.", "No."]
     stem = events(path, Opened)[1].stem
     assert (stem.session_id, stem.after) == (tmp_path.name, 3)
+
+
+def test_records_without_ids_and_with_one_are_all_told(tmp_path: Path) -> None:
+    """Where names of messages would be the same, numbers tell them apart."""
+    path = tmp_path / "messages.jsonl"
+    rows = [record("u", "user", content=str(number)) for number in range(500)]
+    rows += [{"payload": {"type": "user", "content": "last"}} for _ in range(2)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    assert [each["content"] for each in messages(path)] == [*map(str, range(500)), "last", "last"]

@@ -10,13 +10,17 @@ from ..shelf import Shelf
 
 
 class Line:
-    """Messages on a shelf; the last answer is put there once another one follows, or the end."""
+    """Messages on a shelf, by their ``_places`` there.
 
-    def __init__(self, shelf: Shelf, places: array[int] | None = None) -> None:
+    ``_answers`` says which of them are answers. The last one may be in memory, and change: it is
+    put back once another one follows, or the line is cut.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._places = array("q") if places is None else places
+        self._places = array("q")
+        self._answers = array("q")
         self._answer: Message | None = None
-        self._answer_place = 0
 
     def __len__(self) -> int:
         """Return how many messages there are."""
@@ -24,35 +28,35 @@ class Line:
 
     def __iter__(self) -> Iterator[Message]:
         """Yield the messages."""
-        for place, kept in enumerate(self._places):
-            answer = self._answer if place == self._answer_place else None
-            yield answer or self._shelf.at(kept)
+        self._put_back()
+        return map(self._shelf.at, self._places)
 
     @property
     def answer(self) -> Message | None:
         """The last answer, which may be changed; None where there is none."""
-        for place in reversed(range(len(self))) if self._answer is None else ():
-            message: Message = self._shelf.at(self._places[place])
-            if message["role"] == "assistant":
-                self._answer, self._answer_place = message, place
-                break
+        if self._answer is None and self._answers:
+            self._answer = self._shelf.at(self._places[self._answers[-1]])
         return self._answer
 
     def append(self, message: Message) -> None:
         """Add a message."""
         if message["role"] == "assistant":
-            self._close()
-            self._answer, self._answer_place = message, len(self)
+            self._put_back()
+            self._answers.append(len(self))
+            self._answer = message
         self._places.append(self._shelf.put(message))
 
     def cut(self, start: int) -> Line:
         """Take out all messages from one on; return them."""
-        self._close()
-        taken = Line(self._shelf, self._places[start:])
+        self._put_back()
+        taken = Line(self._shelf)
+        taken._places = self._places[start:]
         del self._places[start:]
+        while self._answers and self._answers[-1] >= start:
+            taken._answers.insert(0, self._answers.pop() - start)
         return taken
 
-    def _close(self) -> None:
+    def _put_back(self) -> None:
         if self._answer is not None:
-            self._places[self._answer_place] = self._shelf.put(self._answer)
+            self._places[self._answers[-1]] = self._shelf.put(self._answer)
         self._answer = None

@@ -91,9 +91,10 @@ def _opened(rows: Shelved, stem: str, messages: Iterable[Message]) -> Opened:
     given = (*(payload.get("customTitle") for payload in payloads), title_of(messages))
     titles = title_lines(given)
     beside = {key: _first(key, rows.values()) for key in ("version", "gitBranch")}
-    known = {"model": _first("model", _from_the_last(rows)), "qwen_code": telling(beside)}
+    model = _first("model", _from_the_last(rows))
+    metadata = telling({"model": model, "qwen_code": telling(beside)})
     root = _first("cwd", rows.values())
-    return Opened(name, first_text(titles), root, telling(known), titles=titles)
+    return Opened(name, first_text(titles), root, metadata, titles=titles)
 
 
 def _first(key: str, rows: Iterable[Fields]) -> str | None:

@@ -168,11 +168,18 @@ class _Line:
 
     def _say(self, kept: list[Fields]) -> None:
         for message in records.messages_in(kept):
-            name = str(message.get("id"))
-            while name in self.said:
-                name += "+"
+            name = self._name(text_of(message.get("id")))
             self.said[name], self.parents[name] = message, self.last
             self.last = name
+
+    def _name(self, told: str | None) -> str:
+        """Return a name that no message has: its id, else one with its number."""
+        name = told
+        if name is None or name in self.said:
+            name = f"{told or 'message'}-{len(self.said) + 1}"
+        while name in self.said:
+            name += "+"
+        return name
 
     def present(self) -> list[str]:
         """Return the messages that no record took back, by name."""
