@@ -297,6 +297,14 @@ def test_an_order_without_a_list_is_that_of_the_columns() -> None:
     assert assemble(columns, None) == {"role": "user", "content": "x", "a": 1, "b": 2}
 
 
+def test_a_damaged_row_reads_the_same_however_often() -> None:
+    """A key of its order that no column has any more is None; one that is not of it is left out."""
+    columns = prepare({"content": "x", "role": "user", "name": "ann"}).columns
+    damaged = columns._replace(name=None, message_id="m", created_at=5)
+    for _ in range(2):
+        assert assemble(damaged, None) == {"content": "x", "role": "user", "name": None}
+
+
 class Answer(BaseModel):
     """A message as clients of providers return it."""
 

@@ -53,7 +53,7 @@ def read(
     line = Line(connection, left.find(connection, session_id, branch))
     end = lines.position(line.pointer, at)
     first, last = lines.span(start, stop, end)
-    with paused(last - first):
+    with paused(last - first + 1):
         return given_between(line, first, last, end)
 
 
@@ -71,7 +71,7 @@ def read_rows(
     """
     line = Line(connection, left.find(connection, session_id, branch))
     first, last = lines.span(first, last, line.pointer.head)
-    with paused(last - first):
+    with paused(last - first + 1):
         return messages_between(line, first, last)
 
 
@@ -143,9 +143,8 @@ def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     calls = stored_calls(connection, run)
     rows = MESSAGES.rows(connection, **run)
     stored = [
-        stored_message((seq, assemble(row[4:], calls.get(seq)), stored_at, digest))
+        stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
         for row in rows
-        for seq, stored_at, digest, _ in (row[:4],)
     ]
     return stored, [row[3] for row in rows]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .json_text import decode
@@ -81,26 +80,10 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
 
     ``columns`` are the values of a row of `Columns`.
     """
-    extra = columns[_EXTRA]
-    if extra is None:
-        return _held(columns, calls)
-    order = _orders.get(extra)
-    if order is None:
-        return _with_rest(_held(columns, calls), extra)
-    if order.row and calls is None and columns[_FORM] == "text":
-        values = order.row(columns)
-        if None not in values:
-            return dict(zip(order.keys, values))  # noqa: B905 - it takes a third of the time
-    return order.of(_held(columns, calls))
-
-
-_EXTRA, _FORM = map(Columns._fields.index, ("extra", "content_form"))
-
-
-def _held(columns: Sequence[Any], calls: list[Any] | None) -> Message:
-    """Return what the columns alone hold of a message."""
-    role, name, status, tool_call_id, created_at, message_id, _, content_form, content = columns
-    message: Message = {"role": role}
+    role, name, status, tool_call_id, created_at, message_id, extra, content_form, content = columns
+    order = _orders.get(extra, _NO_ORDER)
+    message = order.copy()
+    message["role"] = role
     if content_form in PLAIN_FORMS:
         message["content"] = content
     elif content_form is not None:
@@ -117,81 +100,47 @@ def _held(columns: Sequence[Any], calls: list[Any] | None) -> Message:
         message["messageStatus"] = status
     if message_id is not None:
         message["id"] = message_id
-    return message
+    if extra is None or len(message) == len(order):
+        return message
+    return _with_rest(message, extra)
 
 
 def _with_rest(held: Message, text: str) -> Message:
     """Return a message of what its columns hold and of the rest, which may know the order."""
-    if text.endswith(_ORDER_ALONE):
-        return _remembered(text).of(held)
     rest = decode(text)
     if isinstance(rest, dict):
         return {**held, **rest}
     keys, others = rest
-    return _ordered({**held, **others}, keys)
+    message = _ordered({**held, **others}, keys)
+    if not others:
+        _remember(text, keys)
+    return message
 
 
 def _ordered(whole: Message, keys: Iterable[str]) -> Message:
     """Return a message with its keys in their order.
 
-    What the order leaves out was read from other keys and is not given out. A damaged row may lack
-    a key of the order, which shows in its digest.
+    What the order leaves out was read from other keys and is not given out. A key that a damaged
+    row lacks, which shows in its digest, is None.
     """
-    return {key: whole[key] for key in keys if key in whole}
+    return {key: whole.get(key) for key in keys}
 
 
-_Values = Callable[[Any], tuple[Any, ...]]
-
-
-class _Order(NamedTuple):
-    """An order of keys, and what takes their values out of a message.
-
-    ``row`` takes them out of a row of `Columns`, where they all stand there: most orders are those
-    of a result's few keys, and half of a coding session are results.
-    """
-
-    keys: tuple[str, ...]
-    values: _Values
-    row: _Values | None = None
-
-    def of(self, held: Message) -> Message:
-        """Return a message in this order."""
-        try:
-            return dict(zip(self.keys, self.values(held), strict=True))
-        except KeyError:
-            return _ordered(held, self.keys)
-
-
-_ORDER_ALONE = "],{}]"
-"""How a rest ends that holds the order of keys and nothing else: few texts, in many messages."""
 MOST_ORDERS = 256
 """Orders that a process remembers by their texts."""
-_orders: dict[str, _Order] = {}
-_PLACES = {"timestamp": "created_at", "messageStatus": "status", "id": "message_id"}
-"""The columns of keys that are named otherwise."""
+_NO_ORDER: Message = {}
+_orders: dict[str | None, Message] = {}
+"""Messages of which only the order of keys is known: a copy that is filled in keeps it.
+
+By the texts of rests that hold nothing else, which are few, in many messages: half of a coding
+session are results, whose keys came in one order.
+"""
 
 
-def _from_row(keys: list[str]) -> _Values | None:
-    """Return what takes the values of keys out of a row; None where one does not stand there."""
-    names = [_PLACES.get(key, key) for key in keys]
-    if {*names} <= _KEPT:
-        return itemgetter(*map(Columns._fields.index, names))
-    return None
-
-
-_KEPT = frozenset(_PLACES.get(key, key) for key in KEYS) - {"tool_calls"}
-"""The columns that hold the values of keys."""
-
-
-def _remembered(text: str) -> _Order:
-    keys, _ = decode(text)
-    order = _Order(tuple(keys), lambda held: tuple(held[key] for key in keys))
-    if len(keys) > 1:
-        order = order._replace(values=itemgetter(*keys), row=_from_row(keys))
+def _remember(text: str, keys: list[str]) -> None:
     if len(_orders) >= MOST_ORDERS:
         _orders.clear()  # in one step: other threads go on reading and adding
-    _orders[text] = order
-    return order
+    _orders[text] = dict.fromkeys(keys)
 
 
 def join_call(
