@@ -1,4 +1,4 @@
-"""JSON inside SQL, on both engines: the rows of an object, the elements of an array."""
+"""JSON inside SQL, on both engines: an object's rows, rows as an object, an array's elements."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ class Elements(FunctionElement[Any]):
     inherit_cache = True
 
 
+class AsObject(FunctionElement[str]):
+    """Rows of names and values as the text of a JSON object, in whatever order they are found."""
+
+    inherit_cache = True
+
+
 def pairs(value: str, dialect: str) -> str:
     """Return SQL for the keys and values of a JSON object, given SQL for the object."""
     if dialect == "postgresql":
@@ -39,6 +45,17 @@ def pairs(value: str, dialect: str) -> str:
 @compiles(Pairs)
 def _pairs_of(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
     return pairs(compiler.process(element.clauses, **options), compiler.dialect.name)
+
+
+@compiles(AsObject)
+def _as_object_sqlite(element: AsObject, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_group_object({compiler.process(element.clauses, **options)})"
+
+
+@compiles(AsObject, "postgresql")
+def _as_object_postgresql(element: AsObject, compiler: SQLCompiler, **options: Any) -> str:
+    rows = compiler.process(element.clauses, **options)
+    return f"COALESCE(CAST(json_object_agg({rows}) AS text), '{{}}')"
 
 
 @compiles(Elements)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         ResultRows,
         Weight,
         derive,
+        kinds_text,
         last_answer,
         measure,
         message_rows,
@@ -93,6 +94,7 @@ __all__ = [
     "erasure",
     "heads",
     "keys",
+    "kinds_text",
     "last_answer",
     "last_usage",
     "left",
@@ -136,7 +138,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         erasure="HOLDING",
         facts=(
             "INSERT_FACTS INSERT_PATHS INSERT_RESULTS MEASURE Measure ResultRows Weight "
-            "derive last_answer measure message_rows moment_at stored_kinds tokens_at "
+            "derive kinds_text last_answer measure message_rows moment_at stored_kinds tokens_at "
             "turn_start"
         ),
         lines="Line line_cte segments_cte",

@@ -7,6 +7,7 @@ everything here is a function of the raw rows of a line and the session's projec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from sys import intern
 from typing import NamedTuple
 
 from sqlalchemy import Connection, cast, func, literal_column, select
@@ -16,13 +17,14 @@ from ..database import (
     Insertion,
     Row,
     Statement,
+    json_sql,
     message_facts,
     messages,
     tool_kinds,
     tool_result_paths,
     tool_results,
 )
-from ..messages import Prepared
+from ..messages import Prepared, decode
 from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
 from . import lines
 from .lines import Line
@@ -79,14 +81,24 @@ LAST_USER = Statement(_last_of_run.where(_facts.c.role == literal_column("'user'
 LAST_ANSWER = Statement(_last_of_run.where(_facts.c.role == literal_column("'assistant'")))
 _moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
 MOMENT = Statement(select(_moment).where(lines.at(messages)))
-KINDS = Statement(select(tool_kinds.c.name, tool_kinds.c.kind))
+KINDS = Statement(select(json_sql.AsObject(tool_kinds.c.name, tool_kinds.c.kind)))
 _tokens = func.coalesce(func.sum(_facts.c.tokens), literal_column("0"))
 TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at(_facts)))
 
 
+def kinds_text(connection: Connection) -> str:
+    """Return of what kind a store says that tools are, as a JSON object of their names.
+
+    There are hundreds, and hardly anybody changes any: one text is compared with a glance, and as
+    often as it is kept it is the same one.
+    """
+    return intern(KINDS.value(connection))
+
+
 def stored_kinds(connection: Connection) -> dict[str, str]:
     """Return of what kind a store says that tools are, by their names."""
-    return dict(KINDS.rows(connection))
+    kinds: dict[str, str] = decode(kinds_text(connection))
+    return kinds
 
 
 def measure(line: Line, position: int) -> Measure:

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from sys import getsizeof
+from sys import getsizeof, intern
 from typing import NamedTuple
 
 from ..database import kept_by, kept_since
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
-from ..history import Changes, stored_kinds
+from ..history import Changes, kinds_text
 from ..messages import Message
+from ..policy import Policy
 from .entries import Counted, counted, recounted
 from .judging import Verdicts, verdicts
 from .look import Look
@@ -42,7 +43,7 @@ class Truth(NamedTuple):
 
     changes: Changes
     project_root: str | None
-    kinds: dict[str, str]
+    kinds: str
     visible: Visible
 
 
@@ -68,9 +69,9 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
     kept = kept_by(look.connection)
     if kept is None:
-        return _anew(look, format, _truth(look, {}), judge(look, None), is_kept=False)
-    key = (*look.line.values(), "view", format, look.policy.model_dump_json())
-    truth = _truth(look, stored_kinds(look.connection))
+        return _anew(look, format, _truth(look, ""), judge(look, None), is_kept=False)
+    key = (*look.line.values(), "view", format, _told(look.policy))
+    truth = _truth(look, kinds_text(look.connection))
     known: Followed | None = kept.get(key)
     if known is not None and known.truth != truth:
         known = None
@@ -87,15 +88,20 @@ def verdicts_before(look: Look) -> Verdicts:
     kept = kept_by(look.connection)
     if kept is None:
         return verdicts(look)
-    key = (*look.line.values(), "before", look.policy.model_dump_json())
-    truth = _truth(look, stored_kinds(look.connection))
+    key = (*look.line.values(), "before", _told(look.policy))
+    truth = _truth(look, kinds_text(look.connection))
     known, judged_then = kept.get(key) or (None, None)
     judged = judge(look, judged_then if known == truth else None)
     kept.put(key, (truth, judged), _weight_of(judged), kept_since(look.connection))
     return judged.final
 
 
-def _truth(look: Look, kinds: dict[str, str]) -> Truth:
+def _told(policy: Policy) -> str:
+    """Return a policy as text: one that is longer than a short session, so all keep the same."""
+    return intern(policy.model_dump_json())
+
+
+def _truth(look: Look, kinds: str) -> Truth:
     return Truth(look.changes, look.pointer.project_root, kinds, look.visible)
 
 
@@ -298,4 +304,4 @@ def _weight(placed: Placed) -> int:
 
 
 def _weight_of(judged: Judged) -> int:
-    return FRAME * (len(judged.found) + 1)
+    return FRAME * (len(judged.found) + 2)

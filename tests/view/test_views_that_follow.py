@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import random
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -601,6 +603,24 @@ def test_no_more_is_kept_than_there_is_room_for(url: str) -> None:
         assert store.cache_info().hits == before.hits + 1
         store.view(begun(store, 1, 200_000), now=NOW)
         assert store.cache_info().bytes <= 100_000
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 40])
+def test_what_is_kept_is_no_larger_than_it_is_counted(url: str, rounds: int) -> None:
+    """Neither of a short session, of which there may be thousands, nor of a longer one."""
+    with Store(url, durability="normal") as store:
+        first, *others = [begun(store, rounds) for _ in range(8)]
+        store.view(first, now=NOW)
+        counted = store.cache_info().bytes
+        tracemalloc.start()
+        try:
+            for session_id in others:
+                store.view(session_id, now=NOW)
+            gc.collect()
+            taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert 0 < taken <= store.cache_info().bytes - counted
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "64", None, True])

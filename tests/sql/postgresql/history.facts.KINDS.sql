@@ -1,3 +1,5 @@
-SELECT tool_kinds.name,
-  tool_kinds.kind
+SELECT COALESCE(
+  CAST(json_object_agg(tool_kinds.name, tool_kinds.kind) AS text),
+  '{}'
+) AS anon_1
 FROM tool_kinds
