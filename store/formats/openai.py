@@ -116,16 +116,16 @@ def clean(placed: Placed) -> Message:
         role = "user"
     said = sendable(content) if isinstance(content, str) else _content(content, role)
     if role == "tool":
-        answered = sendable(placed.call_id or "")
-        return {"role": role, "tool_call_id": answered, "content": said}
+        return {"role": role, "tool_call_id": placed.call_id or "", "content": said}
     sent: Message = {"role": role}
     name = message.get("name")
     if name and isinstance(name, str):
         sent["name"] = sendable(name)
-    sent["content"] = None if content is None and placed.calls else said
-    if placed.calls:
+    calls = placed.calls
+    sent["content"] = None if content is None and calls else said
+    if calls:
         customs = _customs(message)
-        sent["tool_calls"] = [_call(call, customs) for call in placed.calls]
+        sent["tool_calls"] = [_call(call, customs) for call in calls]
     return sent
 
 
@@ -134,7 +134,7 @@ def sendable(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()
+        text.encode("utf-16-le")  # all that UTF-8 refuses, in half the time
     except UnicodeEncodeError:
         return _SURROGATES.sub("\ufffd", text)
     return text
@@ -212,10 +212,10 @@ def _customs(message: Message) -> Sequence[Any]:
 def _call(call: ApiCall, customs: Sequence[Any]) -> Message:
     if call.position < len(customs) and customs[call.position]:
         text = arguments_text(json_object(call.arguments).get("input"))
-        custom = {"name": sendable(call.name), "input": text}
-        return {"id": sendable(call.id), "type": CUSTOM, CUSTOM: custom}
-    function = {"name": sendable(call.name), "arguments": arguments_text(call.arguments)}
-    return {"id": sendable(call.id), "type": "function", "function": function}
+        custom = {"name": call.name, "input": text}
+        return {"id": call.id, "type": CUSTOM, CUSTOM: custom}
+    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def arguments_text(given: Any) -> str:

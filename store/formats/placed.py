@@ -13,7 +13,7 @@ System = str | list[Message] | None
 class ApiCall(NamedTuple):
     """A tool call as it is sent: its place in its message, and an id that is unique there.
 
-    ``name`` and ``arguments`` are as they went in.
+    ``id`` and ``name`` are texts that can be sent, ``arguments`` are as they went in.
     """
 
     position: int

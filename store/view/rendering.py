@@ -85,12 +85,16 @@ def rendered(
     """Return what the messages in runs of a line become in a format, paired and in order."""
     read, judged = _read(look, judged, runs)
     tells = look.policy.foreign_reasoning == "text"
-    said = [each for each in read if _is_shown(each.message, format, tells=tells)]
+    said = [
+        each
+        for each in read
+        if "content" in each.message or _is_shown(each.message, format, tells=tells)
+    ]
     items, pictured, has_pictures = shown(said, look.policy)
     arranged = arrange(items, look.policy, turn_over=turn_over)
     answered = (item.call[0] for item in items if item.call)
     return Rendered(
-        [reported(each) for each in arranged.placed],
+        reported(arranged.placed),
         judged,
         arranged.stretches,
         arranged.loose,
@@ -106,11 +110,11 @@ def _is_shown(
     *,
     tells: bool,
 ) -> bool:
-    """Tell a message that says something in a format: what no chat shows, in its own alone.
+    """Tell a message without content that says something in a format.
 
-    Reasoning of another's says something where it is told as text.
+    What no chat shows does in its own alone, and reasoning of another's where it is told as text.
     """
-    if "content" in message or not opaque_fields(message):
+    if not opaque_fields(message):
         return True
     return kept(message, format) is not None or (tells and bool(reasoning_of(message, format)))
 

@@ -74,9 +74,8 @@ class _Pairing:
     def __init__(self, items: list[Item], policy: Policy, turn_over: bool) -> None:
         self._items, self._policy = items, policy
         self._calls, self._continued = _spoken(items)
-        sent = _positions(self._calls)
-        places = enumerate(items)
-        self._results = {item.call: place for place, item in places if item.call in sent}
+        self._results = {item.call: place for place, item in enumerate(items) if item.call}
+        self._sent = _positions(self._calls) if policy.orphans == "adopt" else None
         self._running = open_turn(items)
         self._open_from = items[-1].seq if turn_over and items else self._running
         self._placed: list[Placed] = []
@@ -98,7 +97,7 @@ class _Pairing:
                 self._say(seq, message, calls[seq])
             elif message["role"] != "tool":
                 placed.append(Placed(seq, message))
-            elif call not in self._results and self._policy.orphans == "adopt":
+            elif self._sent is not None and call not in self._sent:
                 placed += _adopt(seq, message, tool_name)
             if waiting and place + 1 not in continued:
                 self._answer(place)
@@ -117,16 +116,18 @@ class _Pairing:
 
     def _answer(self, place: int) -> None:
         """Place the results of an answer's calls behind it; its last message is at a place."""
+        items, results, placed = self._items, self._results, self._placed
         for calling, call in self._waiting:
-            found = self._results.get((calling, call.position))
+            found = results.get((calling, call.position))
             if found is None:
                 self._leave(calling, call)
                 continue
             place += 1
-            self._reach = max(self._reach, found)
-            result = self._items[found]
+            if found > self._reach:
+                self._reach = found
+            seq, message, _, _ = items[found]
             repair = None if found == place else "moved to its call"
-            self._placed.append(Placed(result.seq, result.message, repair, (), call.id))
+            placed.append(Placed(seq, message, repair, (), call.id))
         self._waiting.clear()
 
     def _leave(self, seq: int, call: ApiCall) -> None:
@@ -189,7 +190,7 @@ def api_calls(item: Item) -> tuple[ApiCall, ...]:
             if call_id is None or call_id in made:
                 call_id = _untaken(made_up_id(item.seq, position), made)
             made[call_id] = _api_call(position, call_id, call)
-    return tuple(made.values())
+    return (*made.values(),)
 
 
 def _untaken(made_up: str, taken: Container[str]) -> str:
@@ -242,11 +243,14 @@ def _text(of: Message, key: str) -> str | None:
     return value if value and is_text(value) else None
 
 
-def reported(placed: Placed) -> Placed:
-    """Return a message that says which of its parts go out as JSON text, if any do."""
-    content = placed.message.get("content")
-    if content is None or isinstance(content, str):
-        return placed
+def reported(placed: list[Placed]) -> list[Placed]:
+    """Return messages that say which of their parts go out as JSON text, if any do."""
+    return [
+        each if isinstance(each.message.get("content"), str) else _reported(each) for each in placed
+    ]
+
+
+def _reported(placed: Placed) -> Placed:
     kinds = sorted({*foreign_kinds(placed.message)})
     if not kinds:
         return placed
