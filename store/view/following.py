@@ -34,8 +34,10 @@ from .standing import Visible
 
 MOST_PATCHES = 100
 """Stretches that are made anew one by one; where more change, all are."""
-FRAME = 2_000
-"""Bytes that a message takes beside its texts."""
+FRAME = 1_250
+"""Bytes that a message takes beside its texts, and again what is said of a result."""
+LINE = 4_500
+"""Bytes that a line takes beside its messages."""
 
 
 class Truth(NamedTuple):
@@ -217,9 +219,12 @@ def _with(
     begin = _loose_begin(before)
     placed = before.placed[:begin] + tail.placed
     told = before.judged | tail.judged
-    size = known.size - _weight_of_all(before.placed[begin:]) + _weight_of_all(tail.placed)
+    size = known.size + _weight_of(judged) - _weight_of(known.judged)
+    size += _weight_of_all(tail.placed) - _weight_of_all(before.placed[begin:])
     for place, patch in patches:
-        placed[place : place + len(patch.placed)] = patch.placed
+        stretch = slice(place, place + len(patch.placed))
+        size += _weight_of_all(patch.placed) - _weight_of_all(placed[stretch])
+        placed[stretch] = patch.placed
         told |= patch.judged
     stretches = [each._replace(begin=each.begin + begin) for each in tail.stretches]
     made = Rendered(
@@ -304,4 +309,4 @@ def _weight(placed: Placed) -> int:
 
 
 def _weight_of(judged: Judged) -> int:
-    return FRAME * (len(judged.found) + 2)
+    return LINE + FRAME * len(judged.found)
