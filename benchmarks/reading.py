@@ -19,7 +19,10 @@ Found = Iterator[tuple[str, Pair | float]]
 """Lines of the table: their name and two medians, or a figure."""
 
 DEPTH = 100
+AGAIN = ("view", "an agent's view", "context")
+"""What is asked for again, in that order."""
 DEFAULT = Policy()
+AGENT = Policy.named("agent")
 PROVIDERS = ("responses", "anthropic", "gemini")
 
 
@@ -106,11 +109,12 @@ def view_again(stage: Stage) -> Found:
     def by_hand(_: object) -> list[Any]:
         return rivals.view(raw.messages(SESSION), now, ROOT)
 
-    asked: dict[str, Callable[[object], object]] = {
-        "view": lambda _: store.view(SESSION, now=now),
-        "context": lambda _: store.context(SESSION, policy=DEFAULT, now=now),
-    }
-    for name, ours in asked.items():
+    asked: tuple[Callable[[object], object], ...] = (
+        lambda _: store.view(SESSION, now=now),
+        lambda _: store.view(SESSION, AGENT, now=now),
+        lambda _: store.context(SESSION, policy=DEFAULT, now=now),
+    )
+    for name, ours in zip(AGAIN, asked, strict=True):
         yield f"{name} again, 3 more messages", interleaved(ours, by_hand, stage.pace, say_more)
 
 

@@ -10,7 +10,7 @@ from .reading import Found
 from .rivals import Branches
 from .stage import BATCH, SESSION, SMALL, Stage, batches
 from .timing import Pair, interleaved
-from .workload import conversation
+from .workload import Message, conversation, payload
 
 MILLION = 1_000_000
 
@@ -93,16 +93,28 @@ def _bytes_of_forks(stage: Stage, forks: int = 100) -> float:
 
 
 def rewind(stage: Stage) -> Found:
-    """Rewind by ten messages and undo it, against deleting ten and writing them again."""
+    """Rewind by ten messages and undo it, against deleting ten and writing them again.
+
+    By hand that costs what is in them, so they are as large as ten are in the mean.
+    """
     store, raw = stage.full, stage.raw_full
-    last = raw.newest(SESSION, 10)
-    to, raw_to = store.session(SESSION).head - len(last), raw.append(SESSION, []) - len(last)
+    to, raw_to = store.session(SESSION).head, raw.append(SESSION, [])
+    last = _ten(stage.more(BATCH))
+    store.append(SESSION, last)
+    raw.append(SESSION, last)
     steps = (partial(store.rewind, SESSION, to), partial(raw.rewind, SESSION, raw_to))
     undos = (partial(store.undo_rewind, SESSION), partial(raw.append, SESSION, last))
 
     yield "rewind by 10", _there_and_back(steps, undos, stage)
     yield "undo a rewind", _there_and_back(undos, steps, stage)
     yield "rewind and undo: against 100", _rewind_against_small(stage)
+
+
+def _ten(said: list[Message]) -> list[Message]:
+    """Return ten messages in a row that are about as large as ten of all."""
+    rows = [said[first : first + 10] for first in range(0, len(said), 10)]
+    mean = payload(said) / len(rows)
+    return min(rows, key=lambda row: abs(payload(row) - mean))
 
 
 def _there_and_back(steps: Steps, back: Steps, stage: Stage) -> Pair:
