@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from .build import Composed, composed
     from .conditions import any_sign, as_terminal, failure, of_kind, overrides
     from .cost import shown_tokens, summary_tokens, view_tokens
-    from .hiding import active, history, records, visible, visible_after
+    from .hiding import active, history, visible, visible_after
     from .judging import ruled, savings
     from .logged import Line
     from .look import Look, look_at
+    from .recorded import records
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
 __all__ = [
@@ -59,7 +60,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         build="Composed composed",
         conditions="any_sign as_terminal failure of_kind overrides",
         cost="shown_tokens summary_tokens view_tokens",
-        hiding="active history records visible visible_after",
+        hiding="active history visible visible_after",
+        recorded="records",
         judging="ruled savings",
         logged="Line",
         look="Look look_at",

@@ -33,14 +33,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, literal_column, select
+from sqlalchemy import BindParameter, Connection, bindparam, select
 
-from ..database import Row, Statement, compaction_records, positions, summaries
-from ..history import Pointer, line_cte, lines
+from ..database import Statement, positions, summaries
+from ..history import Pointer, lines
 from ..messages import decode
 from ..records import Compaction, Hidden
+from .recorded import records
 from .standing import Range, Standing, Visible, summaries_of
 
 
@@ -58,47 +59,8 @@ class Texts(NamedTuple):
     file_changes: str | None
 
 
-_line = line_cte()
 _tree: BindParameter[int] = bindparam("tree_id")
-_c, _s = compaction_records, summaries
-_STORED = (
-    _c.c.compaction.label("id"),
-    _c.c.kind,
-    _c.c.outcome,
-    _c.c.reason,
-    _c.c.policy,
-    _c.c.session_id,
-    _c.c.head,
-    _c.c.hidden_first,
-    _c.c.hidden_last,
-    _c.c.first_kept,
-    _c.c.pinned,
-    _c.c.cleared,
-    _c.c.undoes,
-    _c.c.messages_before,
-    _c.c.messages_after,
-    _c.c.tokens_before,
-    _c.c.tokens_after,
-    _c.c.created_at,
-    _c.c.error,
-    _c.c.error_kind,
-    _c.c.summary.label("summary_number"),
-    _s.c.first.label("stands_from"),
-)
-_NAMES = [column.name for column in _STORED]
-RECORDS = Statement(
-    select(*_STORED)
-    .select_from(_line)
-    .join(
-        _c,
-        (_c.c.tree_id == _tree)
-        & (_c.c.branch == _line.c.branch)
-        & (_c.c.head <= _line.c.last)
-        & (_c.c.compaction <= _line.c.newest),
-    )
-    .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
-    .order_by(_c.c.compaction)
-)
+_s = summaries
 _written = [_s.c[name] for name in Texts._fields]
 TEXTS = Statement(
     select(_s.c.summary, *_written)
@@ -106,19 +68,6 @@ TEXTS = Statement(
     .where(_s.c.summary.in_(positions("numbers")))
 )
 """Apart from the records: a line has many, and few of their summaries stand."""
-_of_tree = select(_c.c.compaction).where(_c.c.tree_id == _tree)
-ANY_RECORD = Statement(_of_tree.limit(literal_column("1")))
-
-
-def records(connection: Connection, pointer: Pointer, last: int) -> list[Compaction]:
-    """Return the records that count on a line up to a position, oldest first, undoings included.
-
-    As they were recorded: one that was undone says ``applied``, and no texts are read.
-    """
-    if ANY_RECORD.row(connection, tree_id=pointer.tree_id) is None:
-        return []
-    rows = RECORDS.rows(connection, **pointer.line, last=last, newest=pointer.newest)
-    return [_record(row) for row in rows]
 
 
 def active(known: list[Compaction]) -> list[Compaction]:
@@ -228,23 +177,6 @@ def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:
     """Return what a column holds as a JSON array of objects with two texts each, as pairs."""
     objects = decode(text) if text else []
     return tuple((first, second) for first, second in map(dict.values, objects))
-
-
-def _record(row: Row) -> Compaction:
-    """Return a row of `RECORDS` as a record, its texts aside."""
-    stored = dict(zip(_NAMES, row, strict=True))
-    hidden = (stored.pop("hidden_first"), stored.pop("hidden_last"))
-    return Compaction(
-        hidden=None if None in hidden else hidden,
-        pinned=tuple(_listed(stored.pop("pinned"))),
-        cleared=tuple(map(tuple, _listed(stored.pop("cleared")))),
-        **stored,
-    )
-
-
-def _listed(text: str | None) -> list[Any]:
-    """Return what a column holds as a JSON array, [] where it holds none."""
-    return json.loads(text) if text else []
 
 
 def _undone(known: list[Compaction]) -> set[int | None]:

@@ -14,7 +14,8 @@ from sqlalchemy import Connection
 from ..history import Changes, Line, Pointer, Segment, changes_of
 from ..policy import Policy
 from ..records import Compaction
-from .hiding import active, records, visible_after
+from .hiding import active, visible_after
+from .recorded import records
 from .standing import Visible
 
 NOTHING_CHANGED = Changes(0, 0)
@@ -80,7 +81,7 @@ def look_at(
     turn_over: bool = False,
 ) -> Look:
     """Return a look at a line up to a position, with what its compactions leave visible there."""
-    known = records(connection, pointer, last)
-    visible = visible_after(connection, pointer, active(known))
     changes = changes_of(connection, pointer.tree_id)
+    known = records(connection, pointer, last, changes)
+    visible = visible_after(connection, pointer, active(known))
     return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes)

@@ -29,33 +29,11 @@ WITH RECURSIVE line(
   JOIN line ON parents.branch = line.parent_branch
   WHERE parents.tree_id = :tree_id
 )
-SELECT compaction_records.compaction AS id,
-  compaction_records.kind,
-  compaction_records.outcome,
-  compaction_records.reason,
-  compaction_records.policy,
-  compaction_records.session_id,
-  compaction_records.head,
-  compaction_records.hidden_first,
-  compaction_records.hidden_last,
-  compaction_records.first_kept,
-  compaction_records.pinned,
-  compaction_records.cleared,
-  compaction_records.undoes,
-  compaction_records.messages_before,
-  compaction_records.messages_after,
-  compaction_records.tokens_before,
-  compaction_records.tokens_after,
-  compaction_records.created_at,
-  compaction_records.error,
-  compaction_records.error_kind,
-  compaction_records.summary AS summary_number,
-  summaries.first AS stands_from
+SELECT compaction_records.compaction,
+  compaction_records.outcome
 FROM line
 JOIN compaction_records ON compaction_records.tree_id = :tree_id
   AND compaction_records.branch = line.branch
   AND compaction_records.head <= line.last
   AND compaction_records.compaction <= line.newest
-LEFT OUTER JOIN summaries ON summaries.tree_id = :tree_id
-  AND summaries.summary = compaction_records.summary
 ORDER BY compaction_records.compaction
