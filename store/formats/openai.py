@@ -114,7 +114,7 @@ def clean(placed: Placed) -> Message:
     role, content = message["role"], message.get("content")
     if role not in PARTS:
         role = "user"
-    said = sendable(content) if isinstance(content, str) else _content(content, role)
+    said = content if content and content is placed.sound else _content(content, role)
     if role == "tool":
         return {"role": role, "tool_call_id": placed.call_id or "", "content": said}
     sent: Message = {"role": role}
@@ -141,7 +141,9 @@ def sendable(text: str) -> str:
 
 
 def _content(content: Any, role: str) -> Any:
-    """Return a content that is no text as a list of known parts, or as its JSON text."""
+    """Return a content as a text, or as a list of known parts."""
+    if isinstance(content, str):
+        return sendable(content)
     if content is None:
         return ""
     if not isinstance(content, list):

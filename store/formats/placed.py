@@ -35,6 +35,8 @@ class Placed(NamedTuple):
     """The calls that are sent with it."""
     call_id: str | None = None
     """The id of the call that it answers."""
+    sound: str | None = None
+    """The content, where it is known that nothing in it has to be mended before it is sent."""
     rule: str | None = None
     """The rule by which the store made it."""
     compaction: int | None = None

@@ -61,13 +61,14 @@ if TYPE_CHECKING:
     from .order import lock_in_order
     from .places import NEVER, PLACE, Pointer, Segment
     from .prices import PriceList, price_list
-    from .raw import read_rows, stored_calls
+    from .raw import CALLS, read_rows, stored_calls
     from .sessions import TEXT_LIMIT, newest_record
     from .turns import message_at, turn_of
     from .usages import LastRequest, Request, last_usage
 
 __all__ = [
     "ANSWERS",
+    "CALLS",
     "HOLDING",
     "INSERT_FACTS",
     "INSERT_PATHS",
@@ -147,7 +148,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         order="lock_in_order",
         places="NEVER PLACE Pointer Segment",
         prices="PriceList price_list",
-        raw="read_rows stored_calls",
+        raw="CALLS read_rows stored_calls",
         sessions="TEXT_LIMIT newest_record",
         turns="message_at turn_of",
         usages="LastRequest Request last_usage",

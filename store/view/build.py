@@ -186,7 +186,8 @@ def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
 def _summary(standing: Standing, policy: Policy) -> Placed:
     """Return a summary as the message that it is sent as."""
     message = standing.message(policy)
-    return Placed(None, message, standing.why, (), None, "summary", standing.compaction)
+    compaction = standing.compaction
+    return Placed(None, message, standing.why, rule="summary", compaction=compaction)
 
 
 def _log(session_id: str, stats: ViewStats) -> None:

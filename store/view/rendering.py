@@ -18,7 +18,7 @@ from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
 from ..formats import Placed, kept, reasoning_of
-from ..history import Segment, lines, stored_calls
+from ..history import Segment, lines
 from ..messages import Message, assemble, opaque_fields
 from .judging import Verdict, Verdicts
 from .look import Look
@@ -28,6 +28,7 @@ from .pictures import shown
 from .repair import Item, Stretch, arrange, reported
 from .rules import NAMING, placeholders
 from .short_results import short_form
+from .spoken import SILENT, api_calls, spoken_in
 
 _m = messages
 _is_replaced = _m.c.seq.in_(json_sql.positions("replaced"))
@@ -131,17 +132,18 @@ def _read(
     items: list[Item] = []
     short: Verdicts = {}
     whole = _in_place_of_all(look, judged)
-    for seq, message in _stored(look, runs, sorted(whole)):
-        verdict = judged.get(seq)
+    for item, verdict in _stored(look, judged, runs, whole):
+        seq, message = item.seq, item.message
         if verdict is None:
-            item = Item(seq, message)
             items.append(_answering(look, item) if message["role"] == "tool" else item)
-            continue
-        if seq in whole:
-            message["content"] = whole[seq]
-        elif verdict.rule and not _shorten(look, message, verdict):
-            short[seq] = verdict._replace(rule=None, why="short")
-        items.append(Item(seq, message, verdict.call, verdict.tool_name))
+        elif verdict.rule is None or seq in whole:
+            items.append(item)
+        elif verdict.rule == "arguments":
+            items.append(_with_cut_calls(item))
+        else:
+            if not _shorten(look, message, verdict):
+                short[seq] = verdict._replace(rule=None, why="short")
+            items.append(item)
     return items, judged | short
 
 
@@ -156,20 +158,34 @@ def _in_place_of_all(look: Look, judged: Verdicts) -> dict[int, str]:
     return whole | {seq: each.line for seq, each in named.items()}
 
 
-def _stored(
-    look: Look,
-    runs: list[Segment],
-    replaced: list[int],
-) -> Iterator[tuple[int, Message]]:
-    """Yield the messages of runs by position, without the contents that are ``replaced``."""
-    connection, tree_id = look.connection, look.pointer.tree_id
+Stored = Iterator[tuple[Item, Verdict | None]]
+"""Messages as they are stored, and what the rules say of them."""
+
+
+def _stored(look: Look, judged: Verdicts, runs: list[Segment], whole: dict[int, str]) -> Stored:
+    """Yield the messages of runs; what is replaced as a ``whole`` is not read."""
+    replaced = sorted(whole)
     for run in runs:
-        values = run.within(tree_id)
-        calls = stored_calls(connection, values)
+        values = run.within(look.pointer.tree_id)
+        spoken = spoken_in(look.connection, values)
         unread = json.dumps(run.of(replaced))
-        for row in VISIBLE.rows(connection, **values, replaced=unread):
-            seq = row[0]
-            yield seq, assemble(row[1:], calls.get(seq))
+        for row in VISIBLE.rows(look.connection, **values, replaced=unread):
+            seq, columns = row[0], row[1:]
+            verdict = judged.get(seq)
+            own = spoken.get(seq, SILENT)
+            message = assemble(columns, own.given)
+            if seq in whole:
+                message["content"] = whole[seq]
+            call, tool_name = (verdict.call, verdict.tool_name) if verdict else (None, None)
+            calls = own.calls if message["role"] == "assistant" else ()
+            sound = row[-1] if row[-2] == "text" else None
+            yield Item(seq, message, call, tool_name, calls, sound), verdict
+
+
+def _with_cut_calls(item: Item) -> Item:
+    """Return a message whose calls are cut."""
+    given = item.message["tool_calls"] = cut_calls(item.message["tool_calls"])
+    return item._replace(calls=api_calls(item.seq, given) if item.calls else ())
 
 
 def _answering(look: Look, item: Item) -> Item:
@@ -184,10 +200,7 @@ def _answering(look: Look, item: Item) -> Item:
 
 
 def _shorten(look: Look, message: Message, verdict: Verdict) -> bool:
-    """Put what is shorter into the place of a content or of arguments; tell whether anything is."""
-    if verdict.rule == "arguments":
-        message["tool_calls"] = cut_calls(message["tool_calls"])
-        return True
+    """Put what is shorter into the place of a content; tell whether anything is."""
     content = short_form(
         message.get("content"),
         verdict.tool_name,

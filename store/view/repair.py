@@ -7,34 +7,31 @@ in their order.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..formats import ApiCall, Placed, continues, foreign_kinds, made_up_id
-from ..messages import Message, content_text
+from ..formats import ApiCall, Placed, continues, foreign_kinds
+from ..messages import WIRE, Message, content_text
 from ..policy import Policy
-from ..text import is_text
+from .spoken import UNKNOWN_TOOL, text_of
 
 NO_RESULT = "No result of this call was recorded."
 """What stands where a call has no result."""
-UNKNOWN_TOOL = "unknown_tool"
-"""The name of a call that has none."""
 
 
 class Item(NamedTuple):
     """A message of the line as the rules left it.
 
-    ``call`` is the position of the call that a result answers.
+    ``call`` is the position of the call that a result answers, ``calls`` are those of an assistant
+    that can be sent, ``sound`` is its content where nothing in that has to be mended.
     """
 
     seq: int
     message: Message
     call: tuple[int, int] | None = None
     tool_name: str | None = None
-
-
-Calls = dict[int, tuple[ApiCall, ...]]
-"""The calls of each message that calls, by its position."""
+    calls: tuple[ApiCall, ...] = ()
+    sound: str | None = None
 
 
 class Stretch(NamedTuple):
@@ -73,9 +70,9 @@ class _Pairing:
 
     def __init__(self, items: list[Item], policy: Policy, turn_over: bool) -> None:
         self._items, self._policy = items, policy
-        self._calls, self._continued = _spoken(items)
+        self._continued = _continued(items)
         self._results = {item.call: place for place, item in enumerate(items) if item.call}
-        self._sent = _positions(self._calls) if policy.orphans == "adopt" else None
+        self._sent = _sent(items) if policy.orphans == "adopt" else None
         self._running = open_turn(items)
         self._open_from = items[-1].seq if turn_over and items else self._running
         self._placed: list[Placed] = []
@@ -86,17 +83,18 @@ class _Pairing:
 
     def arranged(self) -> Arranged:
         """Return the messages in their places."""
-        calls, continued, waiting = self._calls, self._continued, self._waiting
+        continued, waiting = self._continued, self._waiting
         placed, stretches = self._placed, self._stretches
-        for place, (seq, message, call, tool_name) in enumerate(self._items):
+        for place, item in enumerate(self._items):
+            seq, message, call, tool_name, calls, sound = item
             if place > self._reach:
                 self._reach = place
                 if place not in continued:
                     stretches.append(Stretch(seq, len(placed)))
-            if seq in calls:
-                self._say(seq, message, calls[seq])
+            if calls:
+                self._say(item)
             elif message["role"] != "tool":
-                placed.append(Placed(seq, message))
+                placed.append(Placed(seq, message, None, (), None, sound))
             elif self._sent is not None and call not in self._sent:
                 placed += _adopt(seq, message, tool_name)
             if waiting and place + 1 not in continued:
@@ -104,15 +102,16 @@ class _Pairing:
         loose = len(stretches) - 1 if self._loose is None else self._loose
         return Arranged(placed, stretches, loose)
 
-    def _say(self, seq: int, message: Message, calls: tuple[ApiCall, ...]) -> None:
+    def _say(self, item: Item) -> None:
         """Place an assistant message with the calls that are sent, if anything is left of it."""
+        seq, message, _, _, calls, sound = item
         self._waiting += [(seq, call) for call in calls]
         sent, repair = calls, None
         if self._policy.unanswered == "drop":
             sent = tuple(each for each in calls if (seq, each.position) in self._results)
             repair = _dropped(len(calls) - len(sent))
         if sent or message.get("content"):
-            self._placed.append(Placed(seq, message, repair, sent))
+            self._placed.append(Placed(seq, message, repair, sent, None, sound))
 
     def _answer(self, place: int) -> None:
         """Place the results of an answer's calls behind it; its last message is at a place."""
@@ -125,9 +124,9 @@ class _Pairing:
             place += 1
             if found > self._reach:
                 self._reach = found
-            seq, message, _, _ = items[found]
+            seq, message, _, _, _, sound = items[found]
             repair = None if found == place else "moved to its call"
-            placed.append(Placed(seq, message, repair, (), call.id))
+            placed.append(Placed(seq, message, repair, (), call.id, sound))
         self._waiting.clear()
 
     def _leave(self, seq: int, call: ApiCall) -> None:
@@ -144,28 +143,22 @@ class _Pairing:
         return self._policy.unanswered
 
 
-def _positions(calls: Calls) -> set[tuple[int, int] | None]:
-    return {(seq, call.position) for seq, made in calls.items() for call in made}
+def _sent(items: list[Item]) -> set[tuple[int, int] | None]:
+    """Return the positions of the calls that can be sent."""
+    return {(item.seq, call.position) for item in items for call in item.calls}
 
 
-def _spoken(items: list[Item]) -> tuple[Calls, set[int]]:
-    """Return the calls that can be sent, and the places of some messages.
+def _continued(items: list[Item]) -> set[int]:
+    """Return the places of the messages that are one answer with the message before."""
+    return {
+        place
+        for place, item in enumerate(items)
+        if WIRE in item.message and place and _goes_on(items[place - 1], item)
+    }
 
-    These are one answer with the message before.
-    """
-    calls: Calls = {}
-    continued: set[int] = set()
-    before = ""
-    for place, item in enumerate(items):
-        message = item.message
-        role = message["role"]
-        if role == "assistant":
-            if "tool_calls" in message and (made := api_calls(item)):
-                calls[item.seq] = made
-            if before == role and continues(message):
-                continued.add(place)
-        before = role
-    return calls, continued
+
+def _goes_on(before: Item, item: Item) -> bool:
+    return before.message["role"] == "assistant" and continues(item.message)
 
 
 def open_turn(items: list[Item]) -> int:
@@ -173,39 +166,6 @@ def open_turn(items: list[Item]) -> int:
     newest_first = reversed(items)
     users = (item.seq for item in newest_first if item.message.get("role") == "user")
     return next(users, 0)
-
-
-def api_calls(item: Item) -> tuple[ApiCall, ...]:
-    """Return the calls of an assistant message that can be sent.
-
-    Each has an id that is its own in the message.
-    """
-    given = item.message.get("tool_calls")
-    if not isinstance(given, list):
-        return ()
-    made: dict[str, ApiCall] = {}
-    for position, call in enumerate(given):
-        if isinstance(call, dict):
-            call_id = _text(call, "id")
-            if call_id is None or call_id in made:
-                call_id = _untaken(made_up_id(item.seq, position), made)
-            made[call_id] = _api_call(position, call_id, call)
-    return (*made.values(),)
-
-
-def _untaken(made_up: str, taken: Container[str]) -> str:
-    """Return an id that is made up as one that no call of the message has."""
-    while made_up in taken:
-        made_up += "_"
-    return made_up
-
-
-def _api_call(position: int, call_id: str, call: Message) -> ApiCall:
-    function = call.get("function")
-    if not isinstance(function, dict):
-        function = call
-    name = _text(function, "name") or UNKNOWN_TOOL
-    return ApiCall(position, call_id, name, function.get("arguments"))
 
 
 def _dropped(calls: int) -> str | None:
@@ -220,8 +180,8 @@ def _made_up(call: ApiCall) -> Placed:
 
 def _adopt(seq: int, message: Message, tool_name: str | None) -> Iterable[Placed]:
     """Return a result without call behind a call made up for it."""
-    call_id = _text(message, "tool_call_id") or f"call_{seq}"
-    name = tool_name or _text(message, "name") or UNKNOWN_TOOL
+    call_id = text_of(message, "tool_call_id") or f"call_{seq}"
+    name = tool_name or text_of(message, "name") or UNKNOWN_TOOL
     call = ApiCall(0, call_id, name, "{}")
     repair = f"the result at {seq} has no call"
     return (
@@ -235,12 +195,6 @@ def _message_with(call: ApiCall) -> Message:
     function = {"name": call.name, "arguments": call.arguments}
     made = {"id": call.id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [made]}
-
-
-def _text(of: Message, key: str) -> str | None:
-    """Return a text that can be sent as it is; ids that differ must not become one by mending."""
-    value = of.get(key)
-    return value if value and is_text(value) else None
 
 
 def reported(placed: list[Placed]) -> list[Placed]:

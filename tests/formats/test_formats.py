@@ -56,6 +56,14 @@ def test_a_chat_format_writes_a_message_for_each() -> None:
     assert CHAT.write([]) == []
 
 
+def test_a_content_that_is_not_the_sound_one_is_mended() -> None:
+    """What was known of a text holds of no other that takes its place."""
+    sound = Placed(1, {"role": "user", "content": "a"}, sound="a")
+    assert clean(sound)["content"] == "a"
+    other = sound._replace(message={"role": "user", "content": "a\ud800"})
+    assert clean(other)["content"] == "a\ufffd"
+
+
 def test_react_writes_one_message() -> None:
     """With every message in it but the calls that the store made up."""
     called = ApiCall(0, "c", "LS", "{}")

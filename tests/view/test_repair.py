@@ -8,7 +8,8 @@ import pytest
 from refusals import refusals
 
 from store import Policy, Store
-from store.view.repair import NO_RESULT, UNKNOWN_TOOL, Item, api_calls, arrange
+from store.view.repair import NO_RESULT, Item, arrange
+from store.view.spoken import UNKNOWN_TOOL, api_calls
 
 Message = dict[str, Any]
 USER = {"role": "user", "content": "go"}
@@ -226,7 +227,7 @@ def test_what_is_left_out_at_the_end_is_a_change(store: Store, line: list[Messag
 
 def ids(*call_ids: Any) -> list[str]:
     """The ids under which calls are sent."""
-    return [each.id for each in api_calls(Item(5, call(*call_ids)))]
+    return [each.id for each in api_calls(5, call(*call_ids)["tool_calls"])]
 
 
 def test_ids_are_sent_as_they_are(store: Store) -> None:
@@ -291,7 +292,8 @@ def test_calls_of_others_than_assistants_are_not_sent(store: Store) -> None:
 def test_arranging_touches_no_message(store: Store) -> None:
     """Nothing given is changed, and what was there is handed on as it is."""
     line = [call("a", "b"), result("b"), result("x")]
-    items = [Item(1, line[0]), Item(2, line[1], (1, 1)), Item(3, line[2])]
+    calls = api_calls(1, line[0]["tool_calls"])
+    items = [Item(1, line[0], calls=calls), Item(2, line[1], (1, 1)), Item(3, line[2])]
     before = repr(items)
     placed = arrange(items, Policy()).placed
     assert repr(items) == before
