@@ -80,7 +80,11 @@ MEASURES: dict[str, Measure] = {
     ),
     "newest": Measure(
         reading.newest,
-        {"newest 20": Target("cpu", 1.3), "newest 20: against 100": Target("cpu", 1.2)},
+        {
+            "newest 20": Target("cpu", 1.3),
+            "newest 20 again": Target("cpu", 1.3),
+            "newest 20: against 100": Target("cpu", 1.2),
+        },
     ),
     "view": Measure(reading.view, {"view, all rules": Target("cpu", 1.1)}),
     "formats": Measure(
@@ -128,7 +132,10 @@ MEASURES: dict[str, Measure] = {
     ),
     "again": Measure(
         reading.view_again,
-        {f"{name} again, 3 more messages": Target("cpu", 0.5) for name in reading.AGAIN},
+        {
+            **{f"{name} again, 3 more messages": Target("cpu", 0.5) for name in reading.AGAIN},
+            "newest 20 again, 3 more messages": Target("cpu", 1.3),
+        },
         smallest=1_000,
         largest=10_000,
     ),

@@ -66,17 +66,22 @@ def pages(stage: Stage) -> Found:
 
 
 def newest(stage: Stage) -> Found:
-    """Read the newest 20 messages of a session whose head is not known."""
-    store, raw = stage.normal, stage.raw_normal
+    """Read the newest 20 messages of a session whose head is not known.
 
-    def ours(session: str) -> list[Any]:
+    First where nothing is kept of it, then again and again where it is.
+    """
+    raw, keeping = stage.raw_normal, stage.normal
+
+    def ours(session: str, store: Store = stage.forgetful) -> list[Any]:
         return store.messages(session, -20)
 
-    equal([each.message for each in ours(SESSION)], raw.newest(SESSION, 20))
-    yield (
-        "newest 20",
-        interleaved(lambda _: ours(SESSION), lambda _: raw.newest(SESSION, 20), stage.pace),
-    )
+    def by_hand(_: object) -> list[Any]:
+        return raw.newest(SESSION, 20)
+
+    equal([each.message for each in ours(SESSION)], by_hand(None))
+    yield "newest 20", interleaved(lambda _: ours(SESSION), by_hand, stage.pace)
+    ours(SESSION, keeping)
+    yield "newest 20 again", interleaved(lambda _: ours(SESSION, keeping), by_hand, stage.pace)
     yield (
         "newest 20: against 100",
         interleaved(lambda _: ours(SESSION), lambda _: ours(SMALL), stage.pace),
@@ -98,7 +103,10 @@ def view(stage: Stage) -> Found:
 
 
 def view_again(stage: Stage) -> Found:
-    """Compute the view and the request after three more messages, against the whole by hand."""
+    """Compute the view and the request after three more messages, against the whole by hand.
+
+    So for the newest messages, against the same by hand.
+    """
     store, raw, now = stage.normal, stage.raw_normal, stage.now
 
     def say_more() -> None:
@@ -116,6 +124,15 @@ def view_again(stage: Stage) -> Found:
     )
     for name, ours in zip(AGAIN, asked, strict=True):
         yield f"{name} again, 3 more messages", interleaved(ours, by_hand, stage.pace, say_more)
+    yield (
+        "newest 20 again, 3 more messages",
+        interleaved(
+            lambda _: store.messages(SESSION, -20),
+            lambda _: raw.newest(SESSION, 20),
+            stage.pace,
+            say_more,
+        ),
+    )
 
 
 def view_foreign(stage: Stage) -> Found:
@@ -141,7 +158,7 @@ def depth(stage: Stage) -> Found:
     )
     reads: dict[str, Callable[[str], object]] = {
         "load": store.messages,
-        "newest 20": lambda session: store.messages(session, -20),
+        "newest 20": lambda session: stage.forgetful.messages(session, -20),
         "view": lambda session: stage.forgetful.view(session, now=stage.now),
     }
     for name, read in reads.items():

@@ -21,6 +21,7 @@ class Ours(Peer):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._store = Store(path, durability="normal")
+        self._forgetful = Store(path, durability="normal", cache_bytes=0)
 
     def plain(self, stored: list[StoredMessage]) -> list[Message]:
         """Take the messages out of their records."""
@@ -39,8 +40,8 @@ class Ours(Peer):
         return self._store.messages(session)
 
     async def newest(self, session: str, count: int) -> list[StoredMessage]:
-        """Read its end."""
-        return self._store.messages(session, -count)
+        """Read its end, whatever of it was read before."""
+        return self._forgetful.messages(session, -count)
 
     async def afresh(self, session: str) -> None:
         """Open the file anew, as the next process does; it is connected when the clock runs."""

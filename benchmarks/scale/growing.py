@@ -8,7 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store import Policy, Store
+from store import Policy, Store, StoredMessage
 
 from ..stage import ENDLESS
 from ..workload import ROOT, START, Message, conversation
@@ -53,12 +53,14 @@ class Growing:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.store = Store(path, durability="normal")
+        self._forgetful = Store(path, durability="normal", cache_bytes=0)
         self.store.create_session(SESSION, project_root=ROOT)
         self._new = conversation(ENDLESS, small=True)
         self._names = count()
 
     def close(self) -> None:
         """Close the file."""
+        self._forgetful.close()
         self.store.close()
 
     def grow(self, size: int) -> None:
@@ -78,7 +80,7 @@ class Growing:
         compacted = self._compacted(head)
         return {
             "load": Step(_nothing, lambda _: store.messages(SESSION)),
-            "newest": Step(_nothing, lambda _: store.messages(SESSION, -NEWEST)),
+            "newest": Step(_nothing, lambda _: self._newest()),
             "first": Step(self._afresh, _first),
             "behind": Step(_nothing, lambda _: store.view(compacted, now=NOW).messages),
             "hidden": Step(lambda: self._hidden(head), self._behind_a_range),
@@ -87,6 +89,9 @@ class Growing:
             "again": Step(self._added, lambda _: store.view(SESSION, now=NOW).messages),
             "append": Step(lambda: self.new(1), lambda new: store.append(SESSION, new)),
         }
+
+    def _newest(self) -> list[StoredMessage]:
+        return self._forgetful.messages(SESSION, -NEWEST)
 
     def _name(self) -> str:
         return f"fork-{next(self._names)}"

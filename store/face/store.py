@@ -83,9 +83,9 @@ class Store(Whole, Workflows):
     ``target`` is a path, ``":memory:"`` (a private temporary file) or an SQLAlchemy URL.
     ``durability="full"`` keeps every acknowledged write through a power cut; ``"normal"`` keeps it
     through a killed process, but a power cut may lose the last ones. Waits at most ``timeout``
-    seconds for other writers. Keeps what it made of the last views in at most ``cache_bytes`` of
-    memory, so that a view of a line that has grown pays for what is new; 0 keeps nothing. Raises
-    StoreError and its children.
+    seconds for other writers. Keeps what it made of the last views, and the newest messages that
+    were read again, in at most ``cache_bytes`` of memory, so that who asks for a line that has
+    grown pays for what is new; 0 keeps nothing. Raises StoreError and its children.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class Store(Whole, Workflows):
         return inspection.backup(self.database, path, replace=replace, now=now)
 
     def cache_info(self) -> CacheInfo:
-        """Return what is kept in memory of views that were made, and how often it was of use."""
+        """Return what is kept in memory of what was made and read, and how often it was of use."""
         kept = self.database.kept
         return CacheInfo(*kept.figures(), kept.limit)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..database import Statement, Transactions, messages, paused, tool_calls
+from ..database import Row, Statement, Transactions, messages, paused, tool_calls
 from ..errors import InvalidValue, quoted
 from ..messages import Columns, StoredCall, assemble, join_call
 from ..records import StoredMessage, stored_message
 from . import left, lines
 from .joining import joined, part_of
 from .lines import Line, run_of
+from .newest import MOST, Stored, newest_rows
 
 MESSAGES = Statement(
     select(
@@ -131,8 +133,10 @@ Rows = tuple[list[StoredMessage], list[str | None]]
 
 def _between(line: Line, first: int, last: int) -> Rows:
     found: Rows = ([], [])
+    is_newest = last == line.pointer.head and last - first < MOST
+    read = partial(newest_rows, _stored) if is_newest else _stored
     for run in line.ranges(first, last):
-        rows, formats = read_run(line.connection, run)
+        rows, formats = _made(read(line.connection, run))
         found[0].extend(rows)
         found[1].extend(formats)
     return found
@@ -140,13 +144,23 @@ def _between(line: Line, first: int, last: int) -> Rows:
 
 def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     """Return the rows of a run, by the names that `Segment.within` gives."""
-    calls = stored_calls(connection, run)
-    rows = MESSAGES.rows(connection, **run)
-    stored = [
+    return _made(_stored(connection, run))
+
+
+def _stored(connection: Connection, run: dict[str, int]) -> Stored:
+    """Return what is stored of a run."""
+    calls = CALLS.rows(connection, **run)
+    return Stored(MESSAGES.rows(connection, **run), calls)
+
+
+def _made(stored: Stored) -> Rows:
+    """Return what is stored as messages of a chat."""
+    calls = _by_position(stored.calls)
+    rows = [
         stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
-        for row in rows
+        for row in stored.messages
     ]
-    return stored, [row[3] for row in rows]
+    return rows, [row[3] for row in stored.messages]
 
 
 def stored_calls(
@@ -154,8 +168,12 @@ def stored_calls(
     run: dict[str, int],
 ) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
+    return _by_position(CALLS.rows(connection, **run))
+
+
+def _by_position(rows: list[Row]) -> dict[int, list[Any]]:
     calls: dict[int, list[Any]] = {}
-    for seq, call_id, name, form, arguments, extra in CALLS.rows(connection, **run):
+    for seq, call_id, name, form, arguments, extra in rows:
         call = join_call(call_id, name, form, arguments, extra)
         calls.setdefault(seq, []).append(call)
     return calls

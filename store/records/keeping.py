@@ -97,10 +97,10 @@ class Restored(NamedTuple):
 
 
 class CacheInfo(NamedTuple):
-    """What an open store keeps in memory of the views that it made.
+    """What an open store keeps in memory of the views that it made, and of the ends of lines.
 
-    ``hits`` views went on from what was kept, ``misses`` were made anew. ``bytes`` are about what
-    the ``entries`` take, never more than ``limit``.
+    ``hits`` views, and reads of the newest messages, went on from what was kept, ``misses`` were
+    made anew. ``bytes`` are about what the ``entries`` take, never more than ``limit``.
     """
 
     hits: int

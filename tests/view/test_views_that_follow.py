@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import random
 import tracemalloc
@@ -221,6 +222,7 @@ class World:
         def work(steps: Any) -> None:
             steps.append(session, [{"role": "user", "content": "never said"}])
             steps.view(session, now=self.now)
+            steps.messages(session, -3)
             raise InvalidValue("taken back")
 
         self.store.atomically(work)
@@ -238,6 +240,7 @@ class World:
             for store in self.ours:
                 alike(store.view(session, policy, **options), fresh)
             self.same_request(session, policy, options)
+            self.same_newest(session)
 
     def same_request(self, session: str, policy: Policy, options: dict[str, Any]) -> None:
         """Whole requests are, too."""
@@ -254,6 +257,18 @@ class World:
             assert request.first_changed == fresh.first_changed
             spoil([piece.placed.message for piece in request.pieces])
             alike(request.view, fresh.view, sent=False)
+
+    def same_newest(self, session: str) -> None:
+        """The ends of its line are, too, down to the order of keys."""
+        start = self.rng.choice([-1, -3, -20, 1, self.place(session)])
+        fresh = self.plain.messages(session, start)
+        for store in self.ours:
+            read = store.messages(session, start)
+            assert read == fresh
+            assert json.dumps([each.message for each in read]) == json.dumps(
+                [each.message for each in fresh]
+            )
+            spoil([each.message for each in read])
 
 
 HAPPENS: list[tuple[Callable[[World], None], int]] = [
@@ -511,13 +526,15 @@ def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> N
             for policy in (NAMING, Policy.named("raw")):
                 each.view(secret, policy, now=NOW)
                 each.view(apart, policy, now=NOW)
+                each.messages(secret)
+                each.messages(apart)
         assert SECRET in repr(named_results._remembered._values)
         assert SECRET in in_memory(other)
         before = [each.cache_info().entries for each in (store, other)]
-        assert before == [4, 4]
+        assert before == [6, 6]
         TAKEN_OUT[how](store, secret)
         assert SECRET not in in_memory(store, other)
-        assert [each.cache_info().entries for each in (store, other)] == [2, 2]
+        assert [each.cache_info().entries for each in (store, other)] == [3, 3]
 
 
 def test_what_was_read_before_is_not_kept_behind(url: str) -> None:
@@ -671,8 +688,10 @@ def test_processes_see_what_others_do(url: str) -> None:
         while other.is_alive():
             moment = moment_of(plain, session_id)
             views = [each.view(session_id, READY[0], now=NOW) for each in (store, plain)]
+            newest = [each.messages(session_id, -20) for each in (store, plain)]
             if moment_of(plain, session_id) == moment:
                 alike(*views)
+                assert newest[0] == newest[1]
         other.join()
         assert other.exitcode == 0
         alike(store.view(session_id, now=NOW), plain.view(session_id, now=NOW))
