@@ -93,6 +93,8 @@ def test_readers_and_writers_go_on(store: Store, url: str, fork: Fork) -> None:
     def write() -> int:
         with Store(url) as writing:
             writing.create_session("writer")
+            for name in ("writer", "stays"):
+                writing.append(name, said("first"))
             os.write(begin, b"x")
             while "done" not in {each.id for each in writing.sessions()}:
                 writing.append("writer", said("x"))
