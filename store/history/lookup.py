@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import (
@@ -97,36 +98,24 @@ FOUND = _found(_anywhere)
 FOUND_OWNED = _found(_anywhere, sessions.c.owner == bindparam("owner"))
 FOUND_IN_TREE = _found(_in_tree)
 
-_segments = lines.segments_cte()
-_facts = message_facts.c
-_turns = (
+_facts, _said = message_facts, messages
+_is_said = and_(
+    lines.of_branch(_said),
+    _said.c.seq == _facts.c.seq,
+)
+BEGINNINGS = Statement(
     select(
-        _facts.turn,
-        func.min(_facts.seq).label("first"),
-        func.max(_facts.seq).label("last"),
-        func.count().label("messages"),
+        _facts.c.turn,
+        _facts.c.seq,
+        func.coalesce(_said.c.created_at, _said.c.stored_at),
+        *(_said.c[name] for name in Columns._fields),
     )
-    .join(_segments, lines.inside(message_facts, _segments))
-    .where(_facts.turn > literal_column("0"))
-    .group_by(_facts.turn)
-    .cte("turns")
+    .select_from(_facts)
+    .join(_said, _is_said)
+    .where(lines.run_of(_facts), _facts.c.role == literal_column("'user'"))
+    .order_by(_facts.c.seq)
 )
-_begins = and_(
-    lines.on_branch(messages, _segments),
-    messages.c.seq == _turns.c.first,
-    messages.c.seq.between(_segments.c.first, _segments.c.last),
-)
-TURNS = Statement(
-    select(
-        *_turns.c,
-        func.coalesce(messages.c.created_at, messages.c.stored_at),
-        *(messages.c[name] for name in Columns._fields),
-    )
-    .select_from(_turns)
-    .join(_segments, _turns.c.first.between(_segments.c.first, _segments.c.last))
-    .join(messages, _begins)
-    .order_by(_turns.c.first)
-)
+"""The messages of a run with which turns begin."""
 
 
 def find(
@@ -190,11 +179,15 @@ def turns(connection: Connection, session_id: str) -> list[Turn]:
 
     Raises SessionNotFound.
     """
-    pointer = lines.find(connection, session_id)
-    return list(map(_turn, TURNS.rows(connection, **pointer.whole)))
+    line = Line(connection, lines.find(connection, session_id))
+    head = line.pointer.head
+    runs = (BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
+    begun = [*chain.from_iterable(runs)]
+    ends = [*(first - 1 for _, first, *_ in begun[1:]), head]
+    return [*map(_turn, begun, ends)]
 
 
-def _turn(row: Row) -> Turn:
-    turn, first, last, count, started_at, *columns = row
+def _turn(row: Row, last: int) -> Turn:
+    turn, first, started_at, *columns = row
     said: Any = assemble(columns, None).get("content")
-    return Turn(turn, first, last, content_text(said), count, started_at)
+    return Turn(turn, first, last, content_text(said), last + 1 - first, started_at)

@@ -332,6 +332,46 @@ def scans(opened: Store, named: Named) -> list[str]:
     return [" ".join(step) for step in steps if step[1] in tables]
 
 
+BY_MESSAGE = {
+    "messages",
+    "message_facts",
+    "tool_calls",
+    "tool_results",
+    "tool_result_paths",
+    "token_counts",
+}
+"""The tables with as many rows as there are messages."""
+OF_A_WHOLE_TREE = {
+    "history.erasure.END": "the last position of a branch, which ends the key",
+    "history.left.OWN": "the last position of a branch, which ends the key",
+    "history.slices.OPEN_PART": "the last position of a branch, which ends the key",
+    "history.roots.FORGET_PATHS": "another folder makes all paths anew",
+    "history.roots.RESULTS": "another folder makes all paths anew",
+    "inspection.usage_statistics.FILES": "counts over a tree",
+    "inspection.usage_statistics.TOOLS": "counts over a tree",
+    "view.entries.ANY_COUNT": "ends with the first row",
+}
+"""The statements that search these tables by no position, each with its reason."""
+
+
+@pytest.mark.sqlite_only
+def test_no_statement_goes_through_a_tree_to_find_a_line(opened: Store) -> None:
+    """A planner that takes the runs of a line for many would read all messages for each of them."""
+    found = {named.name for named in STATEMENTS if any(whole_trees(opened, named))}
+    assert found == {*OF_A_WHOLE_TREE}
+
+
+def whole_trees(opened: Store, named: Named) -> Iterator[str]:
+    """Yield the steps of a plan that find rows of messages by less than a position or an id."""
+    tables = aliases(named.statement.text("sqlite"))
+    for step in plan(opened, named):
+        found = re.match(r"SEARCH (\w+) .*\((.*)\)", step)
+        if found is None or tables.get(found[1]) not in BY_MESSAGE:
+            continue
+        if not re.search("seq|message_id|rowid", found[2]):
+            yield step
+
+
 HOT = {
     "history.lines.POINTER": ["session_ids", "sessions", "branches"],
     "history.lines.SEGMENTS": ["branches", "parents"],
@@ -348,7 +388,7 @@ HOT = {
     "history.sessions.OWNER": ["session_ids", "sessions"],
     "face.scoped.OTHERS": ["sessions"],
     "history.lookup.FOUND_IN_TREE": ["messages", "branches", "own", "sessions"],
-    "history.lookup.TURNS": ["branches", "parents", "message_facts", "messages"],
+    "history.lookup.BEGINNINGS": ["message_facts", "messages"],
     "history.links.OPEN_CALLS": ["tool_calls"],
     "history.links.CALLS_OF_RUN": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
@@ -418,6 +458,7 @@ RANGES = dict.fromkeys(
         "history.raw.MESSAGES",
         "history.raw.CALLS",
         "view.rendering.VISIBLE",
+        "history.lookup.BEGINNINGS",
         "compaction.facts.RESULTS",
         "compaction.facts.UNANSWERED",
         "compaction.facts.PATHS",
