@@ -197,10 +197,16 @@ def pages(
     with transactions.reading() as connection:
         branch, start, last = stretch(connection, session_id, start, stop, at)
     for first in range(start, last + 1, size):
-        with transactions.reading() as connection:
-            end = min(first + size - 1, last)
-            page = read(connection, session_id, first, end, last, branch=branch)
-        yield page
+        end = min(first + size - 1, last)
+        yield _page(transactions, session_id, first, end, last, branch)
+
+
+def _page(
+    transactions: Transactions, session_id: str, first: int, end: int, last: int, branch: int
+) -> list[StoredMessage]:
+    """Return a page to which nothing else refers, so that one is gone when the next is read."""
+    with transactions.reading() as connection:
+        return read(connection, session_id, first, end, last, branch=branch)
 
 
 def _check_size(size: int) -> None:

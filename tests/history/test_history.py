@@ -6,6 +6,7 @@ Whole batches, ids, expected heads, ranges, and what results are linked to.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -381,6 +382,13 @@ def test_pages_are_the_line(store: Store, session: str) -> None:
         4,
         5,
     ]
+
+
+def test_a_page_is_the_caller_s_alone(store: Store, session: str) -> None:
+    """Nothing else refers to it, so that it is gone when the next one is read."""
+    store.append(session, said("a", "b"))
+    for page in store.pages(session, size=1):
+        assert sys.getrefcount(page) == 2  # the name here, and the question
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(InvalidValue):
             list(store.pages(session, size=wrong))  # type: ignore[arg-type]
