@@ -16,7 +16,7 @@ from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
 from .openai import clean, continues, foreign_kinds, fresh, sendable
-from .placed import ApiCall, Placed, System
+from .placed import ApiCall, Placed, System, new_call
 from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
 from .turns import BEGINNING, apart, marked
@@ -49,6 +49,7 @@ __all__ = [
     "made_up_id",
     "marked",
     "named_behind",
+    "new_call",
     "reasoning_of",
     "sendable",
     "stands_for_call",

@@ -57,7 +57,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
-        if messages and continues(each.message) and messages[-1]["role"] == "assistant":
+        if messages and WIRE in each.message and _goes_on(messages[-1], each.message):
             messages[-1] = _as_one(messages[-1], sent)
         else:
             messages.append(sent)
@@ -84,6 +84,10 @@ def _fresh_call(call: Message) -> Message:
 def continues(message: Message) -> bool:
     """Tell an item of an answer, which with the items before it is one answer."""
     return WIRE in message and message["role"] == "assistant" and kept(message, ITEMS) is not None
+
+
+def _goes_on(before: Message, message: Message) -> bool:
+    return before["role"] == "assistant" and continues(message)
 
 
 def _as_one(message: Message, item: Message) -> Message:
@@ -124,7 +128,7 @@ def clean(placed: Placed) -> Message:
     calls = placed.calls
     sent["content"] = None if content is None and calls else said
     if calls:
-        customs = _customs(message)
+        customs = _customs(message) if WIRE in message else ()
         sent["tool_calls"] = [_call(call, customs) for call in calls]
     return sent
 

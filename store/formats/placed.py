@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..messages import Message
@@ -20,6 +22,10 @@ class ApiCall(NamedTuple):
     id: str
     name: str
     arguments: Any
+
+
+new_call: Callable[[tuple[Any, ...]], ApiCall] = partial(tuple.__new__, ApiCall)
+"""Makes one of its fields; without a step of Python, for there may be thousands."""
 
 
 class Placed(NamedTuple):

@@ -28,10 +28,11 @@ the verdicts. A law in the tests compares both on random lines and policies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from ..database import Row
 from ..policy import Kind, Policy
@@ -102,6 +103,8 @@ class Verdict(NamedTuple):
         return Answer(self.result(tree_id), self.call)
 
 
+_verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
+"""Makes one of its fields; without a step of Python, for there may be thousands."""
 Verdicts = dict[int, Verdict]
 """What the rules say of the tool results at some positions."""
 
@@ -304,18 +307,7 @@ def verdict_of(row: Row) -> Verdict:
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
-    return Verdict(
-        seq,
-        call,
-        rule,
-        why,
-        length,
-        size,
-        tool_name,
-        kind,
-        branch,
-        bool(failed),
-    )
+    return _verdict((seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1))
 
 
 def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:

@@ -25,7 +25,7 @@ from .look import Look
 from .named_results import lines_of
 from .old_calls import cut_calls
 from .pictures import shown
-from .repair import Item, Stretch, arrange, reported
+from .repair import Item, Stretch, arrange, new_item, reported
 from .rules import NAMING, placeholders
 from .short_results import short_form
 from .spoken import SILENT, api_calls, spoken_in
@@ -133,16 +133,15 @@ def _read(
     short: Verdicts = {}
     whole = _in_place_of_all(look, judged)
     for item, verdict in _stored(look, judged, runs, whole):
-        seq, message = item.seq, item.message
         if verdict is None:
-            items.append(_answering(look, item) if message["role"] == "tool" else item)
-        elif verdict.rule is None or seq in whole:
+            items.append(_answering(look, item) if item.message["role"] == "tool" else item)
+        elif verdict.rule is None or item.seq in whole:
             items.append(item)
         elif verdict.rule == "arguments":
             items.append(_with_cut_calls(item))
         else:
-            if not _shorten(look, message, verdict):
-                short[seq] = verdict._replace(rule=None, why="short")
+            if not _shorten(look, item.message, verdict):
+                short[item.seq] = verdict._replace(rule=None, why="short")
             items.append(item)
     return items, judged | short
 
@@ -150,7 +149,7 @@ def _read(
 def _in_place_of_all(look: Look, judged: Verdicts) -> dict[int, str]:
     """Return what stands for the results that are replaced as a whole, by position."""
     texts = placeholders(look.policy)
-    found = judged.values()
+    found = [verdict for verdict in judged.values() if verdict.rule]
     whole = {verdict.seq: texts[verdict.rule] for verdict in found if verdict.rule in texts}
     tree_id = look.pointer.tree_id
     cleared = [verdict.answer(tree_id) for verdict in found if verdict.rule in NAMING]
@@ -179,7 +178,7 @@ def _stored(look: Look, judged: Verdicts, runs: list[Segment], whole: dict[int, 
             call, tool_name = (verdict.call, verdict.tool_name) if verdict else (None, None)
             calls = own.calls if message["role"] == "assistant" else ()
             sound = row[-1] if row[-2] == "text" else None
-            yield Item(seq, message, call, tool_name, calls, sound), verdict
+            yield new_item((seq, message, call, tool_name, calls, sound)), verdict
 
 
 def _with_cut_calls(item: Item) -> Item:

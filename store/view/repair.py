@@ -7,8 +7,9 @@ in their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds
 from ..messages import WIRE, Message, content_text
@@ -32,6 +33,10 @@ class Item(NamedTuple):
     tool_name: str | None = None
     calls: tuple[ApiCall, ...] = ()
     sound: str | None = None
+
+
+new_item: Callable[[tuple[Any, ...]], Item] = partial(tuple.__new__, Item)
+"""Makes one of its fields; without a step of Python, for there may be thousands."""
 
 
 class Stretch(NamedTuple):

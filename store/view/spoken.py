@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..formats import ApiCall, made_up_id
+from ..formats import ApiCall, made_up_id, new_call
 from ..history import CALLS
 from ..messages import Message, join_call
 from ..text import is_text
@@ -45,7 +45,7 @@ def spoken_in(connection: Connection, run: dict[str, int]) -> dict[int, Spoken]:
             found[seq] = Spoken(given, sent)
         call = join_call(call_id, name, form, arguments, extra)
         if extra is None and call_id and name and call_id not in sent:
-            sent[call_id] = ApiCall(len(given), call_id, name, arguments)
+            sent[call_id] = new_call((len(given), call_id, name, arguments))
         else:
             _add(sent, seq, len(given), call)
         given.append(call)
