@@ -1,36 +1,50 @@
 """The fair queue of writers.
 
-One writer at a time, in the order of asking, across threads and processes.
+One writer at a time, turns in the order of asking, across threads and processes.
 
 SQLite's own way of waiting is not fair: who finds the file locked sleeps a while and asks again, so
 the lock goes to whoever happens to ask at the right moment. At sixteen writers some wait for
 seconds, and some give up though everybody's turn is short. So our writers stand in line before they
 say BEGIN IMMEDIATE, and SQLite itself hardly ever sees two of them.
 
-The line is an ``flock`` on a file beside the database. The kernel grants it in the order in which
-it was asked for, and frees it when its process dies, however it dies: there is nothing to clean up.
-The lock is held from before BEGIN until COMMIT has returned, with the checkpoint that SQLite may
-make then, which also keeps our commits and checkpoints apart.
+Who writes holds an ``flock`` on a file beside the database, from before BEGIN until COMMIT has
+returned, with the checkpoint that SQLite may make then, which also keeps our commits and
+checkpoints apart. The line is a second lock, on the first byte of the same file: who has that one
+is first in line and waits for the ``flock``, the others wait behind. The kernel grants both in the
+order in which they were asked for, and frees them when their process dies, however it dies: there
+is nothing to clean up. Who finds both free has its turn at once.
 
-An ``flock`` belongs to the opened file, not to the process. So each connection that writes opens
+A turn is time, not one write. A commit that follows one of another process pays for that: two
+processes are woken, and SQLite reads anew what changed. So for ``TURN`` seconds after a writer came
+through the line, it may take the ``flock`` again where it finds it free, past those who wait. The
+first in line lets that happen: it looks now and then whether the lock is free, and asks the kernel
+for it when all turns that began before its own must be over. From then on nobody takes it but the
+first in line, since new turns begin in the line alone. So a writer that never pauses delays the
+next one by ``TURN`` and a write, and in between keeps nobody from a lock that it does not use: it
+lets go of it after each write. The line moves up at the end of the first write of a turn. By then
+the writer before has come back, if it comes at once, and stands at its end.
+
+Both locks belong to the opened file, not to the process. So each connection that writes opens
 the lock file for itself and has a place of its own in the one line, whether the others are in its
-process or not. Whether it holds the lock is known to the kernel alone, and nobody else notes it. A
+process or not. Whether it holds the locks is known to the kernel alone, and nobody else notes it. A
 signal may raise between any two steps of a program; a note could then say the one thing while the
 lock says the other, and a lock that nobody knows of is never given back. To let go of a lock that
-one may not have does no harm, so whatever went wrong, the end of an operation lets go.
+one may not have does no harm, so whatever went wrong, the end of an operation lets go. When the
+turn ends is noted, but that only permits to ask.
 
-What is hard is to give up. ``flock`` knows no deadline, and to ask again and again without waiting
-would lose one's place each time. So a writer that does not get the lock at once leaves the waiting
-to a thread of its own, and waits for that thread as long as its deadline allows. Nobody can call
-the thread back. A writer that gives up says so and leaves its file to the thread, which closes it
+What is hard is to give up. The locks know no deadline, and to ask again and again without waiting
+would lose one's place each time. So a writer that does not get them at once leaves the waiting to a
+thread of its own, and waits for that thread as long as its deadline allows. Nobody can call the
+thread back. A writer that gives up says so and leaves its file to the thread, which closes it
 when the turn comes, and so lets the next in line go on. The writer first says that it has gone and
 then looks whether the turn had come; the thread first says that the turn has come and then looks
 whether the writer has gone. So at least one of them sees the other, and closes the file.
 
 The process that holds the lock writes its number into the file, for the error that others get at
 their deadline. A forked child inherits the open files, and with them its parent's locks; it closes
-them and begins anew. Where ``flock`` does not exist (Windows) there is no line, and the database's
-own lock and busy timeout remain.
+them and begins anew. Where a lock of a byte belongs to the process (macOS), the order in which the
+kernel grants the ``flock`` is the line. Where ``flock`` does not exist (Windows) there is none, and
+the database's own lock and busy timeout remain.
 """
 
 from __future__ import annotations
@@ -40,7 +54,9 @@ import contextlib
 import os
 import re
 import stat
+import struct
 import threading
+import time
 from io import FileIO
 from weakref import WeakSet
 
@@ -52,6 +68,14 @@ try:
     FLOCK = True
 except ImportError:  # pragma: no cover - Windows
     FLOCK = False
+
+LINE = FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
+"""Whether the lock of a byte can belong to an opened file."""
+
+TURN = 0.01
+"""How many seconds a turn takes: enough for dozens of writes, little for sixteen who wait."""
+LOOK = 0.001
+"""How many seconds pass before the first in line looks again whether the lock is free."""
 
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if FLOCK else 0
 _PROCESS = re.compile(rb"[0-9]* *\n? *")
@@ -117,6 +141,7 @@ class Place:
         self._queue = queue
         self._file: FileIO | None = None
         self._turn: _Turn | None = None
+        self._ends = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -133,10 +158,10 @@ class Place:
             return
         if self._file is None:
             self._file = self._queue.open_file()
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait(self._file, self._queue.timeout if seconds is None else seconds)
+        if time.monotonic() >= self._ends or not _takes_lock(self._file):
+            if not _takes_both(self._file):
+                self._wait(self._file, self._queue.timeout if seconds is None else seconds)
+            self._ends = time.monotonic() + TURN
         try:
             os.pwrite(self._file.fileno(), self._queue.process, 0)
         except OSError:  # on a full disk nobody learns whose the lock is
@@ -148,8 +173,9 @@ class Place:
             self._turn.give_up()
 
     def leave(self) -> None:
-        """Give the lock to the next in line."""
+        """Let go of the lock, and let the line move up."""
         if self._file is not None:
+            _line(self._file, _LEAVE)
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
@@ -198,11 +224,69 @@ class _Turn:
             self._coming.release()
 
     def _take(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        _line(self._file, _STAND)
+        _take_as_first(self._file)
         self.has_come = True
         self.give_up()
         if not self._is_wanted:
             self._file.close()
+
+
+def _operation(command: str, kind: str) -> tuple[int, bytes] | None:
+    """Return what the kernel is told for an operation on the line; None where there is no line."""
+    if not LINE:
+        return None
+    lock = struct.pack("hhqqi0q", getattr(fcntl, kind), os.SEEK_SET, 0, 1, 0)
+    return getattr(fcntl, command), lock
+
+
+_STAND = _operation("F_OFD_SETLKW", "F_WRLCK")
+_STAND_FIRST = _operation("F_OFD_SETLK", "F_WRLCK")
+_LEAVE = _operation("F_OFD_SETLK", "F_UNLCK")
+
+
+def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
+    """Do an operation on the line; tell whether nobody else is first in it.
+
+    A file system without such locks has no line.
+    """
+    try:
+        if operation:
+            fcntl.fcntl(file, *operation)
+    except (BlockingIOError, PermissionError):  # systems say the one or the other
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _takes_both(file: FileIO) -> bool:
+    """Take the lock where nobody has it or waits for it; tell whether that was so."""
+    if not _line(file, _STAND_FIRST):
+        return False
+    if _takes_lock(file):
+        return True
+    _line(file, _LEAVE)
+    return False
+
+
+def _takes_lock(file: FileIO) -> bool:
+    """Take the lock where nobody has it; tell whether that was so."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _take_as_first(file: FileIO) -> None:
+    """Wait for the lock: look for it while other turns may go on, then ask for it."""
+    over = time.monotonic() + TURN
+    while LINE and time.monotonic() < over:
+        time.sleep(LOOK)
+        if _takes_lock(file):
+            return
+    fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _told() -> bytes:

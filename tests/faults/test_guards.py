@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from store import AsyncStore, Policy, Store, importing
-from store.database import write_ahead
+from store.database import queue, write_ahead
 from store.database.queue import Place, WriterQueue
 from store.errors import QueryRefused, StoreBusy, StoreFull, StoreMoved
 from store.history import erasure
@@ -177,15 +177,20 @@ def test_readers_are_not_waited_for_as_writers_are(store: Store, path: Path) -> 
 # --- The queue ------------------------------------------------------------------------------------
 
 
-def waiting(path: Path) -> int:
-    """Return how many processes wait for the lock on a file, as the kernel says."""
+only_linux_tells = pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="only Linux tells who waits"
+)
+
+
+def waiting(path: Path, kind: str = "->") -> int:
+    """Return how many wait for a lock on a file, or have one of a kind, as the kernel says."""
     number = f":{path.stat().st_ino} "
     return sum(
-        "->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()
+        kind in line and number in line for line in Path("/proc/locks").read_text().splitlines()
     )
 
 
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who waits")
+@only_linux_tells
 @pytest.mark.slow
 def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fork) -> None:
     """Eight that wait get their turns one after the other; SQLite by itself would draw lots."""
@@ -217,10 +222,94 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fo
     assert [child.result() for child in children] == list(range(1, 9))
 
 
+@pytest.fixture
+def places(path: Path) -> Iterator[tuple[Place, Place]]:
+    """Give two places in one line."""
+    line = WriterQueue(f"{path}-lock", 60)
+    given = Place(line), Place(line)
+    yield given
+    for place in given:
+        place.close()
+
+
+def take_and_let_the_line_move_up(place: Place) -> None:
+    """Begin a turn, and come as far as the end of its first write."""
+    place.take()
+    assert place._file is not None
+    queue._line(place._file, queue._LEAVE)
+
+
+def until_one_waits(path: Path, kind: str) -> None:
+    """Return when somebody waits, or has a lock of a kind."""
+    deadline = time.monotonic() + 60
+    while not waiting(path.with_name("chat.db-lock"), kind) and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+@only_linux_tells
+def test_a_turn_goes_on_past_those_who_wait(
+    path: Path, places: tuple[Place, Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer takes the lock again; the first in line looks later."""
+    monkeypatch.setattr(queue, "TURN", 60)
+    monkeypatch.setattr(queue, "LOOK", 0.5)
+    front, behind = places
+    take_and_let_the_line_move_up(front)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(behind.take)
+        until_one_waits(path, "OFDLCK")
+        for _ in range(3):
+            front.leave()
+            front.take()
+        assert not waits.done()
+        front.leave()
+        waits.result()
+
+
+@only_linux_tells
+def test_a_turn_that_is_over_goes_past_nobody(path: Path, places: tuple[Place, Place]) -> None:
+    """A writer that comes again at once stands behind the one that waits by then."""
+    front, behind = places
+    served: list[Place] = []
+
+    def serve(place: Place) -> None:
+        place.take()
+        served.append(place)
+        place.leave()
+
+    take_and_let_the_line_move_up(front)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(serve, behind)
+        until_one_waits(path, "->")  # for the lock, after all looks
+        front.leave()
+        serve(front)
+        waits.result()
+    assert served == [behind, front]
+
+
+def test_writers_that_never_pause_starve_nobody(path: Path, fork: Fork) -> None:
+    """Each turn of theirs ends, though they ask again at once."""
+
+    def write() -> None:
+        place = Place(WriterQueue(f"{path}-lock", 60))
+        while True:
+            place.take()
+            place.leave()
+
+    writers = [fork(write) for _ in range(3)]
+    line = WriterQueue(f"{path}-lock", 60)
+    for _ in range(5):
+        place = Place(line)
+        place.take()
+        place.close()
+    for writer in writers:
+        writer.end()
+
+
 def test_a_wait_in_line_ends_at_its_deadline(path: Path) -> None:
     """Whoever is in front is named."""
-    queue = WriterQueue(f"{path}-lock", 60)
-    front, late = Place(queue), Place(queue)
+    line = WriterQueue(f"{path}-lock", 60)
+    front, late = Place(line), Place(line)
     front.take()
     begun = time.monotonic()
     with pytest.raises(StoreBusy, match=f"process {os.getpid()} held"):
@@ -252,8 +341,8 @@ def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    queue = WriterQueue(f"{path}-lock", 60)
-    front, interrupted, next_ = (Place(queue) for _ in range(3))
+    line = WriterQueue(f"{path}-lock", 60)
+    front, interrupted, next_ = (Place(line) for _ in range(3))
     front.take()
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
