@@ -54,6 +54,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "peers": performance.peers,
     "waits": performance.waits,
     "faster": performance.faster,
+    "misses": performance.misses,
     "requirements": requirements.requirements,
 }
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from benchmarks.figures import read
+from benchmarks.measures import MEASURES
 from benchmarks.peers.table import OPERATIONS, WHOLE_FILE
 from benchmarks.plots import Line, compared, grown, milliseconds, number, times
 from benchmarks.scale import growing, many
@@ -138,6 +139,17 @@ def _less(by_side: Mapping[str, Any]) -> Iterator[str]:
 
 def _called(name: str, labels: Mapping[str, str]) -> str:
     return "the work by hand" if name == BY_HAND else labels[name]
+
+
+def misses() -> str:
+    """Return the operations that cost more than they should, and what it would take."""
+    rows = [
+        [line, str(target), f"{target.miss.within:g}", target.miss.why]
+        for measure in MEASURES.values()
+        for line, target in measure.lines.items()
+        if target.miss
+    ]
+    return as_table(["", "wanted", "at most", "what it would take"], rows)
 
 
 def peers_plot() -> str:

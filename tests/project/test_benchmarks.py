@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bring, erasing, replay, requests, searching, watching
+from benchmarks import __main__ as command
+from benchmarks import bring, erasing, measures, replay, requests, searching, shares, watching
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
-from benchmarks.measures import MEASURES
+from benchmarks.measures import MEASURES, Measure, Miss, Target
 from benchmarks.recorded import Transcript
 from benchmarks.replay import Variant, replayed
+from benchmarks.timing import Pair, Times
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
 from store.context.pieces import Piece, of_view
@@ -52,6 +54,50 @@ def test_every_measure_is_printed(
     for measure in MEASURES.values():
         for line in measure.lines:
             assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
+
+
+KNOWN = Target("cpu", 1.5, miss=Miss(2.0, "it does more"))
+
+
+@pytest.mark.parametrize(
+    ("cost", "met", "known", "ended"),
+    [(1.5, "yes", None, 0), (2.0, "known", "it does more", 0), (2.1, "NO", None, 1)],
+)
+def test_a_known_miss_is_told_from_a_new_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cost: float,
+    met: str,
+    known: str | None,
+    ended: int,
+) -> None:
+    """It says so and why; beyond what is known the program fails, as where nothing is known."""
+    pair = Pair(Times(cost, cost), Times(1.0, 1.0))
+    measure = Measure(lambda _: iter([("line", pair)]), {"line": KNOWN})
+    monkeypatch.setattr(measures, "MEASURES", {"one": measure})
+    monkeypatch.setattr(command, "MEASURES", {"one": measure})
+    assert main(["--sizes", "10", "--folder", str(tmp_path)]) == ended
+    _, line, *rest = capsys.readouterr().out.splitlines()
+    assert line.split()[-1] == met
+    assert rest == (["", f"line: {known}"] if known else [])
+
+
+@pytest.mark.slow
+def test_the_shares_of_an_operation_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has statements; what writes has a COMMIT; the parts are of the whole."""
+    options = ["--size", "120", "--rounds", "2", "--folder", str(tmp_path)]
+    assert shares.main(options) == 0
+    rows = [row.split(" µs") for row in capsys.readouterr().out.splitlines()[1:]]
+    assert len(rows) == 6
+    for name, *parts in rows:
+        whole = float(name.split()[-1].replace(",", ""))
+        statements, commit, python = (float(part.replace(",", "")) for part in parts[:3])
+        assert statements > 0
+        assert (commit > 0) == name.startswith(("append", "fork"))
+        assert 0 < python < whole
 
 
 @pytest.mark.slow
