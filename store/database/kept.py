@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from itertools import count
 from threading import Lock
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from ..errors import InvalidValue
 
@@ -49,12 +49,12 @@ class Keeper(Protocol):
 
 
 forgotten = _Forgotten()
-_all: WeakSet[Keeper] = WeakSet()
+_all: WeakValueDictionary[int, Keeper] = WeakValueDictionary()
 
 
 def told_to_forget(keeper: Keeper) -> None:
     """Tell somebody from now on of each tree that is to be forgotten."""
-    _all.add(keeper)
+    _all[id(keeper)] = keeper
 
 
 def is_kept(since: int | None) -> bool:
@@ -96,12 +96,15 @@ class Kept:
     def put(self, key: Key, value: Any, size: int, since: int | None) -> None:
         """Keep a value of a size; what was not asked for longest goes for it.
 
-        It was read when things had been forgotten ``since`` times; by a writer, None.
+        Nothing goes for one that is larger than all the room. It was read when things had been
+        forgotten ``since`` times; by a writer, None.
         """
         with self._lock:
             if not is_kept(since):
                 return
             self._take_out(key)
+            if size > self.limit:
+                return
             self._values[key] = value, size
             self._bytes += size
             while self._bytes > self.limit:
@@ -126,8 +129,9 @@ class Kept:
 def forget_tree(tree_id: int) -> None:
     """Keep nothing of a tree any more, wherever this process does."""
     forgotten.again()
-    for keeper in list(_all):
-        keeper.forget(tree_id)
+    for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
+        if keeper := reference():
+            keeper.forget(tree_id)
 
 
 def checked_bytes(limit: int) -> int:

@@ -29,8 +29,9 @@ LARGEST_SHARE = 4
 class Judged(NamedTuple):
     """What the rules say of a look's results, and what it takes to go on from there.
 
-    ``found`` is what they say at the moment, ``final`` what is said in the end; ``changed`` are the
-    positions of which something else was said before, None where nothing was.
+    ``found`` is what they say at the moment, in the order of the line, ``final`` what is said in
+    the end; ``changed`` are the positions of which something else was said before, None where
+    nothing was.
     """
 
     values: Values
@@ -130,10 +131,11 @@ def _with(look: Look, values: Values, known: Judged, ranks: Ranks, places: list[
 
 
 def _rejudged(look: Look, values: Values, ranks: Ranks, places: list[int]) -> Verdicts:
+    """Return what the rules say of results of the line, in order; of hidden ones nothing."""
     found: Verdicts = {}
     wanted = json.dumps(ranks.of(places))
     for run in look.runs(places[0], places[-1]):
         asked = {**values, **_within(run), "wanted": wanted}
         rows = REJUDGED.rows(look.connection, **asked)
         found |= {row[0]: verdict_of(row) for row in rows}
-    return found
+    return look.visible.of_shown(found)
