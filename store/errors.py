@@ -88,6 +88,13 @@ def why_not(error: OSError) -> str:
     return f"{error.strerror or error}; check its and its folder's permissions"
 
 
+def in_words(error: Exception) -> str:
+    """Return what an error of reading a file says, without the file, numbers and codecs."""
+    if isinstance(error, UnicodeError):
+        return "it is no UTF-8"
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def lacks_files(error: OSError) -> bool:
     """Tell whether the process, or the machine, has as many files open as it may."""
     return error.errno in (errno.EMFILE, errno.ENFILE)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .clock import zone_name
-from .errors import InvalidPolicy, check_ends, quoted
+from .errors import InvalidPolicy, check_ends, in_words, quoted
 from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
 
@@ -379,7 +379,7 @@ def _fields_in(path: str | os.PathLike[str]) -> Fields:
     except TypeError as error:
         raise InvalidPolicy(f"a policy is read from a file, not from {quoted(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidPolicy(f"no policy can be read from {path}: {error}") from error
+        raise InvalidPolicy(f"no policy can be read from {path}: {in_words(error)}") from error
 
 
 def _ready_fields(name: str, language: object) -> Fields:

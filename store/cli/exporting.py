@@ -63,8 +63,8 @@ Every = Annotated[
 ]
 
 
-ALONE = ("session", "view", "at", "shape")
-"""What is said of one session only."""
+ALONE = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
+"""What is said of one session only, and how it is given."""
 
 
 def export(
@@ -118,7 +118,7 @@ def _say_written(done: Exported, *, json: bool, **counts: int) -> None:
 
 def _export_all(ctx: typer.Context, output: Path | None, *, force: bool, json: bool) -> None:
     if any(ctx.params[name] for name in ALONE):
-        raise InvalidValue(f"--all goes without {' or '.join(ALONE)}")
+        raise InvalidValue(f"--all goes without {', '.join(ALONE.values())}")
     with existing(ctx) as store:
         if output is None:
             render.write(store_lines(store, Counter(), ascii_only=not render.speaks_unicode()))

@@ -262,6 +262,12 @@ def require_folder(file: Path) -> None:
         raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
 
 
+def require_file(file: Path) -> None:
+    """Raise StoreError where a file that is to be read is not there."""
+    if not file.exists():
+        raise StoreError(f"there is no file {str(file)!r}")
+
+
 def require_new(file: Path | None, *, replace: bool) -> None:
     """Raise StoreError where a file is to be written that is there, unless it may be replaced."""
     if file is not None and file.exists() and not replace:

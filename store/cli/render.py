@@ -46,6 +46,13 @@ def say(*texts: str | Line) -> None:
             _print_line(text)
 
 
+def room() -> int:
+    """Return how many columns a line has."""
+    from .tables import console
+
+    return console().width
+
+
 def indented(text: Line) -> None:
     """Print a text, folded where the terminal ends, a little to the right."""
     from .tables import print_indented

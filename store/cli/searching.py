@@ -47,7 +47,7 @@ Until = Annotated[
 ]
 Newest = Annotated[bool, typer.Option("--newest", help="The newest first, not the best.")]
 Left = Annotated[bool, typer.Option("--left", help="On branches that were left, too.")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=0, help="So many at most.")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="So many at most.")]
 On = Annotated[
     bool | None, typer.Option("--on/--off", help="Switch searching on or off.", show_default=False)
 ]

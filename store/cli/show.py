@@ -138,8 +138,11 @@ def show(
         if json:
             render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
             return
+        each = None
         for each in stored:
             _print_stored(each, hidden.get(each.seq), lines)
+    if each is None:
+        render.remark("no message stands there")
 
 
 def view(

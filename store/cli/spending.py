@@ -23,6 +23,7 @@ from .shown import Bar
 
 SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"
+NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
 """What stands for a model, or an owner, that nobody told."""
 
 
@@ -139,6 +140,8 @@ def usage(
             render.answer({"session": found, **kept._asdict()}, _kept(kept), json=json)
             return
         chosen = {"since": moment_of(since, "--since"), "until": moment_of(until, "--until")}
+        if any((tokens | told).values()):
+            raise InvalidValue(NOT_RECORDED)
         totals = store.usage_totals(found, by=by, owner=owner, prices=prices, **chosen)
     _show(totals, found, json=json)
 
@@ -146,7 +149,7 @@ def usage(
 def _recorded(store: Store, session_id: str | None, **values: Any) -> Usage:
     """Record a usage. Raises InvalidValue where what it needs is not given."""
     if session_id is None or values["output"] is None:
-        raise InvalidValue("a usage is recorded of a SESSION, with both --input and --output")
+        raise InvalidValue(NOT_RECORDED)
     return store.record_usage(session_id, **values)
 
 

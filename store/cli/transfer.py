@@ -54,6 +54,7 @@ from .options import (
 )
 
 STANDARD_INPUT = Path("-")
+NAME_OF_INPUT = "standard input"
 PART = 1024 * 1024
 """Bytes of standard input that are held at once."""
 
@@ -169,6 +170,8 @@ def import_(
         return _watch(ctx, paths, wanted, json=json)
     with _given(paths) as given:
         results = _import(ctx, given, wanted)
+    if paths == [STANDARD_INPUT]:
+        results = [_of_standard_input(each) for each in results]
     if json:
         render.print_json_list(map(fields_of, results))
     else:
@@ -218,6 +221,14 @@ def _standard_input() -> Iterator[Path]:
                 digest.update(part)
                 file.write(part)
         yield held.rename(f"{held}-{digest.hexdigest()[:12]}")
+
+
+def _of_standard_input(result: Result) -> Result:
+    """Return what went wrong with standard input under its own name, not under its file's."""
+    if not isinstance(result, Failure):
+        return result
+    problem = result.problem.replace(str(result.path), NAME_OF_INPUT)
+    return result._replace(path=Path(NAME_OF_INPUT), problem=problem)
 
 
 def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:

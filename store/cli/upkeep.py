@@ -12,7 +12,7 @@ from .. import inspection
 from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
 from ..errors import StoreError
 from . import render
-from .options import Json, existing, place, require_new, tell
+from .options import Json, existing, place, require_file, require_new, tell
 from .shown import Column
 
 STATES = {"fine": 0, "advice": 1, "unusable": 2}
@@ -35,7 +35,8 @@ Backups = Annotated[
 ]
 Idle = Annotated[bool, typer.Option("--idle", help="Only if nobody else reads or writes just now.")]
 Longest = Annotated[
-    float, typer.Option("--longest", metavar="SECONDS", help="How long writers may have to wait.")
+    float,
+    typer.Option("--longest", metavar="SECONDS", min=0, help="How long writers may have to wait."),
 ]
 Before = Annotated[
     Path | None,
@@ -67,6 +68,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Put a copy, once checked, in the place of the store."""
+    require_file(copy)
     require_new(place(ctx).file, replace=force)
     place(ctx).make_room()
     done = inspection.restore(copy, place(ctx).target, replace=force)

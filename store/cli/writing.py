@@ -17,6 +17,8 @@ from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
 SPEAKERS = ("system", "developer", "user", "assistant")
+SHORTEST_TITLE = 16
+"""Code points of a title in a tree, however little room there is."""
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
 
 LEFT_TO_IMPORT = (
@@ -179,7 +181,8 @@ def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> Non
     elif not found:
         render.say("no sessions; `convostore import` brings some in")
     else:
-        render.say(*(_drawn(depth, each) for depth, each in found))
+        room = render.room()
+        render.say(*(_drawn(depth, each, room) for depth, each in found))
 
 
 def _message(role: str, text: str) -> Message:
@@ -247,8 +250,12 @@ def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
         left.extend((depth + 1, each) for each in behind)
 
 
-def _drawn(depth: int, session: Session) -> str:
+def _drawn(depth: int, session: Session, room: int) -> str:
+    """Return a session in a line, its title cut to the room that is left, but for a few words."""
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
-    title = f": {render.one_line(session.title)}" if session.title else ""
-    return f"{branch}{session.id}{origin}, {counted(session.head, 'message')}{title}"
+    line = f"{branch}{session.id}{origin}, {counted(session.head, 'message')}"
+    if not session.title:
+        return line
+    left = max(room - len(line) - len(": "), SHORTEST_TITLE)
+    return f"{line}: {render.one_line(session.title, min(left, render.PREVIEW))}"

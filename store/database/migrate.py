@@ -143,7 +143,8 @@ def version(connection: Connection) -> str | None:
         return None
     if row is None or "session_ids" not in tables:
         raise NotAStore(
-            f"the database holds {', '.join(sorted(tables)[:3])} and no store; name another file"
+            f"the database holds no store, but other tables ({', '.join(sorted(tables)[:3])}); "
+            "name another file"
         )
     found = str(row[0])
     if not (found.isascii() and found.isdigit()):

@@ -287,7 +287,7 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
     "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
     "SQLITE_CORRUPT": (
         StoreError,
-        "{file} is damaged; restore a backup, `convostore verify` says what is hit",
+        "{file} is damaged; restore a backup; where it opens `convostore verify` says what is hit",
     ),
 }
 

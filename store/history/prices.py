@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
 
-from ..errors import InvalidValue, check_ends, quoted
+from ..errors import InvalidValue, check_ends, in_words, quoted
 
 TABLE = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
@@ -130,7 +130,7 @@ def _table(path: FilePath) -> _Table:
     except TypeError as error:
         raise InvalidValue(f"prices are the path of a file, not {quoted(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidValue(f"no prices can be read from {path}: {error}") from error
+        raise InvalidValue(f"no prices can be read from {path}: {in_words(error)}") from error
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -233,6 +233,14 @@ def test_a_session_is_found_by_its_beginning(talk: Run) -> None:
     failed(talk("delete", "side", "--yes"), "no session 'side'")
 
 
+def test_show_says_where_there_is_nothing_to_show(talk: Run) -> None:
+    """Silence would leave open whether it worked."""
+    ran = talk("show", "talk", "--from", "999")
+    assert (ran.status, ran.out) == (0, "")
+    assert "no message stands there\n" in ran.err
+    assert "no message" not in talk("show", "talk", "--from", "999", "--json").err
+
+
 def test_show_prints_raw_messages(talk: Run) -> None:
     """Raw messages come out whole, or some lines of each; --json equals what went in."""
     shown = json.loads(talk("show", "talk", "--json").out)

@@ -161,8 +161,8 @@ def test_a_session_of_the_same_id_keeps_a_tree_out(store: Store, run: Run) -> No
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["zeta", "--all"], "--all goes without"),
-        (["--all", "--view"], "--all goes without"),
+        (["zeta", "--all"], "--all goes without SESSION, --view, --at, --as"),
+        (["--all", "--view"], "--all goes without SESSION, --view, --at, --as"),
         (["--all", "-o", "convostore.db", "--force"], "is the store itself"),
         (["--all", "-o", "no/out"], "there is no folder 'no'"),
         ([], "--all"),

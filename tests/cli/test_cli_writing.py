@@ -101,7 +101,8 @@ def test_what_cannot_be_written_changes_nothing(run: Run, monkeypatch: pytest.Mo
     typed(monkeypatch, " \n")
     assert "holds no message" in run(*DB, "append", "chat", "-", "--create").err
     typed(monkeypatch, "")
-    assert run(*DB, "import", "-").status == 2
+    ran = run(*DB, "import", "-")
+    assert (ran.status, ran.err[:36]) == (2, "convostore: standard input is empty;")
     assert not Path("s.db").exists()
     run(*DB, "create", "--id", "chat")
     typed(monkeypatch, '[{"role": "user", "content": "a"}, {"content": "b"}]')
@@ -130,6 +131,15 @@ def test_the_tree_shows_what_continues_what(run: Run) -> None:
     ]
     run(*DB, "delete", "tea", "--yes")
     assert run(*DB, "tree", "leaf").out.splitlines()[0].startswith("mint from 1")
+
+
+def test_a_tree_is_no_wider_than_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Titles give way; of each a few words are left."""
+    monkeypatch.setenv("COLUMNS", "80")
+    run(*DB, "create", "--id", "a" * 36, "--title", "Which of all teas is the mildest one? " * 3)
+    run(*DB, "fork", "a" * 36, "--id", "b" * 50)
+    first, second = run(*DB, "tree").out.splitlines()
+    assert (len(first), second[-16:]) == (80, "Which of all te…")
 
 
 def test_an_empty_store_has_no_tree(run: Run) -> None:
