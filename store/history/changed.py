@@ -12,7 +12,9 @@ from ..database import Statement, erasures, redactions
 class Changes(NamedTuple):
     """How many messages of a tree were redacted, and how often one of its sessions was erased.
 
-    Nothing else changes what is stored of a message. Either number alone may repeat, not both.
+    Nothing else changes what is stored of a message. The first number gets smaller only where the
+    second grows: an erasure takes the redactions of its messages out as it begins. So the two never
+    come again together.
     """
 
     redactions: int

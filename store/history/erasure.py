@@ -127,6 +127,14 @@ DELETE_RECORDS = Statement(
         compaction_records.c.head > bindparam("kept"),
     )
 )
+DELETE_REDACTIONS = Statement(
+    delete(redactions).where(
+        redactions.c.tree_id == _tree,
+        redactions.c.branch == bindparam("branch"),
+        redactions.c.seq > bindparam("kept"),
+    )
+)
+"""With the number of the erasure, and not later with their messages: see `Changes`."""
 _branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree"))
 DISOWN_BRANCHES = Statement(
     _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
@@ -265,7 +273,9 @@ def _delete_records(connection: Connection, opened: Opened) -> None:
     """Delete what was recorded beyond what stays of the session's branches."""
     tree_id = opened.tree_id
     for fate in opened.fates:
-        DELETE_RECORDS.run(connection, tree_id=tree_id, branch=fate.branch, kept=fate.told_to)
+        of = {"tree_id": tree_id, "branch": fate.branch}
+        DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
+        DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
     newest = newest_record(connection, tree_id)
     for statement in (LOWER_SEEN, LOWER_SOURCE):
         statement.run(connection, tree=tree_id, newest=newest)

@@ -42,7 +42,6 @@ from ..database import (
     message_facts,
     messages,
     notes,
-    redactions,
     search_rows,
     summaries,
     token_counts,
@@ -135,7 +134,6 @@ def _of_branch(table: Table) -> ColumnElement[bool]:
 DELETE_BEYOND = tuple(
     _delete_beyond(table)
     for table in (
-        redactions,
         notes,
         token_counts,
         message_facts,

@@ -36,6 +36,7 @@ from store import Policy, Store, StoreError
 from store.database import Kept
 from store.database.kept import forget_tree
 from store.errors import InvalidValue
+from store.history import erasure
 from store.records import View
 from store.view import named_results
 from store.view.build import view
@@ -479,6 +480,30 @@ def test_numbers_that_come_again_are_of_other_messages(
         assert "first" in repr(views[0])
         assert "first" not in repr(views[1])
         assert "other" in repr(views[1])
+
+
+def test_what_was_taken_out_shows_while_others_erase(url: str, fork: Fork) -> None:
+    """A view is taken between the beginning of an erasure, with a redaction in it, and its end."""
+    with Store(url, durability="normal") as store, Store(url) as other:
+        session_id = store.create_session().id
+        store.append(session_id, [{"role": "user", "content": SECRET}, *read_line()])
+        forked = store.fork(session_id).id
+        store.append(forked, read_line())
+        store.redact(forked, store.session(forked).head, "private")
+        fork(partial(begin_erasing, other, forked)).result()
+        for _ in range(2):
+            assert SECRET in repr(store.view(session_id, now=NOW).messages)
+            assert SECRET in repr(store.messages(session_id, -50))
+        fork(other.purge).result()
+        fork(partial(other.redact, session_id, 1, "private")).result()
+        assert SECRET not in repr(store.view(session_id, now=NOW).messages)
+        assert SECRET not in repr(store.messages(session_id, -50))
+
+
+def begin_erasing(store: Store, session_id: str) -> None:
+    """Begin to erase a session, and leave the rest to others."""
+    with store.database.writing() as connection:
+        erasure.begin(connection, session_id, now=NOW)
 
 
 def test_what_was_taken_back_is_not_remembered(url: str) -> None:

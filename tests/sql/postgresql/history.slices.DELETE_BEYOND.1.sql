@@ -1,4 +1,4 @@
-DELETE FROM redactions
-WHERE redactions.tree_id = %(tree_id)s::BIGINT
-  AND redactions.branch = %(branch)s::BIGINT
-  AND redactions.seq > %(kept)s::BIGINT
+DELETE FROM notes
+WHERE notes.tree_id = %(tree_id)s::BIGINT
+  AND notes.branch = %(branch)s::BIGINT
+  AND notes.seq > %(kept)s::BIGINT

@@ -1,4 +1,4 @@
-DELETE FROM notes
-WHERE notes.tree_id = %(tree_id)s::BIGINT
-  AND notes.branch = %(branch)s::BIGINT
-  AND notes.seq > %(kept)s::BIGINT
+DELETE FROM token_counts
+WHERE token_counts.tree_id = %(tree_id)s::BIGINT
+  AND token_counts.branch = %(branch)s::BIGINT
+  AND token_counts.seq > %(kept)s::BIGINT

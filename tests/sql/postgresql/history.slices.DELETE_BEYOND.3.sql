@@ -1,4 +1,4 @@
-DELETE FROM token_counts
-WHERE token_counts.tree_id = %(tree_id)s::BIGINT
-  AND token_counts.branch = %(branch)s::BIGINT
-  AND token_counts.seq > %(kept)s::BIGINT
+DELETE FROM message_facts
+WHERE message_facts.tree_id = %(tree_id)s::BIGINT
+  AND message_facts.branch = %(branch)s::BIGINT
+  AND message_facts.seq > %(kept)s::BIGINT

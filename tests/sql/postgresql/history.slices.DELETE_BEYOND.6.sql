@@ -1,4 +1,4 @@
-DELETE FROM tool_result_paths
-WHERE tool_result_paths.tree_id = %(tree_id)s::BIGINT
-  AND tool_result_paths.branch = %(branch)s::BIGINT
-  AND tool_result_paths.seq > %(kept)s::BIGINT
+DELETE FROM tool_results
+WHERE tool_results.tree_id = %(tree_id)s::BIGINT
+  AND tool_results.branch = %(branch)s::BIGINT
+  AND tool_results.seq > %(kept)s::BIGINT

@@ -1,4 +1,4 @@
-DELETE FROM tool_results
-WHERE tool_results.tree_id = %(tree_id)s::BIGINT
-  AND tool_results.branch = %(branch)s::BIGINT
-  AND tool_results.seq > %(kept)s::BIGINT
+DELETE FROM tool_calls
+WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
+  AND tool_calls.branch = %(branch)s::BIGINT
+  AND tool_calls.seq > %(kept)s::BIGINT

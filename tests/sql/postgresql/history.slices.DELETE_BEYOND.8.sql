@@ -1,4 +1,4 @@
-DELETE FROM tool_calls
-WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
-  AND tool_calls.branch = %(branch)s::BIGINT
-  AND tool_calls.seq > %(kept)s::BIGINT
+DELETE FROM messages
+WHERE messages.tree_id = %(tree_id)s::BIGINT
+  AND messages.branch = %(branch)s::BIGINT
+  AND messages.seq > %(kept)s::BIGINT

@@ -1,4 +1,4 @@
-DELETE FROM messages
-WHERE messages.tree_id = %(tree_id)s::BIGINT
-  AND messages.branch = %(branch)s::BIGINT
-  AND messages.seq > %(kept)s::BIGINT
+DELETE FROM search_rows
+WHERE search_rows.tree_id = %(tree_id)s::BIGINT
+  AND search_rows.branch = %(branch)s::BIGINT
+  AND search_rows.seq > %(kept)s::BIGINT

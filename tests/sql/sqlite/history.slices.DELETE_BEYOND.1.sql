@@ -1,4 +1,4 @@
-DELETE FROM redactions
-WHERE redactions.tree_id = :tree_id
-  AND redactions.branch = :branch
-  AND redactions.seq > :kept
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq > :kept

@@ -1,4 +1,4 @@
-DELETE FROM notes
-WHERE notes.tree_id = :tree_id
-  AND notes.branch = :branch
-  AND notes.seq > :kept
+DELETE FROM token_counts
+WHERE token_counts.tree_id = :tree_id
+  AND token_counts.branch = :branch
+  AND token_counts.seq > :kept

@@ -1,4 +1,4 @@
-DELETE FROM token_counts
-WHERE token_counts.tree_id = :tree_id
-  AND token_counts.branch = :branch
-  AND token_counts.seq > :kept
+DELETE FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq > :kept

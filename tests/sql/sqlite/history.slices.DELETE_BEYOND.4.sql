@@ -1,4 +1,4 @@
-DELETE FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq > :kept
+DELETE FROM usages
+WHERE usages.tree_id = :tree_id
+  AND usages.branch = :branch
+  AND usages.seq > :kept

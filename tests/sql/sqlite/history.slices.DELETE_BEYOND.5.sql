@@ -1,4 +1,4 @@
-DELETE FROM usages
-WHERE usages.tree_id = :tree_id
-  AND usages.branch = :branch
-  AND usages.seq > :kept
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = :branch
+  AND tool_result_paths.seq > :kept

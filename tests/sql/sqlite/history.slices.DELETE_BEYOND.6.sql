@@ -1,4 +1,4 @@
-DELETE FROM tool_result_paths
-WHERE tool_result_paths.tree_id = :tree_id
-  AND tool_result_paths.branch = :branch
-  AND tool_result_paths.seq > :kept
+DELETE FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq > :kept

@@ -1,4 +1,4 @@
-DELETE FROM tool_results
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq > :kept
+DELETE FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq > :kept

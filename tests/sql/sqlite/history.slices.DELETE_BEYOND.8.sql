@@ -1,4 +1,4 @@
-DELETE FROM tool_calls
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq > :kept
+DELETE FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq > :kept

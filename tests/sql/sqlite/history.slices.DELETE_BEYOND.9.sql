@@ -1,4 +1,4 @@
-DELETE FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq > :kept
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree_id
+  AND search_rows.branch = :branch
+  AND search_rows.seq > :kept
