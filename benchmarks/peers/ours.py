@@ -43,11 +43,9 @@ class Ours(Peer):
         """Read its end, whatever of it was read before."""
         return self._forgetful.messages(session, -count)
 
-    async def afresh(self, session: str) -> None:
-        """Open the file anew, as the next process does; it is connected when the clock runs."""
-        self._store.close()
-        self._store = Store(self.path, durability="normal")
-        self._store.session(session)
+    async def unseen(self, session: str) -> str:
+        """Fork it: of a fork nothing is kept in memory."""
+        return self._store.fork(session).id
 
     async def view(self, session: str, now: int) -> list[Message]:
         """Let the rules judge."""

@@ -53,8 +53,9 @@ class Peer:
         """Return the newest messages, the oldest of them first."""
         return (await self.load(session))[-count:]
 
-    async def afresh(self, session: str) -> None:
-        """Forget what this process knows of a session."""
+    async def unseen(self, session: str) -> str:
+        """Return a session that holds the same, of which no view was taken."""
+        return session
 
     async def view(self, session: str, now: int) -> list[Message]:
         """Return what the API is sent: old outputs replaced, each call with its result."""

@@ -60,9 +60,11 @@ class Worker:
         return {
             "load": Operation(_nothing, lambda _: peer.load(SESSION)),
             "newest": Operation(_nothing, lambda _: peer.newest(SESSION, NEWEST)),
-            "view": Operation(self._afresh, lambda _: peer.view(SESSION, now)),
+            "view": Operation(self._unseen, lambda unseen: peer.view(unseen, now)),
             "again": Operation(self._added, lambda _: peer.view(SESSION, now)),
-            "behind": Operation(self._afresh, lambda _: peer.behind(self.hidden, self.kept, now)),
+            "behind": Operation(
+                self._unseen_behind, lambda unseen: peer.behind(unseen, self.kept, now)
+            ),
             "rewind": Operation(self._ten, lambda _: peer.rewind(SESSION, REWOUND)),
             "append": Operation(self._given(1), lambda new: peer.append(SESSION, new)),
             "batch": Operation(self._given(BATCH), lambda new: peer.append(SESSION, new)),
@@ -78,8 +80,11 @@ class Worker:
 
         return made
 
-    async def _afresh(self, _: object) -> None:
-        await self.peer.afresh(SESSION)
+    async def _unseen(self, _: object) -> str:
+        return await self.peer.unseen(SESSION)
+
+    async def _unseen_behind(self, _: object) -> str:
+        return await self.peer.unseen(self.hidden)
 
     async def _added(self, _: object) -> None:
         """Let three messages come after a view."""
