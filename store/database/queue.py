@@ -24,7 +24,12 @@ next one by ``TURN`` and a write, and in between keeps nobody from a lock that i
 lets go of it after each write. The line moves up at the end of the first write of a turn. By then
 the writer before has come back, if it comes at once, and stands at its end.
 
-Both locks belong to the opened file, not to the process. So each connection that writes opens
+Until the next in line has been woken and runs, the line is free, and whoever comes just then would
+be first, most of all the writer that has let go of it, if its turn was over by then. So those who
+wait share a third lock, on the second byte. Who comes looks: where somebody waits and nobody is
+first, it lets the line move up before.
+
+The locks belong to the opened file, not to the process. So each connection that writes opens
 the lock file for itself and has a place of its own in the one line, whether the others are in its
 process or not. Whether it holds the locks is known to the kernel alone, and nobody else notes it. A
 signal may raise between any two steps of a program; a note could then say the one thing while the
@@ -224,25 +229,32 @@ class _Turn:
             self._coming.release()
 
     def _take(self) -> None:
+        _line(self._file, _WAIT)
         _line(self._file, _STAND)
-        _take_as_first(self._file)
+        if self._is_wanted:
+            _take_as_first(self._file)
         self.has_come = True
         self.give_up()
         if not self._is_wanted:
             self._file.close()
 
 
-def _operation(command: str, kind: str) -> tuple[int, bytes] | None:
+def _operation(command: str, kind: str, start: int, length: int) -> tuple[int, bytes] | None:
     """Return what the kernel is told for an operation on the line; None where there is no line."""
     if not LINE:
         return None
-    lock = struct.pack("hhqqi0q", getattr(fcntl, kind), os.SEEK_SET, 0, 1, 0)
+    lock = struct.pack(_LOCK, getattr(fcntl, kind), os.SEEK_SET, start, length, 0)
     return getattr(fcntl, command), lock
 
 
-_STAND = _operation("F_OFD_SETLKW", "F_WRLCK")
-_STAND_FIRST = _operation("F_OFD_SETLK", "F_WRLCK")
-_LEAVE = _operation("F_OFD_SETLK", "F_UNLCK")
+_LOCK = "hhqqi0q"
+"""How the kernel is told of a lock: its kind, from where the first byte counts, bytes, process."""
+_STAND = _operation("F_OFD_SETLKW", "F_WRLCK", 0, 1)
+_STAND_FIRST = _operation("F_OFD_SETLK", "F_WRLCK", 0, 1)
+_WAIT = _operation("F_OFD_SETLK", "F_RDLCK", 1, 1)
+_LEAVE = _operation("F_OFD_SETLK", "F_UNLCK", 0, 2)
+_IS_ANYBODY_FIRST = _operation("F_OFD_GETLK", "F_WRLCK", 0, 1)
+_DOES_ANYBODY_WAIT = _operation("F_OFD_GETLK", "F_WRLCK", 1, 1)
 
 
 def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
@@ -260,8 +272,32 @@ def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
     return True
 
 
+def _tells(file: FileIO, question: tuple[int, bytes] | None) -> bool:
+    """Tell what is asked of the others in line; False where there is no line."""
+    if not question:
+        return False
+    try:
+        answer = fcntl.fcntl(file, *question)
+    except OSError:
+        return False
+    return bool(struct.unpack(_LOCK, answer)[0] != fcntl.F_UNLCK)
+
+
+def _let_move_up(file: FileIO) -> None:
+    """Let one of those who wait be first, as long as it takes to be woken.
+
+    A process that is stopped is not.
+    """
+    over = time.monotonic() + TURN
+    while _tells(file, _DOES_ANYBODY_WAIT) and not _tells(file, _IS_ANYBODY_FIRST):
+        if time.monotonic() >= over:
+            return
+        time.sleep(LOOK)
+
+
 def _takes_both(file: FileIO) -> bool:
     """Take the lock where nobody has it or waits for it; tell whether that was so."""
+    _let_move_up(file)
     if not _line(file, _STAND_FIRST):
         return False
     if _takes_lock(file):

@@ -257,7 +257,7 @@ def test_a_turn_goes_on_past_those_who_wait(
     take_and_let_the_line_move_up(front)
     with ThreadPoolExecutor(1) as threads:
         waits = threads.submit(behind.take)
-        until_one_waits(path, "OFDLCK")
+        until_one_waits(path, "OFDLCK ADVISORY  WRITE")
         for _ in range(3):
             front.leave()
             front.take()

@@ -1,0 +1,118 @@
+"""The queue of writers, place by place: who has its turn when, and what ends a wait."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import queue
+from store.database.queue import Place, WriterQueue
+
+Fork = Callable[..., Any]
+
+pytestmark = [
+    pytest.mark.sqlite_only,
+    pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells who waits"),
+]
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> WriterQueue:
+    """Give a line before a lock file of its own."""
+    return WriterQueue(str(tmp_path / "lock"), 60)
+
+
+@pytest.fixture
+def place(line: WriterQueue) -> Iterator[Callable[[], Place]]:
+    """Give places in one line."""
+    given: list[Place] = []
+
+    def make() -> Place:
+        given.append(Place(line))
+        return given[-1]
+
+    yield make
+    for each in given:
+        each.close()
+
+
+def wait_until(line: WriterQueue, kind: str, *, there: bool = True) -> None:
+    """Return when the kernel knows of a lock of a kind on the lock file, "->" for one waited for.
+
+    Or when it knows of none any more.
+    """
+    number = f":{Path(line.path).stat().st_ino} "
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        locks = Path("/proc/locks").read_text().splitlines()
+        if there == any(number in lock and kind in lock for lock in locks):
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"locks of the kind {kind}: {there} is not so")
+
+
+def stop(child: Any, line: WriterQueue) -> None:
+    """Stop a process that waits in line; return when the kernel has it waiting no more."""
+    child.send(signal.SIGSTOP)
+    wait_until(line, "->", there=False)
+
+
+def waiter(fork: Fork, line: WriterQueue) -> Any:
+    """Start a process that waits in line, and returns when it had its turn."""
+
+    def wait() -> float:
+        own = Place(WriterQueue(line.path, 60))
+        own.take()
+        had = time.monotonic()
+        own.close()
+        return had
+
+    child = fork(wait)
+    wait_until(line, "->")
+    return child
+
+
+def test_who_comes_lets_those_who_wait_move_up(
+    line: WriterQueue, place: Callable[[], Place], fork: Fork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer whose turn was long does not take the next one while the first in line is woken."""
+    front = place()
+    front.take()
+    behind = waiter(fork, line)
+    stop(behind, line)  # as one that is woken, and does not run yet
+    front.leave()
+    monkeypatch.setattr(front, "_ends", 0.0)
+    monkeypatch.setattr(queue, "TURN", 30)
+
+    def come_again() -> float:
+        front.take()
+        had = time.monotonic()
+        front.leave()
+        return had
+
+    with ThreadPoolExecutor(1) as threads:
+        again = threads.submit(come_again)
+        time.sleep(0.1)
+        behind.send(signal.SIGCONT)
+        assert behind.result() < again.result()
+
+
+def test_a_stopped_writer_that_waits_holds_up_nobody(
+    line: WriterQueue, place: Callable[[], Place], fork: Fork
+) -> None:
+    """It is given the time to be woken, no more."""
+    front = place()
+    front.take()
+    behind = waiter(fork, line)
+    stop(behind, line)
+    front.leave()
+    for _ in range(2):
+        late = place()
+        late.take(0)
+        late.close()
