@@ -138,7 +138,9 @@ class Visible(NamedTuple):
 
     def _between(self, first: int, last: int) -> Iterator[Span]:
         for each in self.ranges:
-            if first < each.first <= last:
+            if each.first > last:
+                break
+            if first < each.first:
                 yield first, each.first - 1
             first = max(first, each.last + 1)
         if first <= last:

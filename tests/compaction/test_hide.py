@@ -460,6 +460,21 @@ def test_rules_rank_over_hidden_results_too(store: Store) -> None:
     assert view.stats.replaced == {"terminal": 4, "summary": 1}
 
 
+@pytest.mark.parametrize(
+    "policy", [Policy(terminal_keep=3, terminal_max_age=0), Policy(any_tool=True, clear_keep=3)]
+)
+def test_results_before_a_range_are_judged_as_without_it(store: Store, policy: Policy) -> None:
+    """Those of a line whose last ones all come before the range, too; and a check knows it."""
+    session_id = begun(store, script(8), NOW)
+    store.append(session_id, [user("and"), answer("so"), user("more")], now=NOW)
+    before = store.replaced(session_id, policy, now=NOW)
+    assert before
+    store.hide(session_id, 19, 20, now=NOW)
+    assert store.replaced(session_id, policy, now=NOW) == before
+    tokens = store.view(session_id, policy, now=NOW).stats.tokens
+    assert store.check(session_id, policy, now=NOW).tokens == tokens
+
+
 def test_a_hidden_read_covers_no_lines(store: Store) -> None:
     """By a policy that goes by lines: what is not in sight is no replacement."""
     said = Script()
