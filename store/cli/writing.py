@@ -208,12 +208,12 @@ def _read() -> list[Message]:
 
 def _messages_of(given: list[Any]) -> list[Message]:
     """Return what is given without the row of an export that is about its session."""
-    from ..transcripts import stands_before
+    from ..transcripts import spoken, stands_before
 
-    if not given or not stands_before(given[0]):
-        return given
-    render.remark(LEFT_TO_IMPORT)
-    return given[1:]
+    if given and stands_before(given[0]):
+        render.remark(LEFT_TO_IMPORT)
+        given = given[1:]
+    return [spoken(each) for each in given]
 
 
 def _values(text: str) -> list[Any]:

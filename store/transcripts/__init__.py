@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import StoreError, UnknownTranscript, check_ends
 from .aider import History, is_history
-from .apis.openai import OWNER, PROJECT_ROOT, stands_before
+from .apis.openai import OWNER, PROJECT_ROOT, spoken, stands_before
 from .archive import Archive, is_export
 from .costs import Spent, Tokens
 from .database import Database, Layout, is_database
@@ -72,6 +72,7 @@ __all__ = [
     "size",
     "sniff",
     "spent_on",
+    "spoken",
     "stands_before",
 ]
 

@@ -81,6 +81,21 @@ def test_an_export_can_be_appended(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert "holds no message" in run(*DB, "append", "new", "-").err
 
 
+@pytest.mark.parametrize("shape", ["openai", "responses", "anthropic", "gemini"])
+def test_what_is_written_for_a_provider_can_be_appended_with_its_system_text(
+    run: Run, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    """Also where that text has a row of its own before the messages."""
+    run(*DB, "append", "chat", "Be kind.", "--role", "system", "--create")
+    run(*DB, "append", "chat", "Hello.")
+    typed(monkeypatch, run(*DB, "export", "chat", "--as", shape).out)
+    assert run(*DB, "append", "new", "-", "--create").status == 0
+    with Store("s.db") as store:
+        views = [store.view(name, format=shape) for name in ("chat", "new")]
+    assert views[0].system == views[1].system
+    assert views[0].messages == views[1].messages
+
+
 def test_what_is_piped_into_import_is_told_apart_by_what_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

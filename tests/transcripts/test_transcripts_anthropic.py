@@ -57,6 +57,17 @@ def test_messages_are_kept_as_they_are(tmp_path: Path, form: str) -> None:
     assert said == LINE * sessions
 
 
+def test_system_text_in_a_row_before_the_messages_is_read(tmp_path: Path) -> None:
+    """So it is exported for an API that takes it beside the messages."""
+    path = tmp_path / "f.jsonl"
+    rows = [{"system": [{"type": "text", "text": "Be kind."}]}, *LINE]
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    first, *others = (event.message for event in read(path) if isinstance(event, Said))
+    assert first == {"role": "system", "content": rows[0]["system"]}
+    assert others == LINE
+    assert not any(isinstance(event, Noted) for event in read(path))
+
+
 def test_they_go_out_as_they_were(url: str, tmp_path: Path) -> None:
     """In their own format, with what only it has."""
     path = tmp_path / "f.json"

@@ -37,6 +37,8 @@ PROJECT_ROOT = "project_root"
 OWNER = "owner"
 BEFORE = {PROJECT_ROOT, OWNER}
 """Keys of a row before the messages, as an export has it: where the project is, whose session."""
+SYSTEM = "system"
+"""The role, and the one key of a row before the messages where an API takes it beside them."""
 OWN_IDS = ("session_id", "sessionId", "conversation_id", "conversationId")
 TITLES = ("title", "name")
 
@@ -109,7 +111,7 @@ def told(source: Source) -> Iterator[Event]:
             yield item
         elif stands_before(item.value):
             before = item.value
-        elif "role" in fields_of(item.value) and not _is_conversation(item.value):
+        elif "role" in fields_of(spoken(item.value)) and not _is_conversation(item.value):
             yield from _streamed(names.name(source.stem), chain([item], items), before)
         else:
             yield from _conversations(item, source.stem, names)
@@ -120,6 +122,13 @@ def stands_before(value: object) -> bool:
     fields = fields_of(value)
     are_texts = all(isinstance(each, str) for each in fields.values())
     return bool(fields) and are_texts and fields.keys() <= BEFORE
+
+
+def spoken(value: Any) -> Any:
+    """Return the system text that an export has before its messages as one, all else as it is."""
+    if isinstance(value, dict) and value.keys() == {SYSTEM}:
+        return {"role": SYSTEM, "content": value[SYSTEM]}
+    return value
 
 
 def _is_message(value: object) -> bool:
@@ -184,7 +193,7 @@ def _streamed_events(items: Iterable[Value | Noted]) -> Iterator[Said | Noted]:
         if isinstance(item, Noted):
             yield item
         else:
-            yield as_message(item.value, row=item.row, place=f"line {item.row}")
+            yield as_message(spoken(item.value), row=item.row, place=f"line {item.row}")
 
 
 def _first_said(fields: Fields, keys: Iterable[str]) -> str | None:
