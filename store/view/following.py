@@ -118,7 +118,7 @@ def _anew(
     """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
     runs = look.visible_runs()
     made = rendered(look, judged.final, runs, format, turn_over=look.turn_over)
-    is_written = is_kept and format == CHAT.name
+    is_written = is_kept and format == CHAT.name and not _sends_pictures(look, made)
     written, times = _written(made, {}) if is_written else (None, {})
     return Followed(
         truth,
@@ -131,6 +131,11 @@ def _anew(
         times,
         _weight_of_all(made.placed) + _weight_of(judged) if is_kept else 0,
     )
+
+
+def _sends_pictures(look: Look, made: Rendered) -> bool:
+    """Tell whether pictures of results may be sent, for which a chat has messages of their own."""
+    return made.has_pictures and look.policy.picture_keep > 0
 
 
 def _grown(

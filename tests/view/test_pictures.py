@@ -183,3 +183,20 @@ def test_media_are_named_by_type_and_size(part: Message, named: str) -> None:
 def test_what_is_no_media(part: object) -> None:
     """A result may itself be a list of objects of any kind, and nothing of these is replaced."""
     assert media_of(part) is None
+
+
+def test_a_request_with_a_picture_and_an_answer_of_two_items(store: Store) -> None:
+    """One message more and one less than there are: each is still the one that it was."""
+    session_id = session(store, [SEEN])
+    thought = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}
+    call = {"type": "function_call", "call_id": "c", "name": "Read", "arguments": "{}"}
+    text = {"type": "output_text", "text": "a"}
+    said = {"type": "message", "role": "assistant", "content": [text]}
+    orphan = {"role": "tool", "tool_call_id": "o", "content": "done"}
+    store.append(session_id, [{"role": "user", "content": "See @a.py"}, orphan])
+    store.append(session_id, [thought, said, call], format="responses")
+    policy = english(picture_keep=1)
+    with Store(store.database.url, cache_bytes=0) as plain:
+        sent, fresh = (each.context(session_id, policy=policy).messages for each in (store, plain))
+    assert sent == fresh
+    assert "You MUST read" in repr(sent)
