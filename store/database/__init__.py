@@ -29,7 +29,7 @@ from .engine import Database
 from .files import files_of, is_file_of, is_private, resolved, url_of
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept, is_kept, told_to_forget
-from .lease import forget_kept, kept_by, kept_since
+from .lease import forget_kept, kept_by, kept_of, kept_since
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
@@ -110,6 +110,7 @@ __all__ = [
     "is_private",
     "json_sql",
     "kept_by",
+    "kept_of",
     "kept_since",
     "list_copy",
     "locks",

@@ -244,6 +244,11 @@ def kept_by(connection: Connection) -> Kept | None:
     return lease.kept if lease.kept.limit and not lease.writes else None
 
 
+def kept_of(connection: Connection) -> Kept:
+    """Return the same for a writer, too, who finds what is kept there and adds nothing."""
+    return lease_of(connection).kept
+
+
 def driver_of(connection: Connection) -> Any:
     """Return the driver's connection, the transaction begun.
 

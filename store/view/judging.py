@@ -40,6 +40,7 @@ from ..tokens import estimate, estimate_size
 from .borders import Values, values_of
 from .covering import Kept, read_of
 from .look import Look
+from .made_once import Result
 from .named_results import Answer, named
 from .old_calls import saved_by_cuts
 from .rules import (
@@ -59,7 +60,7 @@ from .rules import (
     Why,
     placeholders,
 )
-from .short_results import Result, short_savings
+from .short_results import short_savings
 
 
 class Verdict(NamedTuple):

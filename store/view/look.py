@@ -7,7 +7,7 @@ they travel together.
 from __future__ import annotations
 
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -18,8 +18,6 @@ from .hiding import active, visible_after
 from .recorded import records
 from .standing import Visible
 
-NOTHING_CHANGED = Changes(0, 0)
-
 
 class Look(NamedTuple):
     """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
@@ -27,7 +25,8 @@ class Look(NamedTuple):
     ``known`` are the records that count on the line, ``visible`` is what they leave of it.
     ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
     ``changes`` tells how often rows that never change were taken out or written over all the same:
-    with each time, what was made of them is made anew.
+    with each time, what was made of them is made anew. ``made`` is what was made of results already
+    (`made_once`).
     """
 
     connection: Connection
@@ -37,8 +36,9 @@ class Look(NamedTuple):
     visible: Visible
     last: int
     now: int
-    turn_over: bool = False
-    changes: Changes = NOTHING_CHANGED
+    turn_over: bool
+    changes: Changes
+    made: dict[Any, Any]
 
     @property
     def line(self) -> dict[str, int]:
@@ -84,4 +84,4 @@ def look_at(
     changes = changes_of(connection, pointer.tree_id)
     known = records(connection, pointer, last, changes)
     visible = visible_after(connection, pointer, active(known))
-    return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes)
+    return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes, {})

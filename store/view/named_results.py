@@ -1,8 +1,8 @@
 """What stands for a cleared result: one line that says what was there.
 
 The line is a function of the result and of the call that it answers, so it is the same in every
-request. Both change by a redaction or an erasure alone, so until there is one it is made once a
-process and kept in memory: a later view or check reads none of the contents that it stands for.
+request. Both change by a redaction or an erasure alone, so until there is one it is kept in memory:
+a later view or check reads none of the contents that it stands for.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from sys import getsizeof
 from typing import Any, NamedTuple
 
 from sqlalchemy import and_, select
 
-from ..database import Kept, Statement, kept_since, messages, tool_results
+from ..database import Statement, messages, tool_results
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
 from ..policy import Policy
@@ -23,7 +24,7 @@ from ..text import json_object, one_line
 from ..tokens import estimate, message_tokens
 from ..tools import best_first, call_paths, names_in
 from .look import Look
-from .short_results import Result
+from .made_once import Result, made_once
 
 LONGEST_LINE = 500
 """Code points of a line, what the policy has it begin with included."""
@@ -31,8 +32,6 @@ LONGEST_TARGET = 60
 """Code points of a file or command in it: the call itself stays in sight."""
 LARGEST_COUNT = 999
 """A number in JSON that is no larger counts something, and is no name."""
-REMEMBERED = 20_000
-"""Results of which a process remembers the line."""
 
 _m, _r = messages, tool_results
 _there = and_(*(_r.c[name] == _m.c[name] for name in ("tree_id", "branch", "seq")))
@@ -60,8 +59,6 @@ class Named(NamedTuple):
 
 Lines = dict[int, Named]
 """The lines of results, by their positions."""
-
-_remembered = Kept(REMEMBERED)
 
 
 def line_begin(policy: Policy) -> str:
@@ -91,15 +88,18 @@ def _saves_enough(look: Look, result: Result, line: Named) -> bool:
 
 def lines_of(look: Look, answers: Sequence[Answer]) -> Lines:
     """Return the line that says what was in each of some results, by position."""
-    of = (line_begin(look.policy), look.pointer.project_root)
-    key = (look.pointer.tree_id, *of, look.changes)
-    known: dict[Result, Named] = _remembered.get(key) or {}
-    unknown = (each for each in answers if each.result not in known)
-    fresh = {each.result: _read(look, each) for each in unknown}
-    if fresh:
-        known = known | fresh
-        _remembered.put(key, known, len(known), kept_since(look.connection))
-    return {each.result.seq: known[each.result] for each in answers}
+    by_result = {each.result: each for each in answers}
+
+    def read(results: list[Result]) -> dict[Result, Named]:
+        return {each: _read(look, by_result[each]) for each in results}
+
+    name = ("line", line_begin(look.policy), look.pointer.project_root)
+    known = made_once(look, name, by_result, read, _weigh)
+    return {each.seq: known[each] for each in by_result}
+
+
+def _weigh(named: Named) -> int:
+    return getsizeof(named.line)
 
 
 def _read(look: Look, answer: Answer) -> Named:

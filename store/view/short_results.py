@@ -2,29 +2,28 @@
 
 The short form of a result never changes, since the result never does (but for a redaction, which
 leaves one that has none, and an erasure, behind which its numbers may come again), so what it saves
-is found out once a process and kept in memory: a check then reads narrow rows only.
+is found out once and kept in memory: a check then reads narrow rows only.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..database import Kept, Statement, json_sql, kept_since, messages
+from ..database import Statement, json_sql, messages
 from ..history import Segment, lines
 from ..messages import content_text, decode
 from ..policy import Kind
 from ..tokens import estimate, estimate_size
 from ..tools import compress
 from .look import Look
-
-REMEMBERED = 100_000
-"""Results of which a process remembers how long their short form is."""
+from .made_once import Result, made_once
 
 _m = messages
 CONTENTS = Statement(
@@ -33,19 +32,6 @@ CONTENTS = Statement(
     .where(_m.c.seq.in_(json_sql.positions("wanted")))
     .order_by(_m.c.seq)
 )
-
-
-class Result(NamedTuple):
-    """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
-
-    tree_id: int
-    branch: int
-    seq: int
-    tool_name: str | None
-    kind: Kind | None
-    length: int
-    size: int
-    failed: bool
 
 
 class _Short(NamedTuple):
@@ -57,9 +43,6 @@ Measured = tuple[Result, _Short | None]
 """A result with the length of its short form; None where nothing is shorter."""
 
 _BRANCH = attrgetter("tree_id", "branch")
-_Shorts = dict[Result, _Short | None]
-_UNKNOWN = _Short(-1, 0)
-_remembered = Kept(REMEMBERED)
 
 
 def short_form(
@@ -87,23 +70,26 @@ def short_savings(look: Look, results: Iterable[Result]) -> dict[int, int]:
     least = max(1, look.policy.min_saving)
     return {
         result.seq: estimate_size(result.length, result.size) - short.tokens
-        for result, short in _measured(look, results).items()
+        for result, short in _measured(look, results)
         if short and result.length - short.length >= least
     }
 
 
-def _measured(look: Look, results: Iterable[Result]) -> _Shorts:
+def _measured(look: Look, results: Iterable[Result]) -> Iterator[Measured]:
     """Return how long the short form of each result is, reading what is not known yet."""
-    key = (look.pointer.tree_id, look.changes)
-    known: _Shorts = _remembered.get(key) or {}
-    shorts = {result: known.get(result, _UNKNOWN) for result in results}
-    unknown = [result for result, short in shorts.items() if short is _UNKNOWN]
-    if unknown:
-        fresh = dict(_read(look.connection, unknown))
-        whole = known | fresh
-        _remembered.put(key, whole, len(whole), kept_since(look.connection))
-        shorts |= dict.fromkeys(unknown) | fresh
-    return shorts
+    wanted = dict.fromkeys(results)
+    known = made_once(look, ("short",), wanted, partial(_made, look.connection), _weigh)
+    return ((result, known[result]) for result in wanted)
+
+
+def _made(connection: Connection, results: list[Result]) -> dict[Result, _Short | None]:
+    """Return how long short forms are; None, too, where a result is not there to be read."""
+    return {**dict.fromkeys(results), **dict(_read(connection, results))}
+
+
+def _weigh(_: _Short | None) -> int:
+    """Return how many bytes the texts of what is kept take: there are none."""
+    return 0
 
 
 def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:

@@ -22,9 +22,7 @@ from store import AsyncStore, Context, Policy, Store
 from store.context.assembled import Requests
 from store.context.gathered import gather
 from store.context.request import LAYERS, LOOK_BACK, remind
-from store.database import Kept
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
-from store.view import short_results as shortening
 
 Message = dict[str, Any]
 TURNS = Policy.named("turns")
@@ -704,18 +702,14 @@ def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(store: Store) 
     assert late.first_changed == 2
 
 
-def test_what_is_remembered_of_short_forms_is_bounded(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_kept_of_short_forms_is_counted(store: Store) -> None:
     """And forgetting it changes no number."""
-    monkeypatch.setattr(shortening, "_remembered", remembered := Kept(3))
     session_id = begun(store, user("a"), *step(1), *step(2), *step(3), user("b"))
-    tokens = store.check(session_id, TURNS, now=NOW).tokens
-    assert remembered.figures()[2] == 3
-    store.append(session_id, [*step(4), user("c")])
-    assert store.check(session_id, TURNS, now=NOW).tokens > tokens
-    assert remembered.figures()[2] == 0
-    assert (
-        store.view(session_id, TURNS, now=NOW).stats.tokens
-        == store.check(session_id, TURNS, now=NOW).tokens
-    )
+    sizes = []
+    for number in (4, 5):
+        tokens = store.check(session_id, TURNS, now=NOW).tokens
+        sizes.append(store.cache_info().bytes)
+        with Store(store.database.url, cache_bytes=0) as plain:
+            assert plain.check(session_id, TURNS, now=NOW).tokens == tokens
+        store.append(session_id, [*step(number), user("c")])
+    assert 0 < sizes[0] < sizes[1]

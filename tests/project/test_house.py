@@ -84,7 +84,7 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
-        "logged standing recorded hiding look spoken repair short_results named_results old_calls "
+        "logged standing recorded hiding look spoken repair made_once short_results named_results old_calls "
         "conditions ranks rules borders covering judging "
         "rejudging cost pictures read_files rendering entries following prefix explained interrupted build"
     ),

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -561,8 +562,7 @@ TAKEN_OUT: dict[str, Act] = {
 
 def in_memory(*stores: Store) -> str:
     """All that is kept in memory, as text."""
-    kept = [each.database.kept for each in stores]
-    return repr([each._values for each in (*kept, named_results._remembered)])
+    return repr([each.database.kept._values for each in stores])
 
 
 @pytest.mark.parametrize("how", TAKEN_OUT)
@@ -579,13 +579,13 @@ def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> N
                 each.view(apart, policy, now=NOW)
                 each.messages(secret)
                 each.messages(apart)
-        assert SECRET in repr(named_results._remembered._values)
+        assert in_memory(store).count(f"{SECRET}.py") > in_memory(store).count(f"{SECRET}.py said")
         assert SECRET in in_memory(other)
         before = [each.cache_info().entries for each in (store, other)]
-        assert before == [6, 6]
+        assert before == [8, 8]
         TAKEN_OUT[how](store, secret)
         assert SECRET not in in_memory(store, other)
-        assert [each.cache_info().entries for each in (store, other)] == [3, 3]
+        assert [each.cache_info().entries for each in (store, other)] == [4, 4]
 
 
 def test_stores_are_opened_while_words_are_taken_out() -> None:
@@ -643,17 +643,35 @@ def begun(store: Store, count: int = 5, size: int = 100) -> str:
 
 
 def test_lines_of_results_are_asked_for_together(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many results a view names, memory is asked as often as for a few."""
-    asked = []
-    monkeypatch.setattr(named_results, "_remembered", remembered := Kept(1_000))
-    monkeypatch.setattr(remembered, "get", lambda key: asked.append(key))
+    """However many results a view names, memory is asked as often as for a few; each is read once.
+
+    Also where nothing is kept.
+    """
+    asked, read = [], []
+    line_of = named_results._read
     with Store(url, durability="normal", cache_bytes=0) as store:
-        times = []
+        monkeypatch.setattr(store.database.kept, "get", lambda key: asked.append(key))
+        monkeypatch.setattr(named_results, "_read", lambda *of: read.append(of) or line_of(*of))
         for count in (10, 100):
+            asked.clear(), read.clear()
             store.view(begun(store, count, size=2_000), NAMING, now=NOW)
-            times.append(len(asked))
-            asked.clear()
-    assert times[0] == times[1] > 0
+            assert len(asked) == 1
+            assert len(read) == count - NAMING.clear_keep
+
+
+def test_lines_of_results_are_those_of_a_store_s_own(tmp_path: Path) -> None:
+    """A copy goes on by itself: results of the same place, tool and length are others there."""
+    shown = []
+    with Store(tmp_path / "chat.db") as store:
+        session_id = begun(store, 0)
+        store.backup(tmp_path / "copy.db")
+    for name, word in (("chat", "first"), ("copy", "other")):
+        with Store(tmp_path / f"{name}.db") as store:
+            store.append(session_id, [*step(1, f"/src/{word}.py " * 90), *agent_line(2)])
+            shown.append(repr(store.view(session_id, NAMING, now=NOW).messages))
+    assert "first" in shown[0]
+    assert "first" not in shown[1]
+    assert "other" in shown[1]
 
 
 def test_what_was_of_use_is_counted(url: str) -> None:

@@ -1,0 +1,76 @@
+"""What is made of the contents of tool results, so that none of them is read for it again.
+
+A result changes by a redaction or an erasure alone (`Changes`). So what was made of one stays true
+until there is another one. An open store keeps it, the results of a tree together; and a look has
+it by itself, so that it is made once where a store keeps nothing. A transaction that writes finds
+what is kept, since nobody should wait while it reads contents, and adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from ..database import kept_of, kept_since
+from ..history import Changes
+from ..policy import Kind
+from .look import Look
+
+T = TypeVar("T")
+FRAME = 700
+"""Bytes that a result takes with what was made of it, beside its text."""
+
+
+class Result(NamedTuple):
+    """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
+
+    tree_id: int
+    branch: int
+    seq: int
+    tool_name: str | None
+    kind: Kind | None
+    length: int
+    size: int
+    failed: bool
+
+
+class Known(NamedTuple):
+    """What was made of results as they were behind some changes, and the bytes that it takes."""
+
+    changes: Changes
+    made: dict[Result, Any]
+    weight: int
+
+
+def made_once(
+    look: Look,
+    name: tuple[Hashable, ...],
+    results: Iterable[Result],
+    make: Callable[[list[Result]], dict[Result, T]],
+    weigh: Callable[[T], int],
+) -> dict[Result, T]:
+    """Return what is made of results, of these at least; it is made of those that are new.
+
+    ``name`` says what it is, ``weigh`` how many bytes the texts in it take.
+    """
+    known = look.made.get(name) or _kept(look, name)
+    new = [each for each in results if each not in known.made]
+    if new:
+        fresh = make(new)
+        weight = known.weight + FRAME * len(fresh) + sum(map(weigh, fresh.values()))
+        known = Known(look.changes, known.made | fresh, weight)
+        kept_of(look.connection).put(_key(look, name), known, weight, kept_since(look.connection))
+    look.made[name] = known
+    return known.made
+
+
+def _kept(look: Look, name: tuple[Hashable, ...]) -> Known:
+    """Return what is kept of the results of a look's tree; nothing where that has changed since."""
+    found: Known | None = kept_of(look.connection).get(_key(look, name))
+    if found is None or found.changes != look.changes:
+        return Known(look.changes, {}, 0)
+    return found
+
+
+def _key(look: Look, name: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    return (look.pointer.tree_id, *name)
