@@ -172,8 +172,8 @@ class Guard:
             return
         if name == "FUNCTION":
             self.refusal = NO_FUNCTION.format(subject)
-        elif subject in SCHEMAS:
-            self.refusal = f"another schema than the store's; {ALLOWED}"
+        elif subject in SCHEMAS and name != "READ":
+            self.refusal = f"a change of the schema; {ALLOWED}"
         else:
             self.refusal = f"{f'{name} {subject}'.strip()}; {ALLOWED}"
 

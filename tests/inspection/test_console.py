@@ -173,6 +173,13 @@ def state(path: Path) -> tuple[list[str], str]:
     ).hexdigest()
 
 
+@pytest.mark.parametrize("sql", ["CREATE TABLE x (a)", "DROP TABLE messages"])
+def test_a_change_of_the_schema_is_called_so(path: Path, sql: str) -> None:
+    """To SQLite it is a change of rows in a table of its own, which nobody has named."""
+    with pytest.raises(QueryRefused, match="refused: a change of the schema; the console reads"):
+        ask(path, sql)
+
+
 # --- what people ask ------------------------------------------------------------------------------
 
 
