@@ -38,11 +38,8 @@ class Target(NamedTuple):
     largest: int = 10**9
 
     def __str__(self) -> str:
-        return (
-            f"≤ {self.limit:g} {self.unit}"
-            if self.by == "ours"
-            else f"≤ {self.limit:g} × {self.by}"
-        )
+        of_what = self.unit if self.by == "ours" else f"× {self.by}"
+        return f"≤ {self.limit:g} {of_what}"
 
 
 class Measure(NamedTuple):
@@ -95,7 +92,7 @@ FOREIGN = (
 )
 READ = (
     "SQLite alone takes 1.04 × what all takes by hand: seven columns more, of which digest and time"
-    " are given out; Python, that gives back keys in their order, would have to take half"
+    " are given out; Python, which gives keys back in their order, would have to take half of that"
 )
 DEEP = "each branch that a line runs through is asked for by itself, by the same statements"
 TURN = (

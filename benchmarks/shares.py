@@ -37,7 +37,6 @@ LONG = 20
 SPENT: Counter[str] = Counter()
 """Nanoseconds in the driver, by what it did."""
 
-
 _clock = time.perf_counter_ns
 
 
@@ -181,7 +180,10 @@ def jobs(stage: Stage) -> dict[str, Job]:
 
 
 def shares(job: Job, rounds: int | None = None) -> Shares:
-    """Return the medians of an operation's parts, all on a file whose commits wait for no disk."""
+    """Return the medians of an operation's parts, all on a file whose commits wait for no disk.
+
+    The first round is not counted.
+    """
     found = [_round(job) for _ in range(1 + (rounds or job.rounds))]
     return Shares(*map(median, zip(*found[1:], strict=True)))
 
@@ -195,10 +197,10 @@ def _round(job: Job) -> Shares:
 
 
 def _took(work: Callable[[Any], object], given: Any) -> float:
-    begun = time.perf_counter_ns()
+    begun = _clock()
     result = work(given)
-    ended = time.perf_counter_ns()
-    del result
+    ended = _clock()
+    del result  # to let go of what was read is no part of reading it
     return (ended - begun) / 1000
 
 

@@ -15,17 +15,28 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from ..database import Row, kept_by, kept_since
+from ..messages import Columns, StoredCall
 from .changed import Changes, changes_of
 
 MOST = 100
 """Positions of a branch that are kept, at most."""
 FRAME = 1_000
 """Bytes that a row takes beside its long texts."""
+
+
+def _at_the_end(fields: tuple[str, ...], *names: str) -> Callable[[Row], tuple[str | None, ...]]:
+    """Return what takes columns out of a row that ends with the fields of a record."""
+    return itemgetter(*(fields.index(name) - len(fields) for name in names))
+
+
+LONG_IN_MESSAGE = _at_the_end(Columns._fields, "extra", "content")
+LONG_IN_CALL = _at_the_end(StoredCall._fields, "arguments", "extra")
 
 
 class Stored(NamedTuple):
@@ -45,9 +56,12 @@ class Stored(NamedTuple):
     @property
     def weight(self) -> int:
         """About how many bytes they take: long texts count, each character as two bytes."""
-        said = [len(row[-1] or "") + len(row[-3] or "") for row in self.messages]
-        asked = [len(row[-1] or "") + len(row[-2] or "") for row in self.calls]
-        return FRAME * (len(said) + len(asked)) + 2 * (sum(said) + sum(asked))
+        said = _length(self.messages, LONG_IN_MESSAGE) + _length(self.calls, LONG_IN_CALL)
+        return FRAME * (len(self.messages) + len(self.calls)) + 2 * said
+
+
+def _length(rows: list[Row], texts_of: Callable[[Row], tuple[str | None, ...]]) -> int:
+    return sum([len(text) for row in rows for text in texts_of(row) if text])
 
 
 def _part(rows: list[Row], first: int, last: int) -> list[Row]:

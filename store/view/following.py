@@ -92,14 +92,14 @@ def verdicts_before(look: Look) -> Verdicts:
         return verdicts(look)
     key = (*look.line.values(), "before", _told(look.policy))
     truth = _truth(look, kinds_text(look.connection))
-    known, judged_then = kept.get(key) or (None, None)
-    judged = judge(look, judged_then if known == truth else None)
+    truth_then, judged_then = kept.get(key) or (None, None)
+    judged = judge(look, judged_then if truth_then == truth else None)
     kept.put(key, (truth, judged), _weight_of(judged), kept_since(look.connection))
     return judged.final
 
 
 def _told(policy: Policy) -> str:
-    """Return a policy as text: one that is longer than a short session, so all keep the same."""
+    """Return a policy as text, one for all who keep it: it takes more than a short session does."""
     return intern(policy.model_dump_json())
 
 
