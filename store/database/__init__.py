@@ -28,7 +28,7 @@ from .damage import guarded, read_before, translated
 from .engine import Database
 from .files import files_of, is_file_of, is_private, resolved, url_of
 from .json_sql import Pairs, positions
-from .kept import BYTES, Kept, is_kept, told_to_forget
+from .kept import BYTES, Kept, is_kept, told_to_forget, weight
 from .lease import forget_kept, kept_by, kept_of, kept_since
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
@@ -144,5 +144,6 @@ __all__ = [
     "url_of",
     "usages",
     "version",
+    "weight",
     "write_copy",
 ]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import count
+from sys import getsizeof
 from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -132,6 +133,15 @@ def forget_tree(tree_id: int) -> None:
     for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
             keeper.forget(tree_id)
+
+
+def weight(value: object) -> int:
+    """Return about how many bytes a value takes that is of texts and numbers, however they nest."""
+    if isinstance(value, dict):
+        return getsizeof(value) + sum(map(weight, value)) + sum(map(weight, value.values()))
+    if isinstance(value, list | tuple):
+        return getsizeof(value) + sum(map(weight, value))
+    return getsizeof(value)
 
 
 def checked_bytes(limit: int) -> int:

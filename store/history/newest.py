@@ -15,28 +15,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..database import Row, kept_by, kept_since
-from ..messages import Columns, StoredCall
+from ..database import Row, kept_by, kept_since, weight
 from .changed import Changes, changes_of
 
 MOST = 100
 """Positions of a branch that are kept, at most."""
 FRAME = 1_000
-"""Bytes that a row takes beside its long texts."""
-
-
-def _at_the_end(fields: tuple[str, ...], *names: str) -> Callable[[Row], tuple[str | None, ...]]:
-    """Return what takes columns out of a row that ends with the fields of a record."""
-    return itemgetter(*(fields.index(name) - len(fields) for name in names))
-
-
-LONG_IN_MESSAGE = _at_the_end(Columns._fields, "extra", "content")
-LONG_IN_CALL = _at_the_end(StoredCall._fields, "arguments", "extra")
+"""Bytes that a line takes beside its rows."""
 
 
 class Stored(NamedTuple):
@@ -52,16 +41,6 @@ class Stored(NamedTuple):
     def followed_by(self, new: Stored) -> Stored:
         """Return these and new ones."""
         return Stored(self.messages + new.messages, self.calls + new.calls)
-
-    @property
-    def weight(self) -> int:
-        """About how many bytes they take: long texts count, each character as two bytes."""
-        said = _length(self.messages, LONG_IN_MESSAGE) + _length(self.calls, LONG_IN_CALL)
-        return FRAME * (len(self.messages) + len(self.calls)) + 2 * said
-
-
-def _length(rows: list[Row], texts_of: Callable[[Row], tuple[str | None, ...]]) -> int:
-    return sum([len(text) for row in rows for text in texts_of(row) if text])
 
 
 def _part(rows: list[Row], first: int, last: int) -> list[Row]:
@@ -90,9 +69,9 @@ class Tail(NamedTuple):
         """Return it with what is new; where that is too much, only what is asked for."""
         rows = self.rows.followed_by(new)
         if last - self.first < MOST:
-            return Tail(self.changes, self.first, last, rows, self.weight + new.weight)
+            return Tail(self.changes, self.first, last, rows, self.weight + weight(new))
         rows = rows.part(first, last)
-        return Tail(self.changes, first, last, rows, rows.weight)
+        return Tail(self.changes, first, last, rows, weight(rows))
 
 
 ASKED_FOR = Tail(None, 0, 0)

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from sys import getsizeof, intern
 from typing import NamedTuple
 
-from ..database import kept_by, kept_since
+from ..database import kept_by, kept_since, weight
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import Changes, kinds_text
 from ..messages import Message
@@ -38,6 +38,11 @@ FRAME = 1_250
 """Bytes that a message takes beside its texts, and again what is said of a result."""
 LINE = 4_500
 """Bytes that a line takes beside its messages."""
+CLEARED = 150
+"""Bytes that each result takes that a recorded clearing replaces."""
+_FRAMED = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
+_WITH_CALLS = _FRAMED | {"tool_calls"}
+"""Keys of a message that are weighed by themselves, or as a part of the frame."""
 
 
 class Truth(NamedTuple):
@@ -94,7 +99,8 @@ def verdicts_before(look: Look) -> Verdicts:
     truth = _truth(look, kinds_text(look.connection))
     truth_then, judged_then = kept.get(key) or (None, None)
     judged = judge(look, judged_then if truth_then == truth else None)
-    kept.put(key, (truth, judged), _weight_of(judged), kept_since(look.connection))
+    size = _weight_of(truth, judged)
+    kept.put(key, (truth, judged), size, kept_since(look.connection))
     return judged.final
 
 
@@ -129,7 +135,7 @@ def _anew(
         files_of(look, made.judged),
         written,
         times,
-        _weight_of_all(made.placed) + _weight_of(judged) if is_kept else 0,
+        _weight_of_all(made.placed) + _weight_of(truth, judged) if is_kept else 0,
     )
 
 
@@ -224,7 +230,7 @@ def _with(
     begin = _loose_begin(before)
     placed = before.placed[:begin] + tail.placed
     told = before.judged | tail.judged
-    size = known.size + _weight_of(judged) - _weight_of(known.judged)
+    size = known.size + FRAME * (len(judged.found) - len(known.judged.found))
     size += _weight_of_all(tail.placed) - _weight_of_all(before.placed[begin:])
     for place, patch in patches:
         stretch = slice(place, place + len(patch.placed))
@@ -308,10 +314,21 @@ def _weight_of_all(placed: list[Placed]) -> int:
 
 def _weight(placed: Placed) -> int:
     """Return about how many bytes a message takes."""
-    content = placed.message.get("content")
-    said = getsizeof(content) if isinstance(content, str) else 4 * len(str(content))
-    return FRAME + said + sum([getsizeof(call.arguments) for call in placed.calls])
+    message, calls = placed.message, placed.calls
+    asked = sum([_weight_of_sent(call.arguments) for call in calls])
+    size = FRAME + asked + _weight_of_sent(message.get("content"))
+    framed = _WITH_CALLS if calls else _FRAMED
+    if framed >= message.keys():
+        return size
+    return size + weight([each for key, each in message.items() if key not in framed])
 
 
-def _weight_of(judged: Judged) -> int:
-    return LINE + FRAME * len(judged.found)
+def _weight_of_sent(value: object) -> int:
+    """Return the bytes of what is kept as it went in and as it is sent: of a text they are one."""
+    return getsizeof(value) if isinstance(value, str) else 2 * weight(value)
+
+
+def _weight_of(truth: Truth, judged: Judged) -> int:
+    visible = truth.visible
+    texts = weight((visible.summaries, visible.ranges))
+    return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from ..database import kept_of, kept_since
+from ..database import kept_of, kept_since, weight
 from ..history import Changes
 from ..policy import Kind
 from .look import Look
 
 T = TypeVar("T")
-FRAME = 700
-"""Bytes that a result takes with what was made of it, beside its text."""
 
 
 class Result(NamedTuple):
@@ -39,7 +37,7 @@ class Known(NamedTuple):
 
     changes: Changes
     made: dict[Result, Any]
-    weight: int
+    size: int
 
 
 def made_once(
@@ -47,19 +45,16 @@ def made_once(
     name: tuple[Hashable, ...],
     results: Iterable[Result],
     make: Callable[[list[Result]], dict[Result, T]],
-    weigh: Callable[[T], int],
 ) -> dict[Result, T]:
-    """Return what is made of results, of these at least; it is made of those that are new.
-
-    ``name`` says what it is, ``weigh`` how many bytes the texts in it take.
-    """
+    """Return what is made of results, of these at least, under the name of what it is."""
     known = look.made.get(name) or _kept(look, name)
     new = [each for each in results if each not in known.made]
     if new:
         fresh = make(new)
-        weight = known.weight + FRAME * len(fresh) + sum(map(weigh, fresh.values()))
-        known = Known(look.changes, known.made | fresh, weight)
-        kept_of(look.connection).put(_key(look, name), known, weight, kept_since(look.connection))
+        known = Known(look.changes, known.made | fresh, known.size + weight(fresh))
+        kept_of(look.connection).put(
+            _key(look, name), known, known.size, kept_since(look.connection)
+        )
     look.made[name] = known
     return known.made
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from sys import getsizeof
 from typing import Any, NamedTuple
 
 from sqlalchemy import and_, select
@@ -94,12 +93,8 @@ def lines_of(look: Look, answers: Sequence[Answer]) -> Lines:
         return {each: _read(look, by_result[each]) for each in results}
 
     name = ("line", line_begin(look.policy), look.pointer.project_root)
-    known = made_once(look, name, by_result, read, _weigh)
+    known = made_once(look, name, by_result, read)
     return {each.seq: known[each] for each in by_result}
-
-
-def _weigh(named: Named) -> int:
-    return getsizeof(named.line)
 
 
 def _read(look: Look, answer: Answer) -> Named:

@@ -14,14 +14,18 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, bindparam, literal_column, select
 
-from ..database import Row, Statement, compaction_records, kept_by, kept_since, positions, summaries
+from ..database import (
+    Row,
+    Statement,
+    compaction_records,
+    kept_by,
+    kept_since,
+    positions,
+    summaries,
+    weight,
+)
 from ..history import Changes, Pointer, line_cte
 from ..records import Compaction
-
-RECORD = 2_000
-"""Bytes that a record takes beside what it cleared."""
-CLEARED = 150
-"""Bytes that each result takes that a record cleared."""
 
 
 class Counts(NamedTuple):
@@ -145,5 +149,4 @@ def _kept(connection: Connection, tree_id: int, changes: Changes | None) -> Know
 def _keep(connection: Connection, tree_id: int, changes: Changes | None, known: Known) -> None:
     kept = kept_by(connection)
     if kept and changes is not None:
-        size = RECORD * len(known) + CLEARED * sum(len(each.cleared) for each in known.values())
-        kept.put((tree_id, "records"), (changes, known), size, kept_since(connection))
+        kept.put((tree_id, "records"), (changes, known), weight(known), kept_since(connection))

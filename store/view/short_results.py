@@ -78,18 +78,13 @@ def short_savings(look: Look, results: Iterable[Result]) -> dict[int, int]:
 def _measured(look: Look, results: Iterable[Result]) -> Iterator[Measured]:
     """Return how long the short form of each result is, reading what is not known yet."""
     wanted = dict.fromkeys(results)
-    known = made_once(look, ("short",), wanted, partial(_made, look.connection), _weigh)
+    known = made_once(look, ("short",), wanted, partial(_made, look.connection))
     return ((result, known[result]) for result in wanted)
 
 
 def _made(connection: Connection, results: list[Result]) -> dict[Result, _Short | None]:
     """Return how long short forms are; None, too, where a result is not there to be read."""
     return {**dict.fromkeys(results), **dict(_read(connection, results))}
-
-
-def _weigh(_: _Short | None) -> int:
-    """Return how many bytes the texts of what is kept take: there are none."""
-    return 0
 
 
 def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:

@@ -721,17 +721,58 @@ def test_what_is_kept_is_as_large_as_it_is_counted(url: str, name: str, rounds: 
     with Store(url, durability="normal") as store:
         first, *others = [begun(store, rounds) for _ in range(8)]
         store.view(first, policy, now=NOW)
-        counted = store.cache_info().bytes
-        tracemalloc.start()
-        try:
+
+        def look() -> None:
             for session_id in others:
                 store.view(session_id, policy, now=NOW, at=rounds)
                 store.view(session_id, policy, now=NOW)
-            gc.collect()
-            taken, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert 0 < taken <= store.cache_info().bytes - counted
+
+        assert traced(store, look) <= 0
+        assert store.cache_info().bytes > 0
+
+
+ASKED = {"id": "c", "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
+ODD: dict[str, list[Message]] = {
+    "parts": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 999}],
+    "wide": [{"role": "user", "content": "文" * 9_999 + "😀"}],
+    "named": [{"role": "user", "content": "a", "name": "n" * 9_999}],
+    "other keys": [{"role": "assistant", "content": "a", "thought": "t" * 9_999}],
+    "deep": [{"role": "assistant", "content": "a", "thought": [{"t": each} for each in "ab" * 99]}],
+    "calls": [{"role": "assistant", "content": "a", "tool_calls": [ASKED] * 99}],
+}
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_kept_of_odd_messages_is_counted(url: str, odd: str, format: str) -> None:  # noqa: A002
+    """Wherever their words are; and the text that stands for hidden ones."""
+    policy = Policy(unanswered="drop")
+
+    def look(store: Store, session_id: str) -> None:
+        store.view(session_id, policy, now=NOW, format=format)
+        for _ in range(2):
+            store.messages(session_id, -3)
+
+    with Store(url, durability="normal") as store:
+        first, *others = [store.create_session().id for _ in range(4)]
+        for session_id in (first, *others):
+            store.append(session_id, [*agent_line(2), *ODD[odd], {"role": "user", "content": "go"}])
+            store.hide(session_id, 2, 3, "s" * 9_999)
+        look(store, first)
+        assert traced(store, lambda: [look(store, each) for each in others]) <= 0
+
+
+def traced(store: Store, work: Callable[[], object]) -> int:
+    """How many bytes more work leaves in memory than are counted."""
+    counted = store.cache_info().bytes
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return taken - (store.cache_info().bytes - counted)
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "64", None, True])
