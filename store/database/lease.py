@@ -39,7 +39,7 @@ Its `info` is found through the pool, by as many steps as a short statement take
 """
 
 DEADLINE_STEP = 0.1
-"""How many seconds a transaction may take before a server is told that fewer are left."""
+"""How many seconds a deadline may move before the database is told that fewer or more are left."""
 
 
 class Lease:
@@ -72,8 +72,8 @@ class Lease:
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
-        self._deadline = self._granted = 0.0
-        self.patience = timeout
+        self._deadline = 0.0
+        self.patience = self._granted = timeout
         self._process = os.getpid()
         vars(connection)[_KEY] = weakref.ref(self)
 
@@ -107,6 +107,8 @@ class Lease:
                 self._file.check()  # before a lock file is made beside another one
             self.wait_in_line()
             self._file.check()
+        else:
+            self._grant(self.patience)
         self.driver.execute("BEGIN IMMEDIATE" if self.writes else "BEGIN")
 
     def keep_deadline(self) -> None:
@@ -130,11 +132,22 @@ class Lease:
         return version, self.driver.total_changes
 
     def wait_in_line(self) -> None:
-        """Wait until no other writer of ours is at work on the file; then run to the end."""
+        """Wait until no other writer of ours is at work on the file; then run to the end.
+
+        What is left of the patience is for those who do not stand in line.
+        """
         if self._place is not None:
             self._queued = True
+            over = time.monotonic() + self.patience
             self._place.take(self.patience)
+            self._grant(max(0.0, over - time.monotonic()))
             bind()
+
+    def _grant(self, seconds: float) -> None:
+        """Let SQLite wait so long for other programs."""
+        if abs(seconds - self._granted) > DEADLINE_STEP:
+            self.driver.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            self._granted = seconds
 
     def give_up(self) -> None:
         """Let the operation wait for others no longer; called from another thread."""

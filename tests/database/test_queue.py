@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store import Store
 from store.database import queue
 from store.database.queue import Place, WriterQueue
+from store.errors import StoreBusy
 
 Fork = Callable[..., Any]
 
@@ -116,3 +120,37 @@ def test_a_stopped_writer_that_waits_holds_up_nobody(
         late = place()
         late.take(0)
         late.close()
+
+
+def busy_timeout(connection: Any) -> int:
+    """Return how many ms SQLite waits for other programs."""
+    return int(connection.exec_driver_sql("PRAGMA busy_timeout").scalar())
+
+
+def test_a_wait_in_line_leaves_less_for_other_programs(path: Path) -> None:
+    """There is one deadline for both; the next operation has a new one."""
+    front = Place(WriterQueue(f"{path}-lock", 60))
+    front.take()
+    with Store(path, timeout=60) as store, ThreadPoolExecutor(1) as threads:
+        threads.submit(lambda: (time.sleep(0.3), front.close()))
+        with store.database.writing() as connection:
+            connection.exec_driver_sql("SELECT 1 FROM sessions")
+            left = busy_timeout(connection)
+        assert left <= 59_800
+        for given in (store.database.reading, store.database.writing):
+            with given() as connection:
+                again = busy_timeout(connection)
+            assert again == 60_000
+
+
+def test_what_can_be_done_later_waits_for_no_other_program(path: Path) -> None:
+    """A search beside a program that writes does not wait to take in what is new."""
+    with Store(path, timeout=40) as store, closing(sqlite3.connect(path)) as other:
+        store.create_session("s")
+        store.append("s", {"role": "user", "content": "word"})
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        store.search("word")
+        with pytest.raises(StoreBusy), store.database.writing(patience=0) as connection:
+            connection.exec_driver_sql("SELECT 1 FROM sessions")
+        assert time.monotonic() - begun < 20
