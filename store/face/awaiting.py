@@ -16,9 +16,7 @@ from .threads import Threads
 from .workflows import Workflows
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ..messages import Message
+    from ..messages import GivenMessage
     from ..records import Erasure, Session
 
 P = ParamSpec("P")
@@ -189,7 +187,7 @@ class Awaited(Threads):
     def streaming(
         self,
         session_id: str,
-        message: Message | BaseModel,
+        message: GivenMessage,
         *,
         expected: str | None = None,
         every_bytes: int = EVERY_BYTES,

@@ -21,9 +21,8 @@ from ..text import is_text
 from .binding import Face, writes
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..history import drafts
+    from ..messages import GivenMessage
 
 EVERY_BYTES = 4096
 """Bytes of text, in UTF-8, that are kept at once."""
@@ -42,7 +41,7 @@ class Asked(NamedTuple):
 
     face: Face
     session_id: str
-    message: Message | BaseModel
+    message: GivenMessage
     expected: str | None
     every_bytes: int
     every_ms: int

@@ -18,10 +18,8 @@ from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..context import Context, Tools
-    from ..messages import Message
+    from ..messages import GivenMessage
     from ..policy import Policy
     from ..records import Erasure, Session
 
@@ -55,7 +53,7 @@ class Workflows(Operations, Opening):
     def streaming(
         self,
         session_id: str,
-        message: Message | BaseModel,
+        message: GivenMessage,
         *,
         expected: str | None = None,
         every_bytes: int = EVERY_BYTES,

@@ -6,10 +6,10 @@ weighed (`ready`) before the transaction holds up others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -19,7 +19,7 @@ from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound, o
 from ..formats import taken
 from ..messages import (
     Columns,
-    Message,
+    GivenMessage,
     Prepared,
     StoredCall,
     as_object,
@@ -36,9 +36,6 @@ from .lines import Line
 from .places import PLACE, Pointer
 from .raw import messages_between
 from .sessions import create_session, set_metadata
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
@@ -69,7 +66,7 @@ KNOWN = Statement(
     .where(messages.c.message_id == bindparam("message_id")),
     row=Known,
 )
-Given: TypeAlias = "Message | BaseModel | Iterable[Message | BaseModel]"
+Given: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
 """A message or several, as callers give them."""
 ByIndex = dict[int, StoredMessage]
 """Messages of a batch as they are stored, by their index in it."""
@@ -217,10 +214,10 @@ def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[St
     ]
 
 
-def _listed(given: Given) -> list[Message | BaseModel]:
+def _listed(given: Given) -> list[GivenMessage]:
     if isinstance(given, list):
         return given
-    if isinstance(given, dict) or is_model(given):
+    if isinstance(given, Mapping) or is_model(given):
         return [given]
     if not isinstance(given, Iterable):
         raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -33,16 +33,13 @@ from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
 from ..errors import Conflict, DraftNotFound, InvalidMessage, InvalidValue, SessionNotFound, quoted
 from ..formats import format_named, taken
-from ..messages import Message, as_object, content_text, decode, encode, prepare
+from ..messages import GivenMessage, Message, as_object, content_text, decode, encode, prepare
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
 from .lines import Line
 from .places import Pointer
 from .sessions import check_owner
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """What a draft's id looks like: a tree and a number of 63 bits."""
@@ -125,7 +122,7 @@ DELETE_DRAFT = (
 def begin(
     connection: Connection,
     session_id: str,
-    message: Message | BaseModel,
+    message: GivenMessage,
     *,
     expected: str | None = None,
     now: Now = None,
@@ -144,7 +141,7 @@ def begin(
 
 
 def checked(
-    message: Message | BaseModel,
+    message: GivenMessage,
     format: str | None,  # noqa: A002 - the public name
 ) -> Message:
     """Return a message that has begun as an object.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .owning import owned
     from .preparing import (
         TIME_KEYS,
+        GivenMessage,
         Prepared,
         as_object,
         is_model,
@@ -56,6 +57,7 @@ __all__ = [
     "TIME_KEYS",
     "WIRE",
     "Columns",
+    "GivenMessage",
     "Media",
     "Message",
     "Prepared",
@@ -101,7 +103,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         opaque="WIRE opaque_fields set_apart",
         owning="owned",
         preparing=(
-            "TIME_KEYS Prepared as_object is_model moment_of prepare taken_apart tells_no_time"
+            "TIME_KEYS GivenMessage Prepared as_object is_model moment_of prepare taken_apart "
+            "tells_no_time"
         ),
         redacted="NO_ARGUMENTS REDACTED is_redacted without_words",
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..clock import is_moment, told
 from ..errors import InvalidMessage
@@ -25,6 +26,9 @@ from .json_text import SIZE_LIMIT, encode, problem_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+GivenMessage: TypeAlias = "Mapping[str, Any] | BaseModel"
+"""A message as callers give it: a dict, a typed one of a provider's client, or its object."""
 
 ID_LIMIT = 512
 """Code points a caller's message id may have to count; a longer one is kept like any other key."""
@@ -80,6 +84,8 @@ def as_object(message: object, index: int) -> Message:
     """
     if isinstance(message, dict):
         return _with_iso_times(message)
+    if isinstance(message, Mapping):
+        return _with_iso_times(dict(message))
     if is_model(message):
         return as_object(_dumped(message, index), index)
     given = type(message).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -78,6 +79,14 @@ def test_metadata_come_along(store: Store, session: str) -> None:
         store.append(session, said("a", "m"), metadata={"x": 1}, expected="of another")
     assert store.session(session).metadata == expected
     assert texts(store, session) == "ab"
+
+
+def test_any_mapping_is_a_message(store: Store, session: str) -> None:
+    """One is one message, not several; it comes back as a dict."""
+    hi = {"role": "user", "content": "hi"}
+    store.append(session, MappingProxyType(hi))
+    store.append(session, [MappingProxyType(hi), hi])
+    assert [each.message for each in store.messages(session)][1:] == [hi] * 3
 
 
 def test_an_unknown_way_is_refused(store: Store, session: str) -> None:

@@ -6,7 +6,11 @@ Each ignored line is one that it has to refuse, since an ignore that is not need
 from __future__ import annotations
 
 from openai import OpenAI
-from openai.types.chat import ChatCompletion
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionMessageParam,
+    ChatCompletionUserMessageParam,
+)
 
 from store import AsyncStore, Policy, Store, StoredMessage, SummaryRequest
 
@@ -19,6 +23,19 @@ def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
     return client.chat.completions.create(
         model="m", messages=store.context(session_id, user_input="hi").messages
     )
+
+
+def say(
+    store: Store,
+    session_id: str,
+    asked: ChatCompletionUserMessageParam,
+    line: list[ChatCompletionMessageParam],
+) -> None:
+    """What is typed for a provider's client is appended as it is; a text is no message."""
+    store.append(session_id, asked)
+    store.append(session_id, line)
+    store.replace(session_id, 0, line)
+    store.append(session_id, "hi")  # type: ignore[arg-type]
 
 
 async def summarise(store: AsyncStore, session_id: str) -> None:
