@@ -29,12 +29,10 @@ from .columns import of as _of
 from .columns import position as _position
 from .columns import sealed as _sealed
 from .columns import table as _table
+from .columns import where as _where
 
 HEAD = "0003"
 """The newest revision of the schema."""
-
-# Partial indexes say so for SQLite only: naming PostgreSQL here would load its whole dialect at
-# every import. The migrations make them partial on both.
 
 session_ids = _narrow_table(
     "session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG, nullable=False)
@@ -81,7 +79,7 @@ for _moment in ("updated_at", "created_at"):
     Index(
         None,
         *(sessions.c[name] for name in ("owner", "archived", _moment, "id")),
-        sqlite_where=sessions.c.owner.is_not(None),
+        info=_where(sessions.c.owner.is_not(None)),
     )
 
 session_keys = _narrow_table(
@@ -114,7 +112,7 @@ Index(
     None,
     messages.c.message_id,
     messages.c.tree_id,
-    sqlite_where=messages.c.message_id.is_not(None),
+    info=_where(messages.c.message_id.is_not(None)),
 )
 
 tool_calls = _table(
@@ -225,7 +223,7 @@ Index(
     compaction_records.c.tree_id,
     compaction_records.c.session_id,
     unique=True,
-    sqlite_where=compaction_records.c.outcome == literal_column("'running'"),
+    info=_where(compaction_records.c.outcome == literal_column("'running'")),
 )
 
 message_facts = _narrow_table(
@@ -301,7 +299,7 @@ Index(
     "ix_erasures_open",
     erasures.c.tree_id,
     erasures.c.erasure,
-    sqlite_where=erasures.c.finished_at.is_(null()),
+    info=_where(erasures.c.finished_at.is_(null())),
 )
 
 redactions = _table(
