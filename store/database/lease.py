@@ -14,6 +14,7 @@ database that nobody uses any more goes at once, and its connections with it.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -73,7 +74,8 @@ class Lease:
         self.since: int | None = None
         self.taken_out: set[int] = set()
         self._deadline = 0.0
-        self.patience = self._granted = timeout
+        self.patience = timeout
+        self._granted = math.inf  # nobody knows: the pool may have it from an earlier lease
         self._process = os.getpid()
         vars(connection)[_KEY] = weakref.ref(self)
 
