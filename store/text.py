@@ -2,8 +2,11 @@
 
 There are four ways to shorten a text, by what has to be told of the rest: nothing (`shortened`,
 `one_line`), how much it is (`clipped`), or how it ends (`outside`). Lengths are code points. Cut
-again to the same limits, what was shortened stays as it is. All functions are pure, and linear in
-the length of what comes in.
+again to the same limits, what was shortened stays as it is. All these functions are pure, and
+linear in the length of what comes in.
+
+Functions that are asked for the same words again remember what they made of them (`remembered`).
+They are told no session. So when words are taken out of any, all that is remembered goes.
 """
 
 from __future__ import annotations
@@ -11,7 +14,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from functools import lru_cache
+from typing import Any, ParamSpec, TypeGuard, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 ELLIPSIS = "…"
 """What stands for the rest of a text, unless the caller has another sign for it."""
@@ -227,3 +234,23 @@ def counted(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {_CONSONANT_Y.sub('ie', noun)}s"
+
+
+_forget: list[Callable[[], None]] = []
+
+
+def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function remember what it made of the last words, so many of them."""
+
+    def remembering(function: Callable[P, R]) -> Callable[P, R]:
+        made = lru_cache(maxsize=most)(function)
+        _forget.append(made.cache_clear)
+        return made  # type: ignore[return-value]  # it takes what the function takes
+
+    return remembering
+
+
+def forget_words() -> None:
+    """Remember no words any more."""
+    for forget in _forget:
+        forget()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..database import is_kept, told_to_forget
+from ..database import is_kept, told_of_forks, told_to_forget
 from ..errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,8 +25,17 @@ class Requests:
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, Layered | Hashed] = OrderedDict()
-        self._lock = Lock()
+        self.start_in_child()
         told_to_forget(self)
+        told_of_forks(self)
+
+    def start_in_child(self) -> None:
+        """Begin anew in a forked child, where nobody gives back a lock that its parent holds."""
+        self._lock = Lock()
+
+    def is_busy_elsewhere(self) -> bool:
+        """Tell whether another thread is at work on the requests."""
+        return self._lock.locked()
 
     def compared(self, session_id: str, context: Context, since: int | None) -> Context:
         """Return a request with the one before, and remember it.

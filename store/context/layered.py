@@ -20,7 +20,8 @@ class Layered:
     """
 
     def __init__(self, make: Callable[[], list[Piece]], tools: object, *, merges: bool) -> None:
-        self._make, self._tools, self._merges = make, tools, merges
+        self._make, self._merges = make, merges
+        self._tools = as_json(tools) if tools else ""  # now: they stay the caller's
 
     @property
     def pieces(self) -> list[Piece]:
@@ -37,13 +38,13 @@ class Layered:
     def hashes(self) -> list[int]:
         """The request as hashes: of its tools, and of each message."""
         messages = (_hash(piece.message) for piece in self._pieces)
-        return [hash(as_json(self._tools)), *messages]
+        return [hash(self._tools), *messages]
 
     @cached_property
     def costs(self) -> list[int]:
         """The tokens of the tools, and of each message."""
         messages = (piece.tokens for piece in self._pieces)
-        return [_tools_tokens(self._tools), *messages]
+        return [estimate(self._tools), *messages]
 
     @cached_property
     def _apart(self) -> list[Piece]:
@@ -61,11 +62,11 @@ class Hashed(NamedTuple):
     hashes: list[int]
 
 
-def _layer_tokens(pieces: Sequence[Piece], tools: object) -> dict[str, int]:
+def _layer_tokens(pieces: Sequence[Piece], tools: str) -> dict[str, int]:
     layers = dict.fromkeys(LAYERS, 0)
     for piece in pieces:
         layers[piece.layer] += piece.tokens
-    layers["tools"] += _tools_tokens(tools)
+    layers["tools"] += estimate(tools)
     return layers
 
 
@@ -74,10 +75,6 @@ def _hash(message: Message) -> int:
     said = content if isinstance(content, str) else as_json(content)
     called = as_json(calls) if calls else None
     return hash((message["role"], said, message.get("tool_call_id"), called))
-
-
-def _tools_tokens(tools: object) -> int:
-    return estimate(as_json(tools)) if tools else 0
 
 
 def as_json(value: object) -> str:

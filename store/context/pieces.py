@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ..formats import Placed, clean, sendable
-from ..messages import Message, content_text, owned
+from ..messages import Message, content_text, owned, owned_value
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
 from .at_files import Root, remind, reminder
@@ -60,11 +60,16 @@ def of_view(
     layers = _layers(view.entries, begins)
     for layer, entry, each in zip(layers, view.entries, placed, strict=True):
         message = clean(each)
-        own = each._replace(message=owned(each.message))
-        piece = Piece(layer, message, entry.tokens, own)
+        piece = Piece(layer, message, entry.tokens, _owned(each))
         if message["role"] == "user" and entry.rule is None:
             piece = reminded(piece, root)
         yield piece
+
+
+def _owned(placed: Placed) -> Placed:
+    """Return a message in its place that is the caller's."""
+    calls = [each._replace(arguments=owned_value(each.arguments)) for each in placed.calls]
+    return placed._replace(message=owned(placed.message), calls=tuple(calls))
 
 
 def with_reminders(view: View, placed: Sequence[Placed], root: Root | None) -> Iterator[Message]:

@@ -27,6 +27,7 @@ from .copying import (
 from .damage import guarded, read_before, translated
 from .engine import Database
 from .files import files_of, is_file_of, is_private, resolved, url_of
+from .forking import told_of_forks
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept, is_kept, told_to_forget, weight
 from .lease import forget_kept, kept_by, kept_of, kept_since
@@ -134,6 +135,7 @@ __all__ = [
     "summaries",
     "take_over",
     "token_counts",
+    "told_of_forks",
     "told_to_forget",
     "tool_calls",
     "tool_kinds",

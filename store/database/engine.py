@@ -92,7 +92,7 @@ class Database:
         with forking.door:
             self._file = self._opened()
             self._connect()
-            forking.alive.add(self)
+            forking.told_of_forks(self)
 
     def _private(self, target: str | os.PathLike[str] | URL) -> URL:
         """Return the target's URL; ``:memory:`` is a file in a folder that goes with the store."""
@@ -227,7 +227,12 @@ class Database:
         )
 
     def _forget_idle(self) -> None:
-        """Drop all idle connections to a server: if one broke, so did most likely the others."""
+        """Drop all idle connections to a server: if one broke, so did most likely the others.
+
+        What is kept goes, too. Another server may take the place of the first, and have less: the
+        numbers of what it lacks come again.
+        """
+        self.kept = Kept(self._kept_bytes)
         for idle in self._idle.values():
             while lease := _popped(idle):
                 lease.connection.invalidate()

@@ -27,7 +27,7 @@ FORKED = (
 
 
 class Forkable(Protocol):
-    """What a database answers for when the process forks."""
+    """What whoever has connections or locks answers for when the process forks."""
 
     def is_busy_elsewhere(self) -> bool:
         """Tell whether an operation is going on in another thread."""
@@ -39,9 +39,15 @@ class Forkable(Protocol):
 door = threading.RLock()
 """Held to begin an operation or to create a file; shut while the process forks."""
 alive: weakref.WeakSet[Forkable] = weakref.WeakSet()
-"""The databases that are open."""
+"""The databases that are open, and what else has locks."""
 unusable: set[str] = set()
 """Files whose state in this process is a parent's, in the middle of something."""
+
+
+def told_of_forks(each: Forkable) -> None:
+    """Tell somebody from now on of each fork."""
+    with door:
+        alive.add(each)
 
 
 def keep_for_ever(inherited: object) -> None:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from ..errors import InvalidValue
+from ..text import forget_words
 
 BYTES = 64_000_000
 """What a store keeps, if nothing else is said."""
@@ -133,6 +134,7 @@ def forget_tree(tree_id: int) -> None:
     for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
             keeper.forget(tree_id)
+    forget_words()
 
 
 def weight(value: object) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from .media import MEDIA_TYPES, Media, changed, media_in, media_of
     from .opaque import WIRE, opaque_fields, set_apart
-    from .owning import owned
+    from .owning import owned, owned_value
     from .preparing import (
         TIME_KEYS,
         GivenMessage,
@@ -79,6 +79,7 @@ __all__ = [
     "moment_of",
     "opaque_fields",
     "owned",
+    "owned_value",
     "part_text",
     "prepare",
     "problem_of",
@@ -101,7 +102,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         media="MEDIA_TYPES Media changed media_in media_of",
         opaque="WIRE opaque_fields set_apart",
-        owning="owned",
+        owning="owned owned_value",
         preparing=(
             "TIME_KEYS GivenMessage Prepared as_object is_model moment_of prepare taken_apart "
             "tells_no_time"

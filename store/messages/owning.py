@@ -11,13 +11,14 @@ def owned(message: Message) -> Message:
     """Return a message that shares nothing with another that can be changed."""
     for value in message.values():
         if isinstance(value, list | dict):
-            return {key: _owned(each) for key, each in message.items()}
+            return {key: owned_value(each) for key, each in message.items()}
     return message.copy()
 
 
-def _owned(value: Any) -> Any:
+def owned_value(value: Any) -> Any:
+    """Return a value of JSON that shares nothing with another that can be changed."""
     if isinstance(value, dict):
         return owned(value)
     if isinstance(value, list):
-        return [_owned(each) for each in value]
+        return [owned_value(each) for each in value]
     return value

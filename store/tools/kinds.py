@@ -326,7 +326,6 @@ TOOL_KINDS: Mapping[str, Kind] = MappingProxyType(dict(rows()))
 """
 
 
-@lru_cache(maxsize=1024)
 @lru_cache(maxsize=1 << 12)
 def bare_word(key: str) -> str:
     """Return a key without the accidents of its spelling: no dashes, underscores, capitals."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from ..text import remembered
 from .paths import UNSTORABLE
 
 
@@ -62,7 +62,7 @@ def names_in(text: str) -> Counter[Name]:
     """Return the names of a text, and how often each is there."""
     found: Counter[Name] = Counter()
     for piece, times in Counter(_PIECE.findall(text)).items():
-        for name in _of_piece(piece):
+        for name in _of_piece(piece) if len(piece) <= LONGEST else ():
             found[name] += times
     return found
 
@@ -78,10 +78,10 @@ def worth(name: Name, times: int) -> float:
     return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 16)
 def _of_piece(piece: str) -> tuple[Name, ...]:
     """Return the names that a piece of a text is, or is made of."""
-    if _PLAIN.fullmatch(piece) or len(piece) > LONGEST or UNSTORABLE.search(piece):
+    if _PLAIN.fullmatch(piece) or UNSTORABLE.search(piece):
         return ()
     bare = _LINES_OF.sub("", piece.rstrip(_AROUND)).removeprefix("./")
     if _URL.fullmatch(bare):

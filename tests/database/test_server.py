@@ -61,6 +61,19 @@ def test_a_writer_waits_to_its_deadline(url: str, psql: Any) -> None:
 
 
 @on_server
+def test_nothing_is_kept_of_a_server_that_was_lost(url: str, psql: Any) -> None:
+    """Another may take its place, and have less: the numbers of what it lacks come again."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", said("kept"))
+        store.view("s")
+        assert store.cache_info().entries > 0
+        psql.execute(CUT_OFF)
+        assert store.session("s").head == 1
+        assert store.cache_info().entries == 0
+
+
+@on_server
 def test_who_may_not_wait_at_all_does_not(url: str, psql: Any) -> None:
     """No time at all is not what a server takes 0 for, which is for ever."""
     held = threading.Event()

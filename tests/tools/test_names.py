@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from store.tools import Name, best_first, names_in
+from store.tools import Name, best_first, names, names_in
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,10 @@ def test_the_best_names_come_first() -> None:
         }
     )
     assert [*best_first(found)] == ["a_name", "b_name", "E501", "b.py", "long_" * 10, "8080"]
+
+
+def test_what_is_too_long_for_a_name_is_not_remembered() -> None:
+    """A picture in a text is one piece of a million characters."""
+    before = names._of_piece.cache_info().currsize
+    assert not names_in("a_1" * 10**5)
+    assert names._of_piece.cache_info().currsize == before

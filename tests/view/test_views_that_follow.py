@@ -39,6 +39,7 @@ from store.database.kept import forget_tree
 from store.errors import InvalidValue
 from store.history import erasure
 from store.records import View
+from store.tools import names, paths
 from store.view import named_results
 from store.view.build import view
 
@@ -583,8 +584,12 @@ def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> N
         assert SECRET in in_memory(other)
         before = [each.cache_info().entries for each in (store, other)]
         assert before == [8, 8]
+        assert names._of_piece.cache_info().currsize > 0
+        assert paths._normalised.cache_info().currsize > 0
         TAKEN_OUT[how](store, secret)
         assert SECRET not in in_memory(store, other)
+        assert names._of_piece.cache_info().currsize == 0
+        assert paths._normalised.cache_info().currsize == 0
         assert [each.cache_info().entries for each in (store, other)] == [4, 4]
 
 
