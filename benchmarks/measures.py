@@ -92,7 +92,7 @@ FOREIGN = (
 )
 READ = (
     "SQLite alone takes 1.04 × what all takes by hand: seven columns more, of which digest and time"
-    " are given out; Python, which gives keys back in their order, would have to take half of that"
+    " are given out; Python, which gives keys back in their order, would have to take half its time"
 )
 DEEP = "each branch that a line runs through is asked for by itself, by the same statements"
 TURN = (

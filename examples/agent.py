@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from pathlib import Path
@@ -260,8 +261,11 @@ def main(arguments: list[str]) -> str | None:
 
     Return what is wrong.
     """
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, help="one that is kept (a temporary one)")
+    given: Path | None = parser.parse_args(arguments).folder
     with TemporaryDirectory(prefix="convostore-agent-") as temporary:
-        folder = Path(*arguments[:1] or [temporary])
+        folder = given or Path(temporary)
         if folder.exists() and any(folder.iterdir()):
             return f"{folder} is not empty"
         run(folder)

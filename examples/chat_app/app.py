@@ -1,6 +1,6 @@
 """A chat app: users, their chats, other answers, edited questions, streams, interruptions, costs.
 
-    pip install 'convostore[examples]'
+    pip install '.[examples]'
     OPENAI_API_KEY=… CHAT_MODEL=gpt-4.1-mini python examples/chat_app/app.py
 
 Any OpenAI-compatible provider will do: OPENAI_BASE_URL names it, such as

@@ -59,7 +59,7 @@ class Context(NamedTuple):
     messages: list[Any]
     layered: Layered
     open_turn: int | None
-    tools: list[Mapping[str, Any]] | None
+    tools: list[Any] | None
     view: View
     before: Layered | Hashed | None = None
     notices: tuple[str, ...] = ()

@@ -123,6 +123,13 @@ def test_it_prints_the_same_each_time(folder: Path) -> None:
     assert max(map(len, printed.splitlines())) <= 120
 
 
+def test_who_asks_for_help_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no name of a folder to run in."""
+    monkeypatch.chdir(tmp_path)
+    assert run("--help").startswith("usage: agent.py")
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_folder_with_something_in_it_is_left_alone(folder: Path) -> None:
     """Whatever it is."""

@@ -5,7 +5,7 @@ Each ignored line is one that it has to refuse, since an ignore that is not need
 
 from __future__ import annotations
 
-from openai import OpenAI
+from openai import OpenAI, omit
 from openai.types.chat import (
     ChatCompletion,
     ChatCompletionMessageParam,
@@ -20,8 +20,9 @@ def answer(client: OpenAI, store: Store, session_id: str) -> ChatCompletion:
     view = store.view(session_id)
     reply = client.chat.completions.create(model="m", messages=view.messages)
     store.append(session_id, reply.choices[0].message)
+    request = store.context(session_id, tools=[], user_input="hi")
     return client.chat.completions.create(
-        model="m", messages=store.context(session_id, user_input="hi").messages
+        model="m", messages=request.messages, tools=request.tools or omit
     )
 
 
