@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-OK, FAILED, INTERRUPTED = 0, 2, 130
-BROKEN_PIPE = 1
+OK, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
 
 app = typer.Typer(
     cls=Commands,
@@ -65,7 +64,8 @@ def convostore(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
-    Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C.
+    Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 where nobody
+    reads any more.
     """
     _escape_what_is_lacking()
     try:
