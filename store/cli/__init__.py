@@ -89,6 +89,10 @@ def _run(arguments: list[str]) -> int:
         return app(_db_first(arguments), prog_name="convostore", standalone_mode=False) or OK
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except SystemExit as ended:
+        if ended.code == 1:  # typer's word for a pipe that nobody reads
+            raise BrokenPipeError from ended
+        raise
     except BrokenPipeError:
         raise
     except typer.TyperException as error:
