@@ -57,8 +57,8 @@ def of_view(
     ``placed`` are the same before they were written, ``begins`` is where the current turn does
     (None: all are history), ``root`` is the folder of the files that are mentioned.
     """
-    layers = _layers(view.entries, begins)
-    for layer, entry, each in zip(layers, view.entries, placed, strict=True):
+    entries = view.explained.made
+    for layer, entry, each in zip(_layers(entries, begins), entries, placed, strict=True):
         message = clean(each)
         piece = Piece(layer, message, entry.tokens, _owned(each))
         if message["role"] == "user" and entry.rule is None:

@@ -75,7 +75,11 @@ class Explained(Protocol):
 
     @property
     def entries(self) -> list[Entry]:
-        """Why each message is as it is."""
+        """Why each message is as it is; the list is the caller's."""
+
+    @property
+    def made(self) -> tuple[Entry, ...]:
+        """The same, as nobody changes it."""
 
     @property
     def stats(self) -> ViewStats:

@@ -150,13 +150,13 @@ def entries_of(
     tokens: Counted,
     files: Files,
     pictured: frozenset[int],
-) -> list[Entry]:
+) -> tuple[Entry, ...]:
     """Return the entry of each message in its place.
 
     Reads that are replaced name their ``files``; at ``pictured`` positions pictures gave way.
     """
     explain = _Explained(judged, explanations(policy), tokens.best(), files, pictured)
-    return [explain.entry(each) for each in placed]
+    return tuple([explain.entry(each) for each in placed])
 
 
 class _Explained(NamedTuple):
@@ -208,7 +208,7 @@ def _entry_of_made(placed: Placed) -> Entry:
 def stats_of(
     last: int,
     stored: int,
-    entries: list[Entry],
+    entries: Sequence[Entry],
     tokens: Counted,
     *,
     left_out: tuple[int, ...],
@@ -245,7 +245,9 @@ class _Hidden(NamedTuple):
     tokens: int
 
 
-def _saved_by_summaries(entries: list[Entry], tokens: Counted, hidden: _Hidden) -> dict[str, int]:
+def _saved_by_summaries(
+    entries: Sequence[Entry], tokens: Counted, hidden: _Hidden
+) -> dict[str, int]:
     """Return what compactions save: what they hide less the summaries in its place."""
     if not hidden.messages:
         return {}
@@ -255,13 +257,13 @@ def _saved_by_summaries(entries: list[Entry], tokens: Counted, hidden: _Hidden) 
     return {"summary": hidden.tokens - cost}
 
 
-def _counted_by(entries: list[Entry], tokens: Counted) -> str:
+def _counted_by(entries: Sequence[Entry], tokens: Counted) -> str:
     """Return what counted all of a view's messages: a tokenizer, else the estimate."""
     all_counted = all(entry.seq in tokens.counts for entry in entries if entry.seq)
     return tokens.encoding if all_counted else ESTIMATE
 
 
-def _saved_by_rule(entries: list[Entry]) -> dict[str, int]:
+def _saved_by_rule(entries: Sequence[Entry]) -> dict[str, int]:
     saved: Counter[str] = Counter()
     for entry in entries:
         if entry.tokens_saved:
@@ -269,7 +271,7 @@ def _saved_by_rule(entries: list[Entry]) -> dict[str, int]:
     return dict(saved)
 
 
-def _first_changed(entries: list[Entry], left_out: Sequence[int]) -> int | None:
+def _first_changed(entries: Sequence[Entry], left_out: Sequence[int]) -> int | None:
     """Return the first position that is not as in the raw line.
 
     What stands there was replaced, moved or left out, or stands behind something made.
@@ -280,7 +282,7 @@ def _first_changed(entries: list[Entry], left_out: Sequence[int]) -> int | None:
     )
 
 
-def _changed(entries: list[Entry]) -> Iterator[int]:
+def _changed(entries: Sequence[Entry]) -> Iterator[int]:
     """Yield the places whose message is not the stored one of that position."""
     for place, entry in enumerate(entries, 1):
         if entry.rule is not None or entry.seq != place:

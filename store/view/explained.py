@@ -38,7 +38,12 @@ class Explanation:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Why each message is as it is."""
+        """Why each message is as it is; the list is the caller's."""
+        return [*self.made]
+
+    @cached_property
+    def made(self) -> tuple[Entry, ...]:
+        """The same, as nobody changes it."""
         known = self._known
         with read_before():
             return entries_of(
@@ -53,7 +58,7 @@ class Explanation:
     @cached_property
     def stats(self) -> ViewStats:
         """What the messages cost, and what the rules save."""
-        known, entries = self._known, self.entries
+        known, entries = self._known, self.made
         with read_before():
             unchanged = unchanged_tokens(known.sight, known.request, known.placed, entries)
             return stats_of(
@@ -73,7 +78,7 @@ class Explanation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
-        return (self.entries, self.stats) == (other.entries, other.stats)
+        return (self.made, self.stats) == (other.made, other.stats)
 
     __hash__ = None  # type: ignore[assignment]
 

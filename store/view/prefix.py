@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, takewhile
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ def unchanged_tokens(
     sight: Sight,
     request: Request | None,
     placed: list[Placed],
-    entries: list[Entry],
+    entries: Sequence[Entry],
 ) -> int | None:
     """Return how many tokens of a view the request before it began with as well.
 

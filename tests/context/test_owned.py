@@ -39,6 +39,15 @@ def test_the_arguments_of_calls_are_the_caller_s(store: Store, format: str) -> N
     assert store.context("s", now=NOW, format=format).messages == sent
 
 
+def test_the_list_of_entries_is_the_caller_s(store: Store) -> None:
+    """Totals and pieces, of which he asks later, are of all of them."""
+    fresh, spoilt = (store.context("s", now=NOW) for _ in range(2))
+    spoilt.view.entries.clear()
+    assert spoilt.pieces == fresh.pieces
+    assert spoilt.view.stats == fresh.view.stats
+    assert store.context("s", now=NOW).first_changed is None
+
+
 def test_tools_are_compared_as_they_were_sent(store: Store) -> None:
     """Though their definitions are written over behind a request."""
     tools: list[dict[str, Any]] = copy.deepcopy(TOOLS)
