@@ -43,7 +43,9 @@ thread of its own, and waits for that thread as long as its deadline allows. Nob
 thread back. A writer that gives up says so and leaves its file to the thread, which closes it
 when the turn comes, and so lets the next in line go on. The writer first says that it has gone and
 then looks whether the turn had come; the thread first says that the turn has come and then looks
-whether the writer has gone. So at least one of them sees the other, and closes the file.
+whether the writer has gone. So at least one of them sees the other, and closes the file. Before it
+gives up it looks once past the line: a process that is stopped while it is first, and does not use
+the lock, keeps others waiting, but not from writing.
 
 The process that holds the lock writes its number into the file, for the error that others get at
 their deadline. A forked child inherits the open files, and with them its parent's locks; it closes
@@ -156,26 +158,27 @@ class Place:
     def take(self, seconds: float | None = None) -> None:
         """Wait for the lock, as long as the queue says or so many seconds.
 
-        Raises StoreBusy, naming the process that holds it, at the deadline. After an error the
-        place is to be closed.
+        Raises StoreBusy, naming the process that holds it, at the deadline, StoreError where it
+        cannot be had at all. After an error the place is to be closed.
         """
         if not FLOCK:
             return
         if self._file is None:
             self._file = self._queue.open_file()
-        if time.monotonic() >= self._ends or not _takes_lock(self._file):
-            if not _takes_both(self._file):
-                self._wait(self._file, self._queue.timeout if seconds is None else seconds)
-            self._ends = time.monotonic() + TURN
         try:
+            self._take(self._file, self._queue.timeout if seconds is None else seconds)
+        except (OSError, RuntimeError) as error:  # no such locks, or no thread to wait
+            self._turn = None
+            told = f"cannot lock {self._queue.path}: {error}; nothing was written"
+            raise StoreError(told) from error
+        with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
             os.pwrite(self._file.fileno(), self._queue.process, 0)
-        except OSError:  # on a full disk nobody learns whose the lock is
-            return
 
     def give_up(self) -> None:
         """Let whoever waits here give up; called from another thread."""
-        if self._turn is not None:
-            self._turn.give_up()
+        turn = self._turn
+        if turn is not None:
+            turn.give_up()
 
     def leave(self) -> None:
         """Let go of the lock, and let the line move up."""
@@ -189,13 +192,30 @@ class Place:
         if self._file is not None and is_free:
             self._file.close()
 
+    def _take(self, file: FileIO, seconds: float) -> None:
+        if time.monotonic() < self._ends and _takes_lock(file):
+            return
+        if not _takes_both(file):
+            self._wait(file, seconds)
+        self._ends = time.monotonic() + TURN
+
     def _wait(self, file: FileIO, seconds: float) -> None:
         if seconds > 0:
             self._turn = _Turn(file)
             if self._turn.wait(seconds):
                 return
+            file = self._begin_anew()
+            if _goes_past(file):
+                return
         who = self._queue.holder(file)
         raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
+
+    def _begin_anew(self) -> FileIO:
+        """Return another file; that of before is left to the thread that waits with it."""
+        self.close()
+        file = self._queue.open_file()
+        self._file, self._turn = file, None
+        return file
 
 
 class _Turn:
@@ -313,6 +333,18 @@ def _takes_lock(file: FileIO) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _goes_past(file: FileIO) -> bool:
+    """Take the lock past a line whose first does not take it, because it is stopped; tell whether.
+
+    One that runs takes it meanwhile.
+    """
+    if not _takes_lock(file):
+        return False
+    fcntl.flock(file, fcntl.LOCK_UN)
+    time.sleep(TURN)
+    return _takes_lock(file)
 
 
 def _take_as_first(file: FileIO) -> None:

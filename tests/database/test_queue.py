@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
+import errno
+import fcntl
+import os
 import signal
 import sqlite3
 import time
@@ -16,7 +20,7 @@ import pytest
 from store import Store
 from store.database import queue
 from store.database.queue import Place, WriterQueue
-from store.errors import StoreBusy
+from store.errors import StoreBusy, StoreError
 
 Fork = Callable[..., Any]
 
@@ -120,6 +124,97 @@ def test_a_stopped_writer_that_waits_holds_up_nobody(
         late = place()
         late.take(0)
         late.close()
+
+
+def let_the_line_move_up(place: Place) -> None:
+    """Do with the line what the end of the first write does."""
+    assert place._file
+    queue._line(place._file, queue._LEAVE)
+
+
+def test_a_stopped_first_in_line_keeps_nobody_from_writing(
+    line: WriterQueue, place: Callable[[], Place], fork: Fork
+) -> None:
+    """At its deadline a writer takes the lock that nobody has; the first has its turn later."""
+    front, late = place(), place()
+    front.take()
+    let_the_line_move_up(front)
+    first = waiter(fork, line)  # for the lock, after all looks
+    stop(first, line)
+    front.leave()
+    late.take(0.1)
+    with pytest.raises(StoreBusy, match=f"process {os.getpid()} held"):
+        place().take(0.1)
+    first.send(signal.SIGCONT)
+    late.leave()
+    first.result()
+
+
+def test_a_first_in_line_that_runs_is_not_passed(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock that is free until it looks again is not taken from it at a deadline."""
+    monkeypatch.setattr(queue, "LOOK", 0.3)
+    monkeypatch.setattr(queue, "TURN", 0.6)
+    front, first, late = place(), place(), place()
+    front.take()
+    let_the_line_move_up(front)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(first.take)
+        wait_until(line, "OFDLCK ADVISORY  WRITE")
+        front.leave()
+        with pytest.raises(StoreBusy):
+            late.take(0.05)
+        waits.result()
+
+
+def failing(*_: object) -> None:
+    """Fail as a file system without locks."""
+    raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+
+def test_a_file_system_without_locks_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the writers cannot agree upon, nobody writes."""
+    monkeypatch.setattr(fcntl, "flock", failing)
+    with (
+        Store(path) as store,
+        pytest.raises(StoreError, match=r"cannot lock .*chat\.db-lock: .*not sup"),
+    ):
+        store.create_session("s")
+
+
+def test_a_process_without_a_thread_to_wait_is_told(
+    place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes as long as nobody else does."""
+
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", no_thread)
+    front, late = place(), place()
+    front.take()
+    with pytest.raises(StoreError, match="can't start new thread"):
+        late.take()
+    front.leave()
+    place().take()
+
+
+def test_without_a_line_writers_take_turns_as_well(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no byte can be locked, the lock of the file is all there is."""
+    monkeypatch.setattr(fcntl, "fcntl", failing)
+    front, behind = place(), place()
+    front.take()
+    with pytest.raises(StoreBusy):
+        place().take(0.05)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(behind.take)
+        wait_until(line, "->")
+        assert not waits.done()
+        front.leave()
+        waits.result()
 
 
 def busy_timeout(connection: Any) -> int:
