@@ -103,10 +103,15 @@ def fitted(columns: list[Drawn], width: int) -> list[Drawn]:
         return columns
     left = [each.cut() for each in columns]
     to_spare = _to_spare(left)
-    while to_spare and _width(left, folded=True) > width:
+    while to_spare and not fits(left, width):
         left.remove(to_spare.pop())
     over = _width(left, folded=False) - width
     return [each.clipped(over) for each in left]
+
+
+def fits(columns: list[Drawn], width: int) -> bool:
+    """Tell whether a line has room for a whole row, wide columns folded."""
+    return _width(columns, folded=True) <= width
 
 
 def _to_spare(columns: list[Drawn]) -> list[Drawn]:

@@ -79,6 +79,18 @@ def table(
     print_table(columns, rows, width=width, error=error)
 
 
+def rows(
+    columns: Sequence[Column],
+    found: Sequence[Sequence[Cell]],
+    *,
+    width: int | None = None,
+) -> None:
+    """Print rows of any columns as a table, or one below the other where a line has no room."""
+    from .tables import print_rows
+
+    print_rows(columns, found, width=width)
+
+
 def bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
     """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
     from .tables import print_bars

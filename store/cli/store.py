@@ -124,9 +124,9 @@ def table(
     *,
     width: int | None = None,
 ) -> None:
-    """Print the answer of a query as a table."""
+    """Print the answer of a query as a table, or row by row where that is too wide."""
     cells = [[_cell(value) for value in row] for row in rows]
-    render.table([*_columns(columns, rows)], cells, width=width)
+    render.rows([*_columns(columns, rows)], cells, width=width)
 
 
 def _columns(names: tuple[str, ...], rows: Rows) -> Iterator[Column]:

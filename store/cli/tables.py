@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .fitting import Drawn, Texts, fitted, without_start
+from .fitting import GAP, Drawn, Texts, fits, fitted, without_start
 from .shown import STYLES, Bar, Cell, Column, Line, Styled, safe
 
 if TYPE_CHECKING:
@@ -77,7 +77,33 @@ def print_table(
     screen = console(width=width, error=error)
     texts = [[_cell(value) for value in row] for row in rows]
     whole = list(_filled(columns, texts))
-    screen.print(_drawn(fitted(whole, screen.width)))
+    screen.print(_drawn(fitted(whole, screen.width)), crop=False)
+
+
+def print_rows(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    width: int | None = None,
+) -> None:
+    """Print a table; where a line has no room for a row, rows as blocks with a line a column."""
+    screen = console(width=width)
+    texts = [[_cell(value) for value in row] for row in rows]
+    if fits(list(_filled(columns, texts)), screen.width):
+        print_table(columns, rows, width=width)
+    else:
+        screen.print(_blocks(columns, texts))
+
+
+def _blocks(columns: Sequence[Column], rows: list[Texts]) -> Table:
+    drawn = Table.grid(padding=(0, GAP, 0, 0))
+    drawn.add_column(overflow="fold")
+    drawn.add_column(overflow="fold")
+    for number, row in enumerate(rows, 1):
+        drawn.add_row(Text(f"row {number}", "bold"))
+        for column, text in zip(columns, row, strict=True):
+            drawn.add_row(Text(f"  {safe(column.name)}"), text)
+    return drawn
 
 
 def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
@@ -89,17 +115,19 @@ def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
 def _drawn(columns: list[Drawn]) -> Table:
     """Return columns as `rich` draws them."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column, _ in columns:
-        _add_column(drawn, column)
+    for each in columns:
+        _add_column(drawn, each.column, least=each.width(folded=True))
     for row in zip(*(each.texts for each in columns), strict=True):
         drawn.add_row(*row)
     return drawn
 
 
-def _add_column(drawn: Table, column: Column) -> None:
+def _add_column(drawn: Table, column: Column, least: int | None = None) -> None:
+    """Add a column; one of numbers is never narrower, since of a number no part will do."""
     drawn.add_column(
         Text(safe(column.name)),
         justify="right" if column.number else "left",
+        min_width=least if column.number else None,
         no_wrap=not column.wide,
         overflow="fold",
     )

@@ -429,6 +429,33 @@ def test_sql_answers_as_table_and_json(talk: Run) -> None:
     assert json.loads(talk("sql", "SELECT 1 AS a, 2 AS a", "--json").out) == [{"a": 1, "a_2": 2}]
 
 
+def test_a_row_that_is_too_wide_is_printed_column_by_column(
+    talk: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each value whole, beside its name; nothing is left out."""
+    (row,) = json.loads(talk("sql", "SELECT * FROM messages WHERE seq = 3", "--json").out)
+    monkeypatch.setenv("COLUMNS", "80")
+    first, *lines = talk("sql", "SELECT * FROM messages WHERE seq = 3").out.splitlines()
+    assert first.strip() == "row 1"
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line[2] != " "] == [*row]
+    assert ["tree_id", str(row["tree_id"])] in [line.split() for line in lines]
+
+
+def test_a_number_is_printed_whole_however_narrow_the_terminal_is(
+    talk: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of it would be another number."""
+    monkeypatch.setenv("COLUMNS", "20")
+    out = talk("view", "talk", "--now", NOW, "--policy", "raw").out
+    shown = json.loads(
+        talk("view", "talk", "--now", NOW, "--policy", "raw", "--explain", "--json").out
+    )
+    tokens = max(each["tokens"] for each in shown["entries"])
+    assert tokens > 999
+    assert f"{tokens:,}" in out
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
 def test_names_of_columns_reach_no_terminal_as_they_are(talk: Run, form: tuple[str, ...]) -> None:
     """A query may be a model's: no escape sequence in it, no markup."""
