@@ -21,6 +21,7 @@ from .copying import (
     finish_copy,
     list_copy,
     put_in_place,
+    standing_in_line,
     take_over,
     write_copy,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "session_keys",
     "sessions",
     "settings",
+    "standing_in_line",
     "summaries",
     "take_over",
     "token_counts",

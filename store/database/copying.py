@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from sqlalchemy import (
 
 from ..errors import StoreBusy, StoreError, StoreFull
 from .engine import Database
+from .queue import Place, WriterQueue
 from .schema import copies, erasures
 from .statements import Insertion, Statement
 
@@ -39,6 +41,9 @@ COMPANIONS = ("-wal", "-shm", "-journal", "-lock")
 """What SQLite and the writers' queue put beside a file: its name with one of these behind it."""
 UNFINISHED = ".part"
 """What stands behind the name of a copy while it is being written."""
+
+TAKING_OVER = 1.0
+"""How many seconds those who use a file are waited for before another takes its place."""
 
 _numbers = union_all(
     select(func.max(copies.c.copy).label("number")),
@@ -154,6 +159,17 @@ def check_room(database: Database, path: Path, advice: str) -> None:
         raise StoreFull(f"there is no room for a copy: {room}; {advice}")
 
 
+@contextmanager
+def standing_in_line(path: Path) -> Iterator[None]:
+    """Let no writer of ours at a file that is there. Raises StoreBusy where one is at work."""
+    place = Place(WriterQueue(str(beside(path, "-lock")), TAKING_OVER))
+    try:
+        place.take()
+        yield
+    finally:
+        place.close()
+
+
 def take_over(path: Path) -> None:
     """Make sure that nobody has a file open, and leave nothing beside it that belongs to it.
 
@@ -161,7 +177,9 @@ def take_over(path: Path) -> None:
     Raises StoreBusy. Of a damaged file the companions are removed as they are.
     """
     try:
-        with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(path, timeout=TAKING_OVER, isolation_level=None)
+        ) as connection:
             connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorname.startswith("SQLITE_BUSY"):

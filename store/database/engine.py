@@ -320,6 +320,7 @@ class Database:
         with self._lent(self._reader, patience=patience) as lease:
             with waking(lease.give_up):
                 lease.wait_in_line()
+            lease.check_file()
             yield lease
 
     def is_busy_elsewhere(self) -> bool:

@@ -31,7 +31,7 @@ from .forking import FORKED, keep_for_ever
 from .kept import Kept, forget_tree, forgotten
 from .queue import Place, WriterQueue
 from .settings import lock_timeout
-from .write_ahead import WriteAheadLog
+from .write_ahead import WriteAheadLog, is_on, switch_on
 
 _KEY = "_convostore_lease"
 """Where a connection keeps its lease: each statement asks, so among what is its own.
@@ -65,7 +65,7 @@ class Lease:
     ) -> None:
         self.connection, self.kept = connection, kept
         self.driver: Any = connection.connection.dbapi_connection
-        self.writes = self.begun = self._queued = False
+        self.writes = self.begun = self._queued = self._is_logged = False
         self._place = Place(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
@@ -109,6 +109,8 @@ class Lease:
                 self._file.check()  # before a lock file is made beside another one
             self.wait_in_line()
             self._file.check()
+            if not self._is_logged:
+                self._log_ahead()
         else:
             self._grant(self.patience)
         self.driver.execute("BEGIN IMMEDIATE" if self.writes else "BEGIN")
@@ -144,6 +146,21 @@ class Lease:
             self._place.take(self.patience)
             self._grant(max(0.0, over - time.monotonic()))
             bind()
+
+    def _log_ahead(self) -> None:
+        """Give a file that was a copy its write-ahead log, unless a reader is in the way."""
+        left = self._granted
+        if not is_on(self.driver):
+            self._grant(0.0)
+            with suppress(sqlite3.OperationalError):
+                switch_on(self.driver, 0.0)
+            self._grant(left)
+        self._is_logged = is_on(self.driver)
+
+    def check_file(self) -> None:
+        """Raise StoreMoved where the file is no longer the one that was opened."""
+        if self._file is not None:
+            self._file.check()
 
     def _grant(self, seconds: float) -> None:
         """Let SQLite wait so long for other programs."""

@@ -90,6 +90,12 @@ class WriteAheadLog:
         )
 
 
+def is_on(driver: sqlite3.Connection) -> bool:
+    """Tell whether a file has a write-ahead log; a copy has none until it is written to."""
+    (mode,) = driver.execute("PRAGMA journal_mode").fetchone()
+    return bool(mode == "wal")
+
+
 def switch_on(driver: sqlite3.Connection, seconds: float) -> None:
     """Switch a file to write-ahead logging.
 

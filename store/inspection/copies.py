@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from ..database import (
     list_copy,
     put_in_place,
     resolved,
+    standing_in_line,
     take_over,
     url_of,
     version,
@@ -179,10 +180,15 @@ def _schema(database: Database) -> str:
 
 
 def _move_in(part: Path, place: Path, *, replace: bool) -> None:
-    """Give a checked copy its name, once nobody uses the file that has it now."""
-    if place.exists():
-        take_over(place)
-    put_in_place(part, place, replace=replace)
+    """Give a checked copy its name, once nobody uses the file that has it now.
+
+    Who opens that one meanwhile waits in line, and writes nothing that would lie beside the copy.
+    """
+    is_taken = place.exists()
+    with standing_in_line(place) if is_taken else nullcontext():
+        if is_taken:
+            take_over(place)
+        put_in_place(part, place, replace=replace)
 
 
 def _announced(database: Database, place: Path, now: int) -> int | None:
@@ -306,6 +312,7 @@ def _carry_over(source: Path, part: Path, place: Path) -> _Back:
             back = _Back(erased, _said_again(connection, before))
         with database.writing() as connection:
             _list_anew(connection, [source, *map(Path, _paths(before.copies))])
+        database.empty_log()  # the log stays behind when the file gets its name
     return back
 
 

@@ -17,7 +17,8 @@ import pytest
 from conftest import ROOT, Run
 
 from store import AsyncStore, Store, StoreError, inspection
-from store.database import HEAD
+from store.database import HEAD, standing_in_line
+from store.database.queue import Place, WriterQueue
 from store.errors import InvalidValue, NotAStore, SchemaTooNew, StoreBusy, StoreFull
 from store.inspection import copies
 
@@ -334,6 +335,49 @@ def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -
         assert len(opened.delete_session("s").copies) == 2
         assert opened.verify() == []
     assert {each for each in names(tmp_path) if "part" in each} == set()
+
+
+def mode(path: Path) -> str:
+    """Return how a file is written to."""
+    with closing(sqlite3.connect(path)) as connection:
+        (found,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return str(found)
+
+
+def test_a_restored_store_is_written_ahead(saved: Path, path: Path) -> None:
+    """As any other: nobody who reads holds up who writes. To read a copy changes nothing of it."""
+    before = saved.read_bytes()
+    assert contents(saved) == ["then"]
+    assert (saved.read_bytes(), mode(saved)) == (before, "delete")
+    inspection.restore(saved, path, replace=True)
+    with Store(path, timeout=0.5) as opened, opened.database.reading() as reader:
+        opened.append("s", said("first"))
+        reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+        opened.append("s", said("beside a reader"))
+    assert mode(path) == "wal"
+
+
+def test_a_reader_of_a_copy_is_waited_for_once(saved: Path) -> None:
+    """Where the file cannot be switched now, it is with a later write."""
+    with Store(saved, timeout=0.2) as opened:
+        with opened.database.reading() as reader:
+            reader.exec_driver_sql("SELECT count(*) FROM messages").all()
+            with pytest.raises(StoreBusy):
+                opened.append("s", said("never"))
+        assert mode(saved) == "delete"
+        opened.append("s", said("now"))
+    assert (mode(saved), contents(saved)) == ("wal", ["then", "now"])
+
+
+def test_who_opens_what_is_being_replaced_waits(saved: Path, path: Path) -> None:
+    """A writer of the old file would leave a log beside the new one."""
+    with standing_in_line(path), Store(path, timeout=0.1) as opened, pytest.raises(StoreBusy):
+        opened.create_session("between")
+    with closing(Place(WriterQueue(f"{path}-lock", 1))) as place:
+        place.take()
+        with pytest.raises(StoreBusy, match="held"):
+            inspection.restore(saved, path, replace=True)
+    inspection.restore(saved, path, replace=True)
 
 
 def test_a_copy_is_restored_where_nothing_is(saved: Path, tmp_path: Path) -> None:
