@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from ..errors import InvalidValue, in_words
 from . import render
 from .options import (
     At,
@@ -153,7 +154,11 @@ def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as a
 
 
 def _text(path: Path | None) -> str | None:
-    return None if path is None else path.read_text(encoding="utf-8", errors="replace")
+    """Return the text of a file that is sent. Raises InvalidValue for what is none."""
+    try:
+        return None if path is None else path.read_text("utf-8")
+    except UnicodeError as error:
+        raise InvalidValue(f"{path} is no text that can be sent: {in_words(error)}") from error
 
 
 def _tools(text: str | None) -> Tools | None:

@@ -95,6 +95,8 @@ def test_another_root_and_policy(run: Run, tmp_path: Path) -> None:
         ["nobody"],
         ["talk", "--root", "nowhere"],
         ["talk", "--system", "nowhere.txt"],
+        ["talk", "--system", "convostore.db"],
+        ["talk", "--tools", "convostore.db"],
         ["talk", "--format", "morse"],
         ["talk", "--policy", "strange"],
         ["talk", "--at", "100000"],
