@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -159,9 +158,10 @@ def _db_first(arguments: list[str]) -> list[str]:
         if argument == "--":
             return [*first, *others, argument, *rest]
         if argument == "--db":
-            value = [*islice(rest, 1)]
-            target = first if value else others
-            target.extend([argument, *value])
+            value = next(rest, None)
+            if value is None:
+                return [argument]  # the command alone says what it lacks
+            first.extend([argument, value])
         elif argument.startswith("--db="):
             first.append(argument)
         else:

@@ -119,7 +119,7 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["import", "nosuch"], "no file or folder 'nosuch'"),
         (["--db", "mysql://host/x", "sessions"], "mysql"),
         (["--db", ".", "sessions"], "is a folder"),
-        (["sessions", "--db"], "--db"),
+        (["sessions", "--db"], "'--db' requires an argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
