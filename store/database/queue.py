@@ -318,12 +318,7 @@ def _let_move_up(file: FileIO) -> None:
 def _takes_both(file: FileIO) -> bool:
     """Take the lock where nobody has it or waits for it; tell whether that was so."""
     _let_move_up(file)
-    if not _line(file, _STAND_FIRST):
-        return False
-    if _takes_lock(file):
-        return True
-    _line(file, _LEAVE)
-    return False
+    return _line(file, _STAND_FIRST) and _takes_lock(file)
 
 
 def _takes_lock(file: FileIO) -> bool:

@@ -168,6 +168,44 @@ def test_a_first_in_line_that_runs_is_not_passed(
         waits.result()
 
 
+def test_turns_that_were_given_up_hold_up_nobody(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, they look for no lock that nobody wants."""
+    front = place()
+    front.take()
+    for _ in range(5):
+        with pytest.raises(StoreBusy):
+            place().take(0.01)
+    monkeypatch.setattr(queue, "LOOK", 60)
+    monkeypatch.setattr(queue, "TURN", 60)
+    front.leave()
+    wait_until(line, "OFDLCK", there=False)
+    place().take(0)
+
+
+def test_a_turn_has_come_before_somebody_is_told(
+    place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is woken looks at once, and would give up what it has."""
+    told: list[bool] = []
+    give_up = queue._Turn.give_up
+
+    def tell(turn: queue._Turn) -> None:
+        told.append(turn.has_come)
+        give_up(turn)
+
+    monkeypatch.setattr(queue._Turn, "give_up", tell)
+    front, behind = place(), place()
+    front.take()
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(behind.take)
+        time.sleep(0.02)
+        front.leave()
+        waits.result()
+    assert told == [True]
+
+
 def failing(*_: object) -> None:
     """Fail as a file system without locks."""
     raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
