@@ -14,10 +14,11 @@ behind it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from itertools import count
+from collections.abc import Hashable, Iterable
+from itertools import chain, count
 from sys import getsizeof
 from threading import Lock
+from types import NoneType
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -26,6 +27,9 @@ from ..text import forget_words
 
 BYTES = 64_000_000
 """What a store keeps, if nothing else is said."""
+
+_FLAT = frozenset((str, bytes, int, float, bool, NoneType))
+"""Types of values that hold no others: a row of a table has nothing else."""
 
 Key = tuple[Hashable, ...]
 """What something is kept under: the number of a tree, then anything."""
@@ -140,10 +144,13 @@ def forget_tree(tree_id: int) -> None:
 def weight(value: object) -> int:
     """Return about how many bytes a value takes that is of texts and numbers, however they nest."""
     if isinstance(value, dict):
-        return getsizeof(value) + sum(map(weight, value)) + sum(map(weight, value.values()))
-    if isinstance(value, list | tuple):
-        return getsizeof(value) + sum(map(weight, value))
-    return getsizeof(value)
+        within: Iterable[object] = chain(value, value.values())
+    elif isinstance(value, list | tuple):
+        within = value
+    else:
+        return getsizeof(value)
+    sizes = [getsizeof(each) if type(each) in _FLAT else weight(each) for each in within]
+    return getsizeof(value) + sum(sizes)
 
 
 def checked_bytes(limit: int) -> int:
