@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,42 @@ def test_a_turn_has_come_before_somebody_is_told(
         front.leave()
         waits.result()
     assert told == [True]
+
+
+def test_a_file_that_a_thread_waits_with_is_left_to_it(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks for the lock once more, and closes the file when it has it."""
+    monkeypatch.setattr(queue, "LOOK", 0.05)
+    monkeypatch.setattr(queue, "TURN", 30)
+    front = place()
+    front.take()
+    let_the_line_move_up(front)
+    with pytest.raises(StoreBusy):
+        place().take(0.02)
+    time.sleep(0.1)
+    front.leave()
+    wait_until(line, "OFDLCK", there=False)
+
+
+def test_a_turn_that_comes_at_the_deadline_is_given_back(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread took it for wanted, and leaves the file to the writer, which has given up."""
+    files: list[FileIO] = []
+    wait = queue._Turn.wait
+    monkeypatch.setattr(queue._Turn, "wait", lambda turn, _: wait(turn, 30) and False)
+    front, behind = place(), place()
+    front.take()
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(behind.take, 0.1)
+        wait_until(line, "->")
+        files.extend(file for file in (front._file, behind._file) if file)
+        front.leave()
+        waits.result()
+    assert [file.closed for file in files] == [False, True]
+    with pytest.raises(StoreBusy):
+        place().take(0)
 
 
 def failing(*_: object) -> None:
