@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
-from ..errors import StoreError
+from ..errors import StoreError, in_words
 from ..ready import PROBLEMS
 from . import render
 from .commands import Commands
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 where nobody
     reads any more.
     """
+    _open_what_is_closed()
     _escape_what_is_lacking()
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -74,6 +75,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _silence()
         return BROKEN_PIPE
     return status
+
+
+def _open_what_is_closed() -> None:
+    """Read nothing, and write nowhere, where whoever started the command closed a stream."""
+    sys.stdin = sys.stdin or _nothing("r")
+    sys.stdout = sys.stdout or _nothing("w")
+    sys.stderr = sys.stderr or _nothing("w")
+
+
+def _nothing(mode: str) -> TextIO:
+    return cast(TextIO, open(os.devnull, mode, encoding="utf-8"))
 
 
 def _escape_what_is_lacking() -> None:
@@ -145,7 +157,7 @@ def _command_of(error: typer.TyperException) -> str:
 def _refused(error: OSError) -> str:
     """Return what the system refused, and of which file."""
     if error.filename is None or error.strerror is None:
-        return str(error)
+        return in_words(error)
     return f"{os.fspath(error.filename)!r}: {error.strerror}"
 
 

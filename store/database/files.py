@@ -83,6 +83,8 @@ def resolved(url: URL) -> str:
         raise InvalidValue(f"{quoted(path)} is a longer name than a file may have; shorten it")
     if os.path.isdir(path):
         raise NotAStore(f"{path} is a folder; name a file in it")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise NotAStore(f"{path} is a pipe or a device; name a file")
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidValue(f"the folder of {path} does not exist; create it first")
     return path

@@ -56,6 +56,8 @@ def write_private(
 def _check(file: Path, store: FilePath | None, *, replace: bool) -> None:
     if is_file_of(store, file):
         raise StoreError(f"{str(file)!r} is the store itself; export to another file")
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        raise StoreError(f"{str(file)!r} is a link, a folder or a device, and stays; name a file")
     if file.exists() and not replace:
         raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
     if not file.parent.is_dir():

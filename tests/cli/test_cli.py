@@ -644,6 +644,30 @@ def test_a_terminal_without_unicode_is_no_reason_to_stop(talk: Run, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["sessions"], 0),
+        (["append", "talk", "-"], 2),
+        (["import", "-"], 2),
+        (["delete", "talk"], 2),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_streams_may_be_closed(
+    talk: Run, tmp_path: Path, arguments: list[str], status: int
+) -> None:
+    """As whoever starts services does: nothing is read, and nothing is printed."""
+    command = [sys.executable, "-m", "store", *arguments]
+    closed = ["sh", "-c", '"$@" <&- >&-', "sh", *command]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        closed, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
+
+
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_the_command_quietly(talk: Run, tmp_path: Path) -> None:
     """`convostore show … | head` prints no error."""
     command = [sys.executable, "-m", "store", "show", "talk"]

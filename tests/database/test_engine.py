@@ -235,6 +235,21 @@ def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, timeout: Any) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_pipe_is_no_store(tmp_path: Path) -> None:
+    """Nor is a device; neither is opened, or replaced by a copy."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(NotAStore, match="is a pipe or a device"):
+        Store(pipe)
+    with (
+        Store(":memory:") as store,
+        pytest.raises(NotAStore, match="is a pipe or a device"),
+    ):
+        store.backup(pipe, replace=True)
+    assert pipe.is_fifo()
+    assert [*tmp_path.iterdir()] == [pipe]
+
+
 def test_folders_are_told_apart(path: Path) -> None:
     """A folder is no store, and a store is made only in a folder that exists."""
     with pytest.raises(NotAStore, match="is a folder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,12 @@ REFUSED: list[tuple[dict[str, Any], type[StoreError], str]] = [
     ({"at": 9}, PositionOutOfRange, "9"),
     ({"path": "no/such/folder.jsonl"}, StoreError, "no folder"),
     ({"path": "there.jsonl"}, StoreError, "replace=True"),
+    (
+        {"path": "link.jsonl", "replace": True},
+        StoreError,
+        "a link, a folder or a device, and stays",
+    ),
+    ({"path": "pipe", "replace": True}, StoreError, "a link, a folder or a device, and stays"),
     ({"path": "a" * 300, "replace": True}, StoreError, "cannot write"),
     ({"path": "a\0b"}, InvalidValue, "no file"),
     ({"path": "convostore.db-wal", "replace": True}, StoreError, "the store itself"),
@@ -109,9 +116,13 @@ def test_what_is_refused_leaves_no_file(
 ) -> None:
     """By an error of the store that says what was wrong; a file that is there stays as it was."""
     Path("there.jsonl").write_text("mine")
+    Path("link.jsonl").symlink_to("there.jsonl")
+    os.mkfifo("pipe")
     before = sorted(path for path in Path().iterdir() if "convostore.db" not in path.name)
     with pytest.raises(error, match=told):
         export_session(store, **({"session_id": "s", "path": "new.jsonl"} | asked))
     after = sorted(path for path in Path().iterdir() if "convostore.db" not in path.name)
     assert after == before
     assert Path("there.jsonl").read_text() == "mine"
+    assert Path("link.jsonl").is_symlink()
+    assert Path("pipe").is_fifo()
