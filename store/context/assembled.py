@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from contextlib import suppress
 from threading import Lock
@@ -67,4 +68,4 @@ class Requests:
         for name in [*self._last][-1:]:
             latest = self._last.pop(name)
             with suppress(StoreError):
-                self._last[name] = Hashed(latest.hashes)
+                self._last[name] = Hashed(array("q", latest.hashes))

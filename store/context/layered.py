@@ -59,7 +59,7 @@ class Layered:
 class Hashed(NamedTuple):
     """A request of which no more is known than how the next one differs from it."""
 
-    hashes: list[int]
+    hashes: Sequence[int]
 
 
 def _layer_tokens(pieces: Sequence[Piece], tools: str) -> dict[str, int]:
