@@ -8,12 +8,16 @@ and type checkers, and by module in a table, for Python (PEP 562). A test compar
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from .errors import unopened
+
+entering: dict[object, int] = {}
+"""The threads that import a module of a room just now; in a forked child it would stay locked."""
 
 Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
@@ -48,7 +52,11 @@ def door(room: str, **holding: str) -> Door:
 
 def _entered(module: str) -> ModuleType:
     """Import a module of a room; a process without a file left cannot."""
+    entry = object()
+    entering[entry] = threading.get_ident()
     try:
         return import_module(module)
     except OSError as problem:
         raise unopened(problem) from problem
+    finally:
+        del entering[entry]

@@ -17,6 +17,8 @@ import time
 import weakref
 from typing import Protocol
 
+from ..doors import entering
+
 FORK_PATIENCE = 1.0
 """How many seconds a fork waits for operations of other threads to end."""
 
@@ -69,6 +71,9 @@ def _before_fork() -> None:
 
 
 def _is_busy() -> bool:
+    own = threading.get_ident()
+    if any(thread != own for thread in list(entering.values())):
+        return True
     return any(database.is_busy_elsewhere() for database in list(alive))
 
 

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import pytest
 from conftest import ROOT
 from sqlalchemy import text
 
-from store import Store, StoreError
+from store import Store, StoreError, doors
 from store.database import forking
 from store.database.engine import Database
 from store.database.lease import Lease, lease_of
@@ -868,6 +870,23 @@ def test_forking_while_threads_write(store: Store, fork: Fork) -> None:
     assert [name for who, name in found if who == "child"] == list(range(12))
     for name, count in enumerate(acknowledged):
         assert [number for who, number in found if who == name] == list(range(count))
+
+
+def test_a_fork_waits_for_what_another_thread_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: Fork
+) -> None:
+    """Who asks for an operation first imports it; the child would wait for that for ever."""
+    (tmp_path / "slow_to_enter.py").write_text("import time; time.sleep(0.3)")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def enter() -> str:
+        return import_module("slow_to_enter").__name__
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(doors._entered, "slow_to_enter")
+        while "slow_to_enter" not in sys.modules:
+            time.sleep(0.001)
+        assert fork(enter).result(20) == "slow_to_enter"
 
 
 FORKING = """

@@ -243,6 +243,38 @@ def test_a_turn_that_comes_at_the_deadline_is_given_back(
         place().take(0)
 
 
+def test_who_has_its_turn_can_be_told_to_give_up(place: Callable[[], Place]) -> None:
+    """A cancellation may come late, and more than once."""
+    front, behind = place(), place()
+    front.take()
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(behind.take)
+        while behind._turn is None:
+            time.sleep(0.002)
+        front.leave()
+        waits.result()
+    for _ in range(2):
+        behind.give_up()
+    with pytest.raises(StoreBusy):
+        place().take(0)
+
+
+def test_nobody_is_named_where_nobody_can_be(
+    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk takes no number; a file may be closed by then; what stands there may be none."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", failing)
+        place().take()
+    with pytest.raises(StoreBusy, match="another writer held"):
+        place().take(0)
+    file = line.open_file()
+    os.pwrite(file.fileno(), b"\xff", 0)
+    assert line.holder(file) == "another writer"
+    file.close()
+    assert line.holder(file) == "another writer"
+
+
 def failing(*_: object) -> None:
     """Fail as a file system without locks."""
     raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
