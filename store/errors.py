@@ -110,7 +110,8 @@ class SessionNotFound(StoreError, LookupError):
     """Report that no session has the given id."""
 
     def __init__(self, session_id: object) -> None:
-        super().__init__(f"there is no session {quoted(session_id)} in this store")
+        told = f"there is no session {quoted(session_id)} in this store"
+        super().__init__(told if isinstance(session_id, str) else f"{told}; give its id, a text")
         self.session_id = session_id
 
 

@@ -40,6 +40,12 @@ class AsyncStreaming(Told):
         return self
 
     async def __aexit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        try:
+            await self._end(error)
+        finally:
+            self._answer.close()
+
+    async def _end(self, error: BaseException | None) -> None:
         if error is not None:
             await self._keep_last()
             return

@@ -58,6 +58,7 @@ class Answer:
         self._texts: list[drafts.Text] = []
         self._written: set[str] = set()
         self._kept, self._next = 0, 1
+        self._is_open = False
         self.id = ""
         self.stored: StoredMessage | None = None
 
@@ -79,10 +80,12 @@ class Answer:
         named = self._asked.format
         draft = _begin(face, session_id, message, expected=expected, format=named)
         self.id, self._given = draft.draft, draft.message
+        self._is_open = True
         self._settle()
 
     def add(self, text: str, key: str) -> None:
         """Add a text to what a key says. Raises InvalidValue where one of them is no text."""
+        self._check_open()
         if not isinstance(text, str) or not is_text(key):
             raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
         if not isinstance(self._given.get(key), str | None):
@@ -93,6 +96,7 @@ class Answer:
 
     def replace(self, changes: Message) -> None:
         """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
+        self._check_open()
         given = history.drafts.updated(self._given, changes)
         if grown := self._written & {*changes}:
             raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
@@ -101,6 +105,7 @@ class Answer:
 
     def keep(self) -> None:
         """Keep what came since the last time."""
+        self._check_open()
         reached = len(self._texts)
         if reached == self._kept and not self._is_changed:
             return
@@ -110,6 +115,10 @@ class Answer:
         _keep(self._asked.face, session_id, self.id, self._next, pieces, changed)
         self._kept, self._next = reached, self._next + len(pieces)
         self._settle()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidValue("an answer grows inside of the `with` of its stream only")
 
     def _settle(self) -> None:
         self._is_changed, self._unkept_bytes = False, 0
@@ -129,6 +138,10 @@ class Answer:
         """Keep what came last, where it can be kept."""
         with suppress(StoreError):
             self.keep()
+
+    def close(self) -> None:
+        """Let nothing come any more: nobody would keep it."""
+        self._is_open = False
 
 
 def _check_pace(every_bytes: int, every_ms: int) -> None:
@@ -204,7 +217,10 @@ class Streaming(Told):
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
-        if error is None:
-            self._answer.end()
-        else:
-            self._answer.keep_last()
+        try:
+            if error is None:
+                self._answer.end()
+            else:
+                self._answer.keep_last()
+        finally:
+            self._answer.close()

@@ -290,6 +290,23 @@ def test_what_cannot_be_written(
     assert chat.messages("s")[-1].message == {**ANSWER, "parts": [], "content": "xy"}
 
 
+def test_an_answer_grows_inside_of_its_stream(chat: Store) -> None:
+    """What came before or after would be kept by nobody."""
+    answer = chat.streaming("s", ANSWER)
+    for add in (lambda: answer.write("x"), lambda: answer.update({"a": 1}), answer.keep):
+        with pytest.raises(InvalidValue, match="inside of the `with`"):
+            add()
+    with answer:
+        answer.write("yes")
+    with pytest.raises(InvalidValue, match="inside of the `with`"):
+        answer.write(" and no")
+    with suppress(Broken), chat.streaming("s", ANSWER) as broken_off:
+        raise Broken
+    with pytest.raises(InvalidValue, match="inside of the `with`"):
+        broken_off.write("x")
+    assert chat.messages("s")[-1].message["content"] == "yes"
+
+
 @pytest.mark.parametrize("pace", [-1, 1.5, None, True, 2**63])
 @pytest.mark.parametrize("name", ["every_bytes", "every_ms"])
 def test_a_pace_is_a_number(chat: Store, name: str, pace: Any) -> None:

@@ -110,3 +110,9 @@ def test_turns_of_a_line(store: Store) -> None:
         (1, 2, 4, "hello", 3, NOW),
         (2, 5, 5, "two parts", 1, NOW + 1),
     ]
+
+
+def test_a_session_is_named_by_its_id(store: Store, session: str) -> None:
+    """Who gives the session itself is told so."""
+    with pytest.raises(SessionNotFound, match="in this store; give its id, a text"):
+        store.messages(store.session(session))  # type: ignore[arg-type]
