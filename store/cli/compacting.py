@@ -27,6 +27,7 @@ from .options import (
     find,
     moment_of,
     policy_of,
+    undoing,
 )
 from .shown import Column, Row, safe
 
@@ -255,6 +256,8 @@ def _told(task: Task, done: Compaction | None) -> list[str]:
         found = task.store.check(task.session_id, task.policy, now=task.now, **asked)
         return [f"{task.session_id}: nothing is done: {found.reason}"]
     first, *rest = said_of(done)
+    if done.outcome == "applied":
+        rest.append(undoing(task.session_id, done.id))
     return [f"{task.session_id}: {first}", *(f"  {line}" for line in rest)]
 
 

@@ -16,7 +16,16 @@ from ..messages import content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from ..text import counted
 from . import render
-from .options import At, Json, SessionId, beginning_with, complete_session, existing, find
+from .options import (
+    At,
+    Json,
+    SessionId,
+    beginning_with,
+    complete_session,
+    existing,
+    find,
+    undoing,
+)
 from .shown import Column, Row, safe
 
 MOVE_COLUMNS = (
@@ -137,8 +146,7 @@ def rewind(
     with existing(ctx) as store:
         before = find(store, session)
         after = store.rewind(before.id, to=to)
-    undoing = f"`convostore undo {after.id}` takes it back"
-    said = f"{after.id}: head {before.head} → {after.head}; {undoing}"
+    said = f"{after.id}: head {before.head} → {after.head}; {undoing(after.id)}"
     render.answer(after._asdict(), said, json=json)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ..records import Compaction
 from . import render
-from .options import Json, Now, SessionId, existing, find, moment_of
+from .options import Json, Now, SessionId, existing, find, moment_of, undoing
 
 First = Annotated[int, typer.Argument(metavar="FIRST", help="The first position to hide.")]
 Last = Annotated[int, typer.Argument(metavar="LAST", help="The last position to hide.")]
@@ -36,7 +36,8 @@ def hide(
     with existing(ctx) as store:
         found = find(store, session)
         done = store.hide(found.id, first, last, summary, now=moment_of(now))
-    render.answer(done._asdict(), f"{found.id}: {_told(done)}", json=json)
+    said = f"{found.id}: {_told(done)}"
+    render.answer(done._asdict(), said, f"  {undoing(found.id, done.id)}", json=json)
 
 
 def _told(done: Compaction) -> str:

@@ -298,6 +298,12 @@ def _iso_moment(text: str) -> datetime | None:
     return None if moment.tzinfo is None else moment
 
 
+def undoing(session_id: str, compaction: int | None = None) -> str:
+    """Return what to type to take back a session's compaction, or its last move (None)."""
+    which = "" if compaction is None else f" --compaction {compaction}"
+    return f"`convostore undo {session_id}{which}` takes it back"
+
+
 def policy_of(name: str, changes: list[str] | None = None) -> Policy:
     """Return a ready policy, or that of a TOML file, with some fields changed.
 

@@ -60,6 +60,7 @@ def test_a_range_is_hidden_by_name_and_brought_back(run: Run, tmp_path: Path) ->
         shown = [entry.message["content"] for entry in store.view("talk").entries]
     first, last = done.hidden or (0, 0)
     assert f"talk: compaction 1 hides positions {first} to {last} (" in ran.out
+    assert "`convostore undo talk --compaction 1` takes it back" in ran.out
     assert "They looked." in shown
     assert "hide" in run("compactions", "talk").out
     assert answer(run("undo", "talk", "--compaction", "1", "--json"))["outcome"] == "undone"
@@ -143,6 +144,7 @@ def test_compact_prints_its_record(run: Run) -> None:
         "talk: compaction 1 applied (manual, policy message_count)\n  hidden: positions 1 to 22\n"
     )
     assert f"tokens in the view: {done.tokens_before:,} → {done.tokens_after:,} (" in out
+    assert out.splitlines()[-1] == "  `convostore undo talk --compaction 1` takes it back"
     assert done.messages_after == sum(entry.rule != "repair" for entry in view.entries)
     row = run("compactions", "talk").out.splitlines()[2]
     for cell in (
