@@ -19,6 +19,7 @@ class AsyncStreaming(Told):
     """
 
     def __init__(self, threads: Threads, opened: Work[Streaming]) -> None:
+        super().__init__()
         self._threads, self._opened = threads, opened
 
     async def write(self, text: str, key: str = "content") -> None:
@@ -60,7 +61,7 @@ class AsyncStreaming(Told):
             await self.keep()
 
     def _begin(self) -> None:
-        self._answer = self._opened()._answer
+        self._begun = self._opened()._answer
         self._answer.begin()
 
     async def _keep_last(self) -> None:

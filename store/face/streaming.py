@@ -28,6 +28,7 @@ EVERY_BYTES = 4096
 """Bytes of text, in UTF-8, that are kept at once."""
 EVERY_MS = 250
 """Ms after which the next text is kept, however little has come."""
+OUTSIDE = "an answer grows inside of the `with` of its stream only"
 LARGEST = 2**62
 """More bytes or ms than this are none."""
 
@@ -118,7 +119,7 @@ class Answer:
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise InvalidValue("an answer grows inside of the `with` of its stream only")
+            raise InvalidValue(OUTSIDE)
 
     def _settle(self) -> None:
         self._is_changed, self._unkept_bytes = False, 0
@@ -161,7 +162,15 @@ def _runs(texts: list[drafts.Text]) -> list[drafts.Text]:
 class Told:
     """What a stream tells of itself."""
 
-    _answer: Answer
+    def __init__(self, answer: Answer | None = None) -> None:
+        self._begun = answer
+
+    @property
+    def _answer(self) -> Answer:
+        """What came; an awaited stream has it from its beginning on. Raises InvalidValue."""
+        if self._begun is None:
+            raise InvalidValue(OUTSIDE)
+        return self._begun
 
     @property
     def draft(self) -> str:
@@ -186,7 +195,7 @@ class Streaming(Told):
     """
 
     def __init__(self, asked: Asked) -> None:
-        self._answer = Answer(asked)
+        super().__init__(Answer(asked))
 
     def write(self, text: str, key: str = "content") -> None:
         """Add a text to what the message says, or to what another key of it does.

@@ -82,6 +82,23 @@ def test_an_answer_is_a_message_in_the_end(asked: str, loop: str) -> None:
     assert told(asked) == (["why?", "abcd", "and?", "mine"], [])
 
 
+def test_an_answer_grows_inside_of_its_stream(asked: str, loop: str) -> None:
+    """Neither before nor after it."""
+
+    async def work() -> None:
+        async with AsyncStore(asked) as store:
+            answer = store.streaming("s", ANSWER)
+            with pytest.raises(InvalidValue, match="inside of the `with`"):
+                await answer.write("x")
+            async with answer:
+                await answer.write("yes")
+            with pytest.raises(InvalidValue, match="inside of the `with`"):
+                await answer.write(" and no")
+
+    run(loop, work)
+    assert told(asked)[0][-1] == "yes"
+
+
 def test_a_cancelled_stream_is_a_draft(asked: str, loop: str) -> None:
     """With all that was written, however little was kept before."""
 
