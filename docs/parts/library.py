@@ -165,7 +165,8 @@ def _streamed(face: type) -> str:
     named = public_methods(face).items()
     lines = [f"- `{name}{signature(each)}`: {plain(each.__doc__)}" for name, each in named]
     found = inspect.getmembers(face, lambda each: isinstance(each, property))
-    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in found]
+    shown = [each for each in found if not each[0].startswith("_")]
+    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in shown]
     return "\n\n".join([f"### {face.__name__}", paragraphs(face.__doc__), "\n".join(lines)])
 
 
