@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -164,9 +164,7 @@ def _streamed(face: type) -> str:
     """Return what a stream is for, its methods and its properties."""
     named = public_methods(face).items()
     lines = [f"- `{name}{signature(each)}`: {plain(each.__doc__)}" for name, each in named]
-    found = inspect.getmembers(face, lambda each: isinstance(each, property))
-    shown = [each for each in found if not each[0].startswith("_")]
-    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in shown]
+    lines += _properties(inspect.getmembers(face))
     return "\n\n".join([f"### {face.__name__}", paragraphs(face.__doc__), "\n".join(lines)])
 
 
@@ -201,13 +199,21 @@ def _place(each: Any) -> str:
     return f"{door(each)}.{each.__name__}"
 
 
+def _properties(members: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return a line for each property that is for others."""
+    return [
+        f"- `{name}`, a property: {plain(each.__doc__)}"
+        for name, each in members
+        if isinstance(each, property) and not name.startswith("_")
+    ]
+
+
 def _fields(record: Any) -> str:
     """Return the fields of a record with their types, then its properties."""
     lines = [
         f"- `{name}`: `{type_.__forward_arg__}`" for name, type_ in record.__annotations__.items()
     ]
-    properties = {name: each for name, each in vars(record).items() if isinstance(each, property)}
-    lines += [f"- `{name}`, a property: {plain(each.__doc__)}" for name, each in properties.items()]
+    lines += _properties(vars(record).items())
     return "\n".join(lines)
 
 
