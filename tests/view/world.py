@@ -42,6 +42,7 @@ class World:
         self.plain = Store(url, durability="normal", cache_bytes=0)
         self.sessions = [self.plain.create_session(project_root=ROOT).id]
         self.step = 0
+        self.policy = Policy()
 
     def close(self) -> None:
         """Give back what is open."""
@@ -213,6 +214,18 @@ class World:
         """Do what others left to do."""
         slices.go_on(self.plain.database, self.now)
 
+    def fork_again(self) -> None:
+        """Erase a fork that was looked at, and fork again: the branch has its number again."""
+        session, line = self.session, self.rng.choice(self.lines)
+        for number in range(2):
+            name = self.store.fork(session).id
+            begun = [{"role": "user", "content": f"take {number}"}] * (1 + number)
+            self.store.append(name, [*begun, *line])
+            before, self.sessions = self.sessions, [name]
+            self.same(self.policy)
+            self.sessions = before
+            self.store.delete_session(name)
+
     def set_root(self) -> None:
         """Say where the project is."""
         self.store.set_project_root(self.session, self.rng.choice([ROOT, "/elsewhere", None]))
@@ -264,7 +277,7 @@ class World:
 
     def same(self, policy: Policy) -> None:
         """Views and requests are those of a store that keeps nothing."""
-        for session in self.sessions:
+        for session in self.rng.sample(self.sessions, min(2, len(self.sessions))):
             name = self.rng.choice(FORMATS) if self.rng.random() < 0.4 else "openai"
             options: dict[str, Any] = {"now": self.now, "format": name}
             if self.rng.random() < 0.1:
@@ -400,6 +413,7 @@ HAPPENS: list[tuple[Callable[[World], None], int]] = [
     (World.draft, 1),
     (World.end_draft, 1),
     (World.hide_few, 3),
+    (World.fork_again, 2),
     (World.begin_erasing, 1),
     (World.go_on_erasing, 1),
     (World.set_root, 1),
@@ -432,7 +446,8 @@ def spoil(value: Any) -> None:
 
 def play(world: World, policy: Policy, steps: int) -> None:
     """Let things happen, and look now and then; a few kinds of things, so that they come together."""
-    happens = [each for each in HAPPENS if world.rng.random() < 0.3]
+    world.policy = policy
+    happens = [each for each in HAPPENS if world.rng.random() < 0.4]
     acts, weights = zip((World.step_of_agent, 9), *happens, strict=True)
     for act in world.rng.choices(acts, weights, k=steps):
         here = world.rng.random() < 0.5
