@@ -144,7 +144,7 @@ class Lease:
             self._queued = True
             over = time.monotonic() + self.patience
             self._place.take(self.patience)
-            self._grant(max(0.0, over - time.monotonic()))
+            self._grant(over - time.monotonic())
             bind()
 
     def _log_ahead(self) -> None:

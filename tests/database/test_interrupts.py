@@ -9,11 +9,15 @@ import os
 import random
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,6 +26,7 @@ from store import Store
 from store.database.queue import Place, WriterQueue
 
 Fork = Callable[..., Any]
+TraceFunction = Callable[[FrameType, str, Any], Any]
 
 pytestmark = [
     pytest.mark.sqlite_only,
@@ -150,6 +155,81 @@ def test_a_writer_interrupted_in_line_keeps_nobody_waiting(path: Path, fork: For
     os.write(end, b"x")
     assert waiter.result() == 1
     holder.result()
+
+
+STEPS = tuple(f"database{os.sep}{name}.py" for name in ("engine", "lease", "queue"))
+"""The modules at whose every line a signal may strike."""
+
+
+class Strikes:
+    """Counts lines that are run of these modules, and raises at one of them."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def __call__(self, frame: FrameType, _event: str, _: object) -> TraceFunction | None:
+        """Follow what these modules call of themselves."""
+        return self.count if frame.f_code.co_filename.endswith(STEPS) else None
+
+    def count(self, _frame: FrameType, event: str, _: object) -> TraceFunction:
+        """Raise where enough lines were run."""
+        self.left -= event in ("line", "return")
+        if self.left == 0:
+            self.left = -1
+            raise Struck
+        return self.count
+
+
+def struck_after(steps: int, work: Callable[[], object]) -> Struck | None:
+    """Do work that is struck after so many steps; None if it ended before."""
+    traced = sys.gettrace()
+    sys.settrace(Strikes(steps))
+    try:
+        work()
+    except Struck as error:
+        return error
+    finally:
+        sys.settrace(traced)
+    return None
+
+
+def test_a_writer_struck_at_any_step_keeps_nobody_waiting(path: Path) -> None:
+    """Its locks are free when its error arrives, though that still refers to all it was doing."""
+    steps = 1
+    with Store(path, timeout=0) as store, Store(path, timeout=0) as other:
+        append = partial(store.append, "s", said("struck"))
+        while struck := struck_after(steps, append):
+            other.append("s", said("next"))
+            assert struck.__traceback__
+            steps += 1
+        assert steps > 100
+        other.append("s", said("last"))
+        assert store.verify() == []
+
+
+@pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_waiting_writer_struck_at_any_step_keeps_nobody_waiting(path: Path, stride: int) -> None:
+    """Wherever it is when it gets its turn, or does not get it any more."""
+    line = WriterQueue(f"{path}-lock", 30)
+    steps, struck = 1, True
+    with Store(path, timeout=30) as store, ThreadPoolExecutor(1) as threads:
+        append = partial(store.append, "s", said("struck"))
+        while struck:
+            holder, behind = Place(line), Place(line)
+            holder.take()
+            leaving = threads.submit(leave_soon, holder)
+            struck = struck_after(steps, append) is not None
+            leaving.result()
+            behind.take()
+            behind.close()
+            steps += stride
+    assert steps > 100
+
+
+def leave_soon(place: Place) -> None:
+    """Let a writer wait a little."""
+    time.sleep(0.005)
+    place.close()
 
 
 @pytest.mark.usefixtures("alarmed")
