@@ -34,11 +34,15 @@ STEPS = 40
 
 
 class World:
-    """Two stores on one database, one that keeps nothing, and what happens to its sessions."""
+    """Two stores on one database, one that keeps nothing, and what happens to its sessions.
+
+    One of the two has little room.
+    """
 
     def __init__(self, url: str, lines: list[list[Message]], rng: random.Random) -> None:
         self.rng, self.lines, self.now = rng, lines, NOW
-        self.ours = [Store(url, durability="normal") for _ in range(2)]
+        rooms = (rng.choice([1, 20_000, 60_000]), 64_000_000)
+        self.ours = [Store(url, durability="normal", cache_bytes=room) for room in rooms]
         self.plain = Store(url, durability="normal", cache_bytes=0)
         self.sessions = [self.plain.create_session(project_root=ROOT).id]
         self.step = 0
