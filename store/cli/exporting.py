@@ -65,6 +65,8 @@ Every = Annotated[
 
 ALONE = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
 """What is said of one session only, and how it is given."""
+OF_VIEWS = {"policy": "--policy", "fields": "--set", "now": "--now"}
+"""What is said of views only."""
 
 
 def export(
@@ -86,6 +88,8 @@ def export(
     `import` reads them back equal. With --all it is all that there is of every session. With --as
     it is what another program goes on with, or a page for people.
     """
+    if not view:
+        _refuse_what_is_of_views(ctx)
     if every:
         _export_all(ctx, output, force=force, json=json)
         return
@@ -103,6 +107,13 @@ def export(
         require_new(output, replace=force)
         done = export_session(store, name, output, replace=force, **asked)
     _say_written(done, json=json, messages=done.messages)
+
+
+def _refuse_what_is_of_views(ctx: typer.Context) -> None:
+    for name, option in OF_VIEWS.items():
+        source = ctx.get_parameter_source(name)
+        if source and source.name == "COMMANDLINE":
+            raise InvalidValue(f"{option} is about what is sent to the model; add --view")
 
 
 def _say_written(done: Exported, *, json: bool, **counts: int) -> None:

@@ -124,7 +124,8 @@ class Store(Whole, Workflows):
         opened = partial(
             Store, target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
         )
-        return _SHARES.take((_named(target), durability, timeout, cache_bytes), opened)
+        settings = repr((durability, timeout, cache_bytes))  # any that are wrong, too
+        return _SHARES.take((_named(target), settings), opened)
 
     def _moment(self, now: Now) -> int:
         return milliseconds(now)

@@ -116,6 +116,8 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["sql", "SELEC 1"], "cannot be run"),
         (["export", "talk", "-o", "no/folder"], "there is no folder 'no'"),
         (["export", "talk", "-o", "convostore.db", "--force"], "is the store itself"),
+        (["export", "talk", "--policy", "agent"], "--policy is about what is sent"),
+        (["export", "--all", "--set", "terminal_keep=3"], "--set is about what is sent"),
         (["import", "nosuch"], "no file or folder 'nosuch'"),
         (["--db", "mysql://host/x", "sessions"], "mysql"),
         (["--db", ".", "sessions"], "is a folder"),

@@ -35,6 +35,12 @@ def test_other_settings_are_another_store(path: Path) -> None:
         assert full is not normal
 
 
+def test_wrong_settings_are_refused_as_by_a_store_of_ones_own(path: Path) -> None:
+    """Also those that are no key of anything."""
+    with pytest.raises(InvalidValue, match="cache_bytes"):
+        Store.shared(path, cache_bytes=[])  # type: ignore[arg-type]
+
+
 def test_a_store_that_is_not_shared_is_closed_at_once(path: Path) -> None:
     """Beside a shared one, too."""
     with Store.shared(path) as shared:
