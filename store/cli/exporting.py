@@ -65,7 +65,7 @@ Every = Annotated[
 
 ALONE = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
 """What is said of one session only, and how it is given."""
-OF_VIEWS = {"policy": "--policy", "fields": "--set", "now": "--now"}
+OF_VIEWS = {"policy": "--policy", "fields": "--set"}
 """What is said of views only."""
 
 

@@ -190,9 +190,9 @@ def count_up(url: str, times: int, order: tuple[str, str]) -> None:
 
     def work(t: Steps) -> None:
         for session_id in order:
-            number = (t.session(session_id).metadata or {}).get("number", 0)
-            revision = t.session(session_id).revision
-            t.set_metadata(session_id, {"number": number + 1}, expected=revision)
+            found = t.session(session_id)  # once: on a server two reads may tell of two moments
+            number = (found.metadata or {}).get("number", 0)
+            t.set_metadata(session_id, {"number": number + 1}, expected=found.revision)
             t.append(session_id, said(number))
 
     def repeated(store: Store) -> None:
