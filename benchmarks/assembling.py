@@ -29,11 +29,12 @@ def request(stage: Stage) -> Found:
             stage.pace,
         ),
     )
+    kept = stage.normal
     yield (
         "check with short forms: against without",
         interleaved(
-            lambda _: store.check(SESSION, TURNS, now=now),
-            lambda _: store.check(SESSION, Policy.named("turns", tool_output=False), now=now),
+            lambda _: kept.check(SESSION, TURNS, now=now),
+            lambda _: kept.check(SESSION, Policy.named("turns", tool_output=False), now=now),
             stage.pace,
         ),
     )

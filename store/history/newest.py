@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import chain
+from sys import getsizeof
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..database import Row, kept_by, kept_since, weight
+from ..database import Row, kept_by, kept_since
 from .changed import Changes, changes_of
 
 MOST = 100
@@ -33,6 +35,12 @@ class Stored(NamedTuple):
 
     messages: list[Row]
     calls: list[Row]
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes they take."""
+        rows = self.messages + self.calls
+        return sum(map(getsizeof, chain(rows, *rows)))
 
     def part(self, first: int, last: int) -> Stored:
         """Return those of the positions ``first`` to ``last``."""
@@ -69,9 +77,9 @@ class Tail(NamedTuple):
         """Return it with what is new; where that is too much, only what is asked for."""
         rows = self.rows.followed_by(new)
         if last - self.first < MOST:
-            return Tail(self.changes, self.first, last, rows, self.weight + weight(new))
+            return Tail(self.changes, self.first, last, rows, self.weight + new.weight)
         rows = rows.part(first, last)
-        return Tail(self.changes, first, last, rows, weight(rows))
+        return Tail(self.changes, first, last, rows, rows.weight)
 
 
 ASKED_FOR = Tail(None, 0, 0)
