@@ -11,7 +11,7 @@ from typing import Any
 from conversations import MINUTE, NOW, ROOT, Message
 from sqlalchemy import text
 
-from store import Policy, Store, StoreError
+from store import Policy, Scoped, Store, StoreError
 from store.database import lease
 from store.errors import InvalidValue
 from store.history import erasure, slices
@@ -31,6 +31,7 @@ READY += [
     Policy(**SMALL, undated="stored_at", summary_role="merge", recall=True),
 ]
 STEPS = 40
+OWNERS = ("ann", "bob")
 
 
 class World:
@@ -161,6 +162,18 @@ class World:
         """Fork at any position."""
         session = self.session
         self.sessions.append(self.store.fork(session, at=self.place(session)).id)
+
+    def fork_for_owner(self) -> None:
+        """Fork for somebody whose it is then."""
+        session, owner = self.session, self.rng.choice(OWNERS)
+        self.sessions.append(self.store.fork(session, at=self.place(session), owner=owner).id)
+
+    def act_as_owner(self) -> None:
+        """Say something, or go back, where only an owner's sessions are seen."""
+        session, face = self.session, self.store.scoped(self.rng.choice(OWNERS))
+        if self.rng.random() < 0.5:
+            face.rewind(session, to=self.place(session))
+        face.append(session, {"role": "user", "content": "mine"})
 
     def switch(self) -> None:
         """Go to any branch that was left, or stay."""
@@ -341,13 +354,21 @@ ASKED: tuple[Ask, ...] = (
     lambda store, session, policy, now: store.hidden(session),
     lambda store, session, policy, now: store.turns(session),
     lambda store, session, policy, now: [*store.pages(session, size=3)],
+    lambda store, session, policy, now: [
+        answer(_seen_by_owner, store.scoped(owner), session, policy, now) for owner in OWNERS
+    ],
 )
 
 
-def answer(ask: Ask, store: Store, session: str, policy: Policy, now: int) -> object:
+def _seen_by_owner(face: Scoped, session: str, policy: Policy, now: int) -> object:
+    seen = face.view(session, policy, now=now)
+    return seen.messages, seen.entries, seen.stats, face.messages(session, -3)
+
+
+def answer(ask: Callable[..., object], store: Store | Scoped, *asked: object) -> object:
     """What a store answers."""
     try:
-        return ask(store, session, policy, now)
+        return ask(store, *asked)
     except StoreError as error:
         return repr(error)
 
@@ -403,6 +424,8 @@ HAPPENS: list[tuple[Callable[[World], None], int]] = [
     (World.rewind, 1),
     (World.undo_rewind, 1),
     (World.fork, 1),
+    (World.fork_for_owner, 2),
+    (World.act_as_owner, 3),
     (World.switch, 1),
     (World.compact, 2),
     (World.clear, 1),
