@@ -138,10 +138,11 @@ def show(
         if json:
             render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
             return
-        each = None
+        is_empty = True
         for each in stored:
             _print_stored(each, hidden.get(each.seq), lines)
-    if each is None:
+            is_empty = False
+    if is_empty:
         render.remark("no message stands there")
 
 

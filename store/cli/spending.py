@@ -23,8 +23,8 @@ from .shown import Bar
 
 SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"
-NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
 """What stands for a model, or an owner, that nobody told."""
+NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
 
 
 class Key(StrEnum):

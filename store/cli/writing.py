@@ -17,9 +17,9 @@ from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
 SPEAKERS = ("system", "developer", "user", "assistant")
+"""Roles of messages that are just a text; a tool's result needs its call's id, too."""
 SHORTEST_TITLE = 16
 """Code points of a title in a tree, however little room there is."""
-"""Roles of messages that are just a text; a tool's result needs its call's id, too."""
 
 LEFT_TO_IMPORT = (
     "whose the exported session is, and where its project, is left out; `import -` keeps it"

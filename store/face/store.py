@@ -124,7 +124,7 @@ class Store(Whole, Workflows):
         opened = partial(
             Store, target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
         )
-        settings = repr((durability, timeout, cache_bytes))  # any that are wrong, too
+        settings = repr((durability, timeout, cache_bytes))  # a wrong one may be no key
         return _SHARES.take((_named(target), settings), opened)
 
     def _moment(self, now: Now) -> int:

@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """About how many bytes they take."""
+        """About how many bytes they take; in one pass, since rows hold nothing that nests."""
         rows = self.messages + self.calls
         return sum(map(getsizeof, chain(rows, *rows)))
 
