@@ -1,25 +1,27 @@
-"""Run the revisions on the connection that is handed over.
+"""Run the revisions on the connection that is handed over, or on a development database.
 
-From the command line, on a development database.
-
-The host application's loggers are left alone: no logging is configured here.
+``alembic upgrade head`` upgrades the database of ``-x url=URL``, or of ``alembic.ini``; with
+``--sql`` it prints the statements that make a new one instead. The loggers of the host application
+are left alone: no logging is configured here.
 """
 
+from typing import Any
+
 from alembic import context
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import create_engine, make_url
 
 attributes = context.config.attributes
-if "package" not in attributes:  # an app that knows the package by its second name hands it over
-    import store
+if "tables" not in attributes:  # the package hands over its own, since an app may have a `store`
+    from store.database.schema import METADATA
 
-    attributes["package"] = store
+    attributes["tables"] = METADATA
 
 
-def run(connection: Connection) -> None:
-    """Run all revisions in the transaction of the connection, so that all of them count or none."""
+def run(**target: Any) -> None:
+    """Run all revisions in one transaction, so that all of them count or none."""
     context.configure(
-        connection=connection,
-        target_metadata=attributes["package"].database.schema.METADATA,
+        **target,
+        target_metadata=attributes["tables"],
         render_as_batch=True,
         transactional_ddl=True,
         compare_type=True,
@@ -29,11 +31,17 @@ def run(connection: Connection) -> None:
 
 
 given = attributes.get("connection")
+url = context.get_x_argument(as_dictionary=True).get("url") or context.config.get_main_option(
+    "sqlalchemy.url"
+)
 if given is not None:
-    run(given)
-else:
-    url = context.get_x_argument(as_dictionary=True).get("url") or context.config.get_main_option(
-        "sqlalchemy.url"
+    run(connection=given)
+elif context.is_offline_mode():
+    run(
+        dialect_name=make_url(url).get_backend_name(),
+        dialect_opts={"paramstyle": "named"},  # or percent signs are doubled
+        literal_binds=True,
     )
+else:
     with create_engine(url).begin() as connection:
-        run(connection)
+        run(connection=connection)

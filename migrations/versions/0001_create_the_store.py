@@ -1,6 +1,6 @@
 """Create the store.
 
-Tables, the triggers that keep raw rows as they are, views for people, the kinds of tools.
+Tables, the triggers that keep raw rows as they are, views for people.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 import sqlalchemy as sa
-from alembic import context, op
+from alembic import op
+from alembic.util import CommandError
 
 revision = "0001"
 down_revision = None
@@ -26,17 +27,14 @@ def upgrade() -> None:
     create_messages()
     create_facts()
     create_compactions()
-    dialect = op.get_bind().dialect.name
+    dialect = op.get_context().dialect.name
     for statement in (*TRIGGERS[dialect], *(spelled(view, dialect) for view in VIEWS)):
         op.execute(sa.DDL(statement.replace("%", "%%")))
-    kinds = sa.table("tool_kinds", sa.column("name"), sa.column("kind"))
-    known = context.config.attributes["package"].tools.TOOL_KINDS
-    op.bulk_insert(kinds, [{"name": name, "kind": kind} for name, kind in sorted(known.items())])
 
 
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
-    raise NotImplementedError("go back by restoring the copy made before the upgrade")
+    raise CommandError("messages are never dropped: restore a copy made before the upgrade")
 
 
 def create_sessions() -> None:

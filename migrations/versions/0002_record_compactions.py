@@ -5,10 +5,15 @@ Keep what budgets and boundaries are computed from in narrow rows.
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import context, op
+from alembic.util import CommandError
 
 revision = "0002"
 down_revision = "0001"
@@ -49,17 +54,18 @@ def upgrade() -> None:
     )
     create_message_facts()
     create_usages()
-    dialect = op.get_bind().dialect.name
+    dialect = op.get_context().dialect.name
     op.execute("DROP VIEW compaction_log")
     op.execute("DROP VIEW turn_log")
     for view in (TURN_LOG, COMPACTION_LOG, HIDDEN_MESSAGES):
         op.execute(sa.DDL(spelled(view, dialect).replace("%", "%%")))
-    fill(op.get_bind())
+    if not context.is_offline_mode():
+        fill(op.get_bind())
 
 
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
-    raise NotImplementedError("go back by restoring the copy made before the upgrade")
+    raise CommandError("messages are never dropped: restore a copy made before the upgrade")
 
 
 def create_message_facts() -> None:
@@ -132,40 +138,111 @@ def fill(connection: sa.Connection) -> None:
 
 def fill_branch(connection: sa.Connection, place: dict[str, int], turn: int, through: int) -> None:
     """Compute the facts of one branch's messages in the order of their positions."""
-    package = context.config.attributes["package"]
-    estimate = package.tokens.estimate
     rows = connection.execute(
         sa.text(
-            "SELECT seq, role, name, status, tool_call_id, created_at, message_id, extra,"
-            " content_form, content FROM messages WHERE tree_id = :t AND branch = :b ORDER BY seq"
+            "SELECT seq, role, name, extra, content_form, content FROM messages"
+            " WHERE tree_id = :t AND branch = :b ORDER BY seq"
         ),
         place,
     )
-    for seq, *columns in rows:
+    for seq, role, name, extra, form, content in rows:
         calls = connection.execute(
             sa.text(
-                "SELECT call_id, name, arguments_form, arguments, extra FROM tool_calls"
+                "SELECT name, arguments_form, arguments, extra FROM tool_calls"
                 " WHERE tree_id = :t AND branch = :b AND seq = :s ORDER BY position"
             ),
             {**place, "s": seq},
         ).all()
-        joined = [package.messages.join_call(*call) for call in calls]
-        message = package.messages.assemble(columns, joined or None)
-        tokens = package.tokens.message_tokens(message, estimate)
-        turn, through = turn + (columns[0] == "user"), through + tokens
+        rest = decode(extra) if extra else {}
+        fields = rest if isinstance(rest, dict) else rest[1]
+        if form is not None:
+            fields["content"] = content if form in PLAIN_FORMS else decode(content)
+        if name is not None:
+            fields["name"] = name
+        texts = [*texts_of(fields), *(text for call in calls for text in texts_of_call(*call))]
+        tokens = estimate("\n".join(text for text in texts if text)) + FRAMING
+        tokens += MEDIA_TOKENS * count_media(fields.get("content"))
+        turn, through = turn + (role == "user"), through + tokens
         connection.execute(
             sa.text(
                 "INSERT INTO message_facts VALUES (:t, :b, :s, :role, :turn, :tokens, :through)"
             ),
-            {
-                **place,
-                "s": seq,
-                "role": columns[0],
-                "turn": turn,
-                "tokens": tokens,
-                "through": through,
-            },
+            {**place, "s": seq, "role": role, "turn": turn, "tokens": tokens, "through": through},
         )
+
+
+# The estimate of tokens as it was when this revision was made.
+
+PLAIN_FORMS = ("text", "null")
+FRAMING = 4
+MEDIA_TOKENS = 765
+MEDIA_TYPES = (
+    *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
+    *("file", "input_file", "document"),
+)
+FIELDS = ("name", "reasoning_content", "reasoning", "thinking", "refusal", "content")
+PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
+
+
+def decode(text: str) -> Any:
+    """Return a stored JSON value; a text that no engine can hold is wrapped after ``=``."""
+    if text.startswith("="):
+        text = b64decode(text[1:]).decode("utf-8", "surrogatepass")
+    return json.loads(text)
+
+
+def estimate(text: str) -> int:
+    """Estimate the tokens of a text by its code points and its bytes."""
+    return -((len(text) - 11 * len(text.encode("utf-8", "surrogatepass"))) // 40)
+
+
+def as_text(value: object) -> str:
+    """Return a text as it is, another value as compact JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def texts_of(fields: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of a message's fields that a model reads."""
+    for key in FIELDS:
+        yield from part_texts(fields.get(key))
+
+
+def texts_of_call(
+    name: str | None, form: str | None, arguments: str | None, extra: str | None
+) -> list[str]:
+    """Return the name and the arguments of a call."""
+    rest = decode(extra) if extra else {}
+    function = rest.get("function", rest) if isinstance(rest, dict) else {}
+    if not isinstance(function, dict):
+        function = {}
+    given = function.get("arguments", function.get("input"))
+    if form is not None:
+        given = arguments if form in PLAIN_FORMS else decode(arguments or "null")
+    return [as_text(name if name is not None else function.get("name")), as_text(given)]
+
+
+def part_texts(value: object) -> Iterator[str]:
+    """Yield the texts of a content, a part or a list of parts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from part_texts(part)
+    elif isinstance(value, dict) and value.get("type") not in MEDIA_TYPES:
+        for key in PART_KEYS:
+            yield from part_texts(as_text(value.get(key)) if key == "input" else value.get(key))
+
+
+def count_media(content: object) -> int:
+    """Count the images, sounds and files in a content."""
+    parts = content if isinstance(content, list) else []
+    return sum(
+        1 if part.get("type") in MEDIA_TYPES else count_media(part.get("content"))
+        for part in parts
+        if isinstance(part, dict)
+    )
 
 
 ISO = {

@@ -6,11 +6,15 @@ compactions wrote as raw rows are guarded, and seal the rows that never change.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from base64 import b64decode, b64encode
+from hashlib import sha256
 
 import sqlalchemy as sa
 from alembic import context, op
+from alembic.util import CommandError
+from pydantic_core import to_json
 from sqlalchemy.dialects import postgresql
 
 revision = "0003"
@@ -116,8 +120,9 @@ def upgrade() -> None:
     # Seals are of rows as this revision leaves them, so whatever changes them stands above.
     for name in SEALED:
         op.add_column(name, sa.Column("sealed", sa.LargeBinary()))
-    seal_rows(op.get_bind())
-    for trigger in TRIGGERS[op.get_bind().dialect.name]:
+    if not context.is_offline_mode():
+        seal_rows(op.get_bind())
+    for trigger in TRIGGERS[op.get_context().dialect.name]:
         op.execute(sa.DDL(trigger.replace("%", "%%")))
 
 
@@ -157,17 +162,46 @@ def narrow_tables() -> None:
     Each is then one page to write, not two. What hangs on a branch is without it until it is back,
     so foreign keys are looked at last.
     """
-    if op.get_bind().dialect.name != "sqlite":
+    if op.get_context().dialect.name != "sqlite":
         return
-    definition = sa.text("SELECT sql FROM sqlite_master WHERE name = :name")
     op.execute("PRAGMA defer_foreign_keys = ON")
-    for name in ("session_ids", "branches", "head_moves"):
-        made = op.get_bind().scalar(definition, {"name": name})
+    for name, definition in NARROW.items():
         op.execute(f"CREATE TEMP TABLE kept AS SELECT * FROM {name}")
         op.execute(f"DROP TABLE {name}")
-        op.execute(f"{made.rstrip()}, WITHOUT ROWID")
+        op.execute(f"CREATE TABLE {name} (\n{definition}\n)\n STRICT, WITHOUT ROWID")
         op.execute(f"INSERT INTO {name} SELECT * FROM kept")
         op.execute("DROP TABLE kept")
+
+
+NARROW = {
+    "session_ids": """\
+\tid TEXT NOT NULL,
+\ttree_id INTEGER NOT NULL,
+\tCONSTRAINT pk_session_ids PRIMARY KEY (id)""",
+    "branches": """\
+\ttree_id INTEGER NOT NULL,
+\tbranch INTEGER NOT NULL,
+\tparent_branch INTEGER,
+\tparent_position INTEGER NOT NULL,
+\tsession_id TEXT,
+\tcreated_at INTEGER NOT NULL, records_seen INTEGER DEFAULT '0' NOT NULL,
+\tCONSTRAINT pk_branches PRIMARY KEY (tree_id, branch),
+\tCONSTRAINT fk_branches_branches FOREIGN KEY(tree_id, parent_branch)\
+ REFERENCES branches (tree_id, branch)""",
+    "head_moves": """\
+\ttree_id INTEGER NOT NULL,
+\tsession_id TEXT NOT NULL,
+\tmove INTEGER NOT NULL,
+\tkind TEXT NOT NULL,
+\tfrom_branch INTEGER,
+\tfrom_position INTEGER,
+\tto_branch INTEGER NOT NULL,
+\tto_position INTEGER NOT NULL,
+\tearlier_rewind INTEGER,
+\tmoved_at INTEGER NOT NULL,
+\tCONSTRAINT pk_head_moves PRIMARY KEY (tree_id, session_id, move)""",
+}
+"""The tables that are made anew in a file, without row numbers."""
 
 
 def create_redactions() -> None:
@@ -189,7 +223,7 @@ def create_redactions() -> None:
         ),
         sqlite_strict=True,
     )
-    for statement in REDACTABLE[op.get_bind().dialect.name]:
+    for statement in REDACTABLE[op.get_context().dialect.name]:
         op.execute(sa.DDL(statement.replace("%", "%%")))
 
 
@@ -268,60 +302,124 @@ def create_keys() -> None:
     )
     named = ["key", "value", "tree_id", "session_id"]
     op.create_index("ix_session_keys_key_value_tree_id_session_id", "session_keys", named)
-    package = context.config.attributes["package"]
-    connection = op.get_bind()
+    if not context.is_offline_mode():
+        fill_keys(op.get_bind())
+
+
+def fill_keys(connection: sa.Connection) -> None:
+    """Write the keys of the metadata of all sessions."""
     given = sa.text("SELECT tree_id, id, metadata FROM sessions WHERE metadata IS NOT NULL")
     insert = sa.text("INSERT INTO session_keys VALUES (:tree_id, :session_id, :key, :value)")
-    for tree_id, session_id, text in connection.execute(given).all():
-        for key, value in package.history.keys.keys_of(package.messages.decode(text)):
-            row = {"tree_id": tree_id, "session_id": session_id, "key": key, "value": value}
-            connection.execute(insert, row)
+    for tree_id, session_id, stored in connection.execute(given).all():
+        text = stored
+        if stored.startswith("="):
+            text = b64decode(stored[1:]).decode("utf-8", "surrogatepass")
+        for key, value in json.loads(text).items():
+            row = {"key": indexed(key), "value": indexed(value)}
+            connection.execute(insert, {"tree_id": tree_id, "session_id": session_id, **row})
+
+
+def indexed(value: object) -> str:
+    """Return a JSON value as the index holds it: its text, or the SHA-256 of a longer one."""
+    plain = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = plain
+    try:
+        plain.encode()
+        holds = "\0" not in plain
+    except UnicodeEncodeError:
+        holds = False
+    if not holds:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        if json.loads(text) != value:
+            text = "=" + b64encode(plain.encode("utf-8", "surrogatepass")).decode("ascii")
+    return text if len(text) <= 200 else f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def downgrade() -> None:
     """Refuse: raw messages are never dropped by a schema change."""
-    raise NotImplementedError("go back by restoring a copy made before the upgrade")
+    raise CommandError("messages are never dropped: restore a copy made before the upgrade")
 
 
-SEALED = (
-    "branches",
-    "compaction_records",
-    "copies",
-    "draft_pieces",
-    "drafts",
-    "erasures",
-    "head_moves",
-    "notes",
-    "redactions",
-    "sessions",
-    "summaries",
-    "token_counts",
-    "usages",
-)
+SEALED = {
+    "branches": (
+        "tree_id branch",
+        "branch created_at parent_branch parent_position tree_id",
+    ),
+    "compaction_records": (
+        "tree_id compaction",
+        (
+            "branch cleared compaction created_at error error_kind first_kept head "
+            "hidden_first hidden_last kind lease_until messages_after messages_before outcome "
+            "pinned policy reason session_id summary tokens_after tokens_before tree_id undoes"
+        ),
+    ),
+    "copies": (
+        "copy",
+        "copy kind made_at path",
+    ),
+    "draft_pieces": (
+        "tree_id draft piece",
+        "at draft key piece text tree_id",
+    ),
+    "drafts": (
+        "tree_id draft",
+        "branch draft head session_id tree_id wire_format",
+    ),
+    "erasures": (
+        "tree_id erasure branch",
+        "branch erasure kept kept_messages messages session_id started_at tree_id",
+    ),
+    "head_moves": (
+        "tree_id session_id move",
+        (
+            "earlier_rewind from_branch from_position kind move moved_at session_id "
+            "source_move to_branch to_position tree_id"
+        ),
+    ),
+    "notes": (
+        "tree_id branch seq note",
+        "at branch key note owner seq session_id tree_id value",
+    ),
+    "redactions": (
+        "tree_id branch seq",
+        "branch newest_copy reason redacted_at redacted_by seq session_id summaries tree_id",
+    ),
+    "sessions": (
+        "tree_id id",
+        "created_at fold_case forked_at forked_from id owner tree_id",
+    ),
+    "summaries": (
+        "tree_id summary",
+        (
+            "body branch created_at digest facts file_changes first key_actions last model "
+            "names notice prompt_version summary supersedes title tokens tree_id"
+        ),
+    ),
+    "token_counts": (
+        "tree_id branch seq encoding",
+        "branch encoding seq tokens tree_id",
+    ),
+    "usages": (
+        "tree_id branch seq usage",
+        "at branch cached cost details input model output provider seq tree_id usage written",
+    ),
+}
+"""The sealed tables: their keys, and the columns that never change, as of this revision."""
 
 
 def seal_rows(connection: sa.Connection) -> None:
     """Seal the rows that are there; from now on they are to stay what they are."""
-    database = context.config.attributes["package"].database
-    for table in database.SEALED_TABLES:
-        if table.name in SEALED:
-            seal_table(connection, table, database)
-
-
-def seal_table(connection: sa.Connection, table: sa.Table, database: Any) -> None:
-    """Seal the rows of a table, of the columns that it has by now."""
-    there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
-    names = [name for name in database.sealed_names(table) if name in there]
-    keys = [column.name for column in table.primary_key]
-    equal = " AND ".join(f"{key} = :{key}" for key in keys)
-    update = sa.text(f"UPDATE {table.name} SET sealed = :sealed WHERE {equal}")
-    found = connection.execute(sa.select(*(table.c[name] for name in names))).mappings().all()
-    sealed = [
-        {**{key: row[key] for key in keys}, "sealed": database.seal(names, row.values())}
-        for row in found
-    ]
-    if sealed:
-        connection.execute(update, sealed)
+    for table, (keys, columns) in SEALED.items():
+        names = columns.split()
+        equal = " AND ".join(f"{key} = :{key}" for key in keys.split())
+        update = sa.text(f"UPDATE {table} SET sealed = :sealed WHERE {equal}")
+        rows = connection.execute(sa.text(f"SELECT {columns.replace(' ', ', ')} FROM {table}"))
+        for row in rows.mappings().all():
+            held = {name: row[name] for name in names if row[name] is not None}
+            sealed = sha256(to_json(held, bytes_mode="hex")).digest()
+            connection.execute(
+                update, {**{key: row[key] for key in keys.split()}, "sealed": sealed}
+            )
 
 
 ERASED = """EXISTS (
@@ -437,7 +535,7 @@ SAYING_MORE = (
 
 def create_views() -> None:
     """Make the views anew that say more by now, and add those that are new."""
-    dialect = op.get_bind().dialect.name
+    dialect = op.get_context().dialect.name
     for name in SAYING_MORE:
         op.execute(f"DROP VIEW {name}")
     for view in VIEWS:

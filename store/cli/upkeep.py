@@ -11,6 +11,7 @@ import typer
 from .. import inspection
 from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
 from ..errors import StoreError
+from ..tools import TOOL_KINDS
 from . import render
 from .options import Json, existing, place, require_file, require_new, tell
 from .shown import Column
@@ -126,7 +127,7 @@ def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None
     """
     place(ctx).require()
     with closing(Database(place(ctx).target)) as database:
-        done = upgrade(database, copy_to=copy)
+        done = upgrade(database, copy_to=copy, kinds=TOOL_KINDS)
     tell(ctx)
     answer = {"from": done.found, "to": HEAD, "copy": done.copy}
     render.answer(answer, _said_of(done), json=json)

@@ -6,29 +6,35 @@ opening starts from where it was.
 
 Before a revision that rewrites rows an older file is copied, since there is no other way back. The
 copy is made inside the lock, of the state before the transaction that upgrades.
+
+Revisions are frozen: none of them calls the package. The kinds of tools, which grow with each
+release, are therefore not theirs. They are inserted in the same transaction whenever the digest of
+the package's table differs from the one in ``settings``. Rows that are there stay as they are: a
+user may have changed them, and views of stored conversations must not change with a release.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from ..clock import milliseconds
 from ..errors import NotAStore, SchemaTooNew
 from . import script
+from .columns import METADATA
 from .copying import beside, check_room, discard, finish_copy, list_copy, put_in_place, write_copy
 from .engine import Database
 from .resources import folder
-from .schema import HEAD
+from .schema import HEAD, settings, tool_kinds
 from .statements import Statement
 
 if TYPE_CHECKING:
@@ -41,6 +47,13 @@ VERSION = Statement(
         sqlalchemy.column("version_num")
     )
 )
+
+KINDS_SETTING = "tool_kinds"
+"""The setting that holds the digest of the kinds of tools that were inserted last."""
+KINDS_DIGEST = Statement(select(settings.c.value).where(settings.c.name == KINDS_SETTING))
+STORED_KINDS = select(tool_kinds.c.name)
+FORGET_DIGEST = delete(settings).where(settings.c.name == KINDS_SETTING)
+SET_DIGEST = insert(settings).values(name=KINDS_SETTING, value=bindparam("digest"))
 
 ELSEWHERE = (
     "make room, or put the copy that is made before the upgrade on another disk with"
@@ -67,21 +80,47 @@ class Upgrade(NamedTuple):
         return f"the store was brought from schema {self.found} to {HEAD}{kept}"
 
 
-def upgrade(database: Database, *, copy_to: Path | None = None, copy: bool = True) -> Upgrade:
+def upgrade(
+    database: Database,
+    *,
+    copy_to: Path | None = None,
+    copy: bool = True,
+    kinds: Mapping[str, str] | None = None,
+) -> Upgrade:
     """Bring the database to the newest schema; return what it was.
 
     Before rows are rewritten a file is copied, beside it or to ``copy_to`` (which is made whatever
-    the revisions do); not where ``copy`` is False. Raises SchemaTooNew where a newer release made
-    it, NotAStore where it holds something else, StoreFull without room for the copy; all leave it
-    alone.
+    the revisions do); not where ``copy`` is False. ``kinds`` are the kinds of tools that the
+    database is to know, by name. Raises SchemaTooNew where a newer release made it, NotAStore where
+    it holds something else, StoreFull without room for the copy; all leave it alone.
     """
     with database.reading() as connection:
         found = version(connection)
-    if found == HEAD:
-        return Upgrade(found)
+        if found == HEAD and has_kinds(connection, kinds):
+            return Upgrade(found)
     database.set_wal()
     with _quiet_alembic():
-        return _upgraded(database, copy_to, copy=copy)
+        return _upgraded(database, copy_to, copy=copy, kinds=kinds)
+
+
+def has_kinds(connection: Connection, kinds: Mapping[str, str] | None) -> bool:
+    """Tell whether these kinds of tools were inserted already; True where none are given."""
+    return kinds is None or KINDS_DIGEST.value(connection) == digest_of(kinds)
+
+
+def digest_of(kinds: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a table of kinds, in hexadecimal digits."""
+    return sha256(repr(sorted(kinds.items())).encode()).hexdigest()
+
+
+def insert_kinds(connection: Connection, kinds: Mapping[str, str]) -> None:
+    """Insert the kinds of tools that the database does not know by name; leave its rows alone."""
+    known = set(connection.scalars(STORED_KINDS))
+    rows = [{"name": name, "kind": kinds[name]} for name in sorted(kinds.keys() - known)]
+    if rows:
+        connection.execute(insert(tool_kinds), rows)
+    connection.execute(FORGET_DIGEST)
+    connection.execute(SET_DIGEST, {"digest": digest_of(kinds)})
 
 
 @contextmanager
@@ -101,7 +140,9 @@ def _quiet_alembic() -> Iterator[None]:
             logging.getLogger(name).removeFilter(lets_pass)
 
 
-def _upgraded(database: Database, copy_to: Path | None, *, copy: bool) -> Upgrade:
+def _upgraded(
+    database: Database, copy_to: Path | None, *, copy: bool, kinds: Mapping[str, str] | None
+) -> Upgrade:
     """Bring an older or empty database to the newest schema; return what it was."""
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
@@ -111,15 +152,15 @@ def _upgraded(database: Database, copy_to: Path | None, *, copy: bool) -> Upgrad
         else:
             connection.begin()
         found = version(connection)
-        if found == HEAD:
-            return Upgrade(found)
-        if found is None and _made(connection):
-            return Upgrade(found)
-        place = _place_of_copy(database, found, copy_to) if copy and found else None
-        if place is None:
-            _run(connection)
-        else:
-            _run_behind_copy(database, connection, place)
+        place = None
+        if found != HEAD and not (found is None and _made(connection)):
+            place = _place_of_copy(database, found, copy_to) if copy and found else None
+            if place is None:
+                _run(connection)
+            else:
+                _run_behind_copy(database, connection, place)
+        if kinds is not None and not has_kinds(connection, kinds):
+            insert_kinds(connection, kinds)
     upgraded = Upgrade(found, place)
     if upgraded.told:
         _log.info("%s: %s", database.url.render_as_string(), upgraded.told)
@@ -195,9 +236,8 @@ def _run_behind_copy(database: Database, connection: Connection, place: Path) ->
 def _run(connection: Connection) -> None:
     from alembic import command
 
-    package = sys.modules[__name__.partition(".")[0]]  # an app may know it by its second name
     with _one_at_a_time:
-        command.upgrade(_config(connection=connection, package=package), HEAD)
+        command.upgrade(_config(connection=connection, tables=METADATA), HEAD)
 
 
 def _config(**attributes: object) -> Config:

@@ -37,6 +37,7 @@ from ..errors import (
 )
 from ..history import open_trees
 from ..records import CacheInfo, Purge, Removal
+from ..tools import TOOL_KINDS
 from .binding import Call, Work
 from .operations import Whole
 from .shares import Shares
@@ -60,7 +61,7 @@ MOST_SECONDS = 10**9
 def _upgraded(database: Database) -> Upgrade:
     """Bring a database to the newest schema, or give it back."""
     try:
-        return upgrade(database)
+        return upgrade(database, kinds=TOOL_KINDS)
     except BaseException as problem:
         database.close()
         if isinstance(problem, OSError):

@@ -9,6 +9,8 @@ because the file stands for what its users have on disk.
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import os
 import shutil
@@ -35,6 +37,7 @@ from store.database.engine import Database
 from store.database.resources import folder
 from store.database.schema import HEAD, METADATA
 from store.errors import NotAStore, SchemaTooNew
+from store.tools import TOOL_KINDS
 
 IN_THE_MAKING = {HEAD}
 """Revisions that no release has: nobody has such a file, and they may still change."""
@@ -396,9 +399,85 @@ def test_raw_messages_are_never_dropped_by_a_downgrade(tmp_path: Path) -> None:
     database = Database(tmp_path / "chat.db")
     with database.reading() as connection:
         connection.begin()
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(CommandError, match="restore a copy"):
             command.downgrade(config(connection), "base")
     database.close()
+
+
+LIBRARIES = {"__future__", "alembic", "base64", "collections", "hashlib", "json", "pydantic_core"}
+LIBRARIES |= {"re", "sqlalchemy", "typing"}
+
+
+def test_revisions_call_nothing_of_the_package() -> None:
+    """A revision does the same for ever, whatever becomes of the code around it."""
+    for path in sorted(folder("migrations").glob("versions/*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = [each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+        imports = [each for each in ast.walk(tree) if isinstance(each, ast.Import)]
+        names += [alias.name for each in imports for alias in each.names]
+        assert {str(name).partition(".")[0] for name in names} <= LIBRARIES, path.name
+        assert "attributes" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_the_statements_of_all_revisions_make_a_store(bare_url: str) -> None:
+    """``alembic upgrade head --sql`` prints a script that makes an empty database a store."""
+    printed = io.StringIO()
+    options = config()
+    options.output_buffer = printed
+    options.set_main_option("sqlalchemy.url", bare_url.replace("%", "%%"))
+    command.upgrade(options, "head", sql=True)
+    run_script(bare_url, printed.getvalue())
+    with Store(bare_url) as store:
+        assert store.upgraded.found == HEAD
+        store.create_session("s")
+        store.append("s", SAVED)
+        assert store.verify() == []
+
+
+def run_script(url: str, script: str) -> None:
+    """Run a script of statements as the shell of an engine would."""
+    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    with closing(engine.raw_connection()) as connection:
+        driver: Any = connection.driver_connection
+        if engine.dialect.name == "sqlite":
+            driver.executescript(script)
+        else:
+            driver.autocommit = True
+            driver.execute(script)
+
+
+# --- The kinds of tools ---------------------------------------------------------------------------
+
+
+def kinds_in(database: Database) -> dict[str, str]:
+    """Return the kinds of tools that a database knows."""
+    with database.reading() as connection:
+        return dict(map(tuple, connection.execute(sqlalchemy.text("SELECT * FROM tool_kinds"))))
+
+
+def test_a_new_store_knows_the_kinds_of_tools(bare_url: str) -> None:
+    """All of them are there, and the next opening has nothing to do."""
+    with Store(bare_url) as store:
+        assert kinds_in(store.database) == TOOL_KINDS
+        with store.database.reading() as connection:
+            assert migrate.has_kinds(connection, TOOL_KINDS)
+
+
+def test_a_release_adds_the_names_that_it_knows(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store of any release learns them by being opened; rows of its own stay as they are."""
+    with Store(bare_url) as store, store.database.writing() as connection:
+        statement = "UPDATE tool_kinds SET kind = 'other' WHERE name = 'Bash'"
+        connection.execute(sqlalchemy.text(statement))
+        connection.execute(sqlalchemy.text("INSERT INTO tool_kinds VALUES ('mine', 'terminal')"))
+    newer = {**TOOL_KINDS, "brand_new_tool": "search", "mine": "search"}
+    monkeypatch.setattr("store.face.store.TOOL_KINDS", newer)
+    for _ in range(2):
+        with Store(bare_url) as store:
+            found = kinds_in(store.database)
+            assert found == {**newer, "Bash": "other", "mine": "terminal"}
+            assert store.upgraded == (HEAD, None)
 
 
 # --- Databases that releases have made ------------------------------------------------------------

@@ -1,0 +1,3 @@
+SELECT settings.value
+FROM settings
+WHERE settings.name = :name_1
