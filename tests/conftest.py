@@ -58,8 +58,16 @@ QUICK_SHARE = 16
 LEAST_EXAMPLES = 2
 
 #: A quick test that hangs fails by an alarm after so many seconds, and says where it hangs. What
-#: sets alarms of its own, or runs for long, is ended with its process.
+#: sets alarms of its own, or runs for long, is ended with its process. On a busy machine the limit
+#: is longer, by as many processes as share a core, up to so many times.
 QUICK_DEADLINE = 60
+LONGEST_STRETCH = 5
+
+
+def stretch() -> float:
+    """Return by how much longer this machine may take for a test than an idle one."""
+    shared_by = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(max(1.0, shared_by), LONGEST_STRETCH)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     for item in kept:
         if hasattr(signal, "SIGALRM") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(QUICK_DEADLINE, method="signal"))
+            item.add_marker(pytest.mark.timeout(QUICK_DEADLINE * stretch(), method="signal"))
     tests = {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}
     for test in tests:
         asked = getattr(test, "_hypothesis_internal_use_settings", None)
