@@ -14,12 +14,13 @@ import json
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from datetime import UTC, datetime
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from pydantic_core import to_jsonable_python
 
@@ -35,9 +36,8 @@ UNSTABLE = ("tree_id", "revision", "stored_at", "digest", "created_at", "updated
 """Fields that differ each time, whatever the code does."""
 MADE_UP = re.compile(
     r"(req|msg)_[0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    rf"|{datetime.now(UTC):%Y-%m-%dT}[0-9:.]+(Z|\+00:00)|{datetime.now(UTC):%Y-%m-%d [0-9:]+}"
 )
-"""Ids and times of today in an export: made up for what has none."""
+"""Ids in an export that are made up for what has none."""
 
 
 def results_of(path: Path) -> Iterator[tuple[str, str, Any]]:
@@ -122,12 +122,15 @@ def main(arguments: list[str]) -> int:
     folder, *wanted = arguments
     shows_values = wanted[:1] == ["--values"]
     names = wanted[1:] if shows_values else wanted
-    for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
-        file = str(path.relative_to(folder))
-        if names and not any(name in file for name in names):
-            continue
-        with closing(results_of(path)) as results:
-            for session, what, value in results:
+    root = Path(folder).absolute()
+    # What has no time is stored at one moment; exports name the folder that they are made in.
+    moment = patch.object(time, "time_ns", return_value=NOW * 1_000_000)
+    with moment, chdir(tempfile.gettempdir()):
+        for path in sorted(path for path in root.rglob("*") if path.is_file()):
+            file = str(path.relative_to(root))
+            if names and not any(name in file for name in names):
+                continue
+            for session, what, value in results_of(path):
                 text = json.dumps(value, ensure_ascii=False, default=repr)
                 digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
                 print(file, session, what, text if shows_values else digest, sep="\t", flush=True)
