@@ -186,16 +186,17 @@ def given_back(name: str, rows: Sequence[Message]) -> Message:
     return codec.given(rows)
 
 
-def left_of(name: str | None, row: Message) -> Message:
+def left_of(name: str | None, row: Message, redacted: Message) -> Message:
     """Return what a row of several keeps under `WIRE` when its words are taken out, with that key.
 
     So what went in is one message still, the others in it as they were. Nothing of any other row.
+    ``redacted`` is what stays of the row.
     """
     codec = FORMATS[name].codec if name else None
     held = kept(row, name) if name else None
     if codec is None or not held or "part" not in held:
         return {}
-    return {WIRE: {"format": name, "part": held["part"], **codec.left(row)}}
+    return {WIRE: {"format": name, "part": held["part"], **codec.left(row, redacted)}}
 
 
 def asks_for_tool(said: str) -> bool:

@@ -238,7 +238,7 @@ ROLES = ("user", "assistant", "system")
 CALL_KEYS = ("type", "id", "name", "input")
 USUAL_CALL = {"type": "tool_use", "id": None, "name": None, "input": None}
 RESULT = "tool_result"
-USUAL_RESULT = ("type", "tool_use_id", "content")
+USUAL_RESULT = {"type": RESULT, "tool_use_id": None, "content": None}
 ALONE = ("tool_use", RESULT, "server_tool_use", "container_upload", *THINKING)
 """Types of blocks that no other format has; results of the provider's own tools are others."""
 FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE)
@@ -367,12 +367,13 @@ def given(rows: Sequence[Message]) -> Message:
     return filled(outer_from(rows[-1], "content", role), content=content)
 
 
-def left(row: Message) -> Message:
+def left(row: Message, redacted: Message) -> Message:
     """Return what is kept of a part when its words are taken out: that it is a result."""
-    if row["role"] != "tool":
+    if redacted["role"] != "tool":
         return {}
     block = wire_of(row)["block"]
-    return {"block": {key: block[key] for key in (*USUAL_RESULT, "is_error") if key in block}}
+    failed = {"is_error": block["is_error"]} if isinstance(block.get("is_error"), bool) else {}
+    return {"block": {**USUAL_RESULT, **failed}}
 
 
 def _given_blocks(row: Message) -> list[Any]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..messages import WIRE, Media, Message
+from ..messages import UNKNOWN_TOOL, WIRE, Media, Message
 from .kept import CALL, PART, by_position, kept, planned
 from .naming import WORD, Alphabet, Names
 from .openai import sendable
@@ -353,14 +353,19 @@ def given(rows: Sequence[Message]) -> Message:
     return filled(outer, parts=[part for each in rows for part in _given_parts(each)])
 
 
-def left(row: Message) -> Message:
-    """Return what is kept of a part when its words are taken out: whose response it is."""
-    if row["role"] != "tool":
+def left(row: Message, redacted: Message) -> Message:
+    """Return what is kept of a part when its words are taken out: whose response it is.
+
+    One without an id is known by its name, so a name that does not stay becomes what its id is.
+    """
+    if redacted["role"] != "tool":
         return {}
     block = wire_of(row)["block"]
     key = str(_said_key(block, RESPONSES))
-    said = "error" if row.get("messageStatus") == "error" else SAID[0]
-    named = {each: block[key][each] for each in ("id", "name") if each in block[key]}
+    said = "error" if redacted.get("messageStatus") == "error" else SAID[0]
+    call_id, has_id = redacted["tool_call_id"], bool(block[key].get("id"))
+    name = redacted.get("name") or (UNKNOWN_TOOL if has_id else call_id)
+    named = {"id": call_id, "name": name} if has_id else {"name": name}
     return {"block": {key: {**named, "response": None}}, "said": said}
 
 

@@ -35,8 +35,10 @@ class Codec(NamedTuple):
     """Returns a message of the format as the rows that it is stored as."""
     given: Callable[[Sequence[Message]], Message]
     """Returns the message that went in, or the beginning of it, from its rows."""
-    left: Callable[[Message], Message] = lambda _: {}
-    """Returns what is kept of a part of a message, beside its row, when its words are taken out."""
+    left: Callable[[Message, Message], Message] = lambda *_: {}
+    """Returns what is kept of a part of a message, beside its row, when its words are taken out: by
+    the row as it was, and as it is without them.
+    """
 
 
 class Sorted(NamedTuple):

@@ -26,6 +26,7 @@ from ..messages import (
     dated_digest,
     is_model,
     is_redacted,
+    neutral_id,
     taken_apart,
 )
 from ..records import StoredMessage, stored_message
@@ -63,7 +64,7 @@ class Known(NamedTuple):
 KNOWN = Statement(
     select(*(messages.c[name] for name in Known._fields))
     .where(messages.c.tree_id == bindparam("tree_id"))
-    .where(messages.c.message_id == bindparam("message_id")),
+    .where(messages.c.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))),
     row=Known,
 )
 Given: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
@@ -264,7 +265,8 @@ def _is_same(found: Known, given: Prepared) -> bool:
 
 def find_on(line: Line, message_id: str) -> Known | None:
     """Return where the newest message of an id stands on a line; None where there is none."""
-    found = KNOWN.rows(line.connection, tree_id=line.pointer.tree_id, message_id=message_id)
+    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
+    found = KNOWN.rows(line.connection, tree_id=line.pointer.tree_id, **ids)
     if len(found) > 1:
         found.sort(key=attrgetter("seq"), reverse=True)
     return next((each for each in found if _is_on(line, each)), None)

@@ -35,7 +35,6 @@ from ..database import (
 )
 from ..formats import left_of
 from ..messages import (
-    NO_ARGUMENTS,
     Columns,
     Prepared,
     StoredCall,
@@ -44,9 +43,9 @@ from ..messages import (
     without_words,
 )
 from ..tokens import estimated_tokens
-from ..tools import answered_call_id, call_paths, kind_name
+from ..tools import DECIDED_BY, answered_call_id
 from . import lines
-from .facts import derive, write_results
+from .facts import derive, stored_kinds, write_results
 from .lines import Line
 from .places import Pointer
 from .raw import messages_between
@@ -60,14 +59,6 @@ class Stored(NamedTuple):
 
     stored_at: int
     wire_format: str | None
-
-
-class AskedFor(NamedTuple):
-    """A result that a call asked for: where it stands, what the call and the result name."""
-
-    seq: int
-    called: str | None
-    named: str | None
 
 
 class Hanging(NamedTuple):
@@ -118,7 +109,9 @@ BLANK_CALL = Statement(
 )
 WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at(message_facts)))
 WEIGH = Statement(
-    update(message_facts).where(placed(message_facts)).values(tokens=bindparam("weight"))
+    update(message_facts)
+    .where(placed(message_facts))
+    .values(tokens=bindparam("weight"), role=bindparam("new_role"))
 )
 _through = message_facts.c.tokens_through
 SHIFT = Statement(
@@ -141,35 +134,17 @@ FORGET_COUNTS = _forgetting(token_counts)
 FORGET_SEARCHED = _forgetting(search_rows)
 FORGET_PATHS = _forgetting(tool_result_paths)
 FORGET_RESULT = _forgetting(tool_results)
-_of_result = and_(
-    messages.c.tree_id == tool_results.c.tree_id,
-    messages.c.branch == tool_results.c.branch,
-    messages.c.seq == tool_results.c.seq,
-)
-_of_call = and_(
-    tool_calls.c.tree_id == tool_results.c.tree_id,
-    tool_calls.c.branch == bindparam("call_branch", type_=BIG),
-    tool_calls.c.seq == tool_results.c.call_seq,
-    tool_calls.c.position == tool_results.c.call_position,
-)
 ASKED_FOR = Statement(
-    select(tool_results.c.seq, tool_calls.c.name, messages.c.name)
-    .join(messages, _of_result)
-    .join(tool_calls, _of_call)
+    select(tool_results.c.seq)
     .where(
         tool_results.c.tree_id == bindparam("tree_id"),
         tool_results.c.branch == bindparam("branch"),
         tool_results.c.seq > _seq,
         tool_results.c.call_seq == _seq,
-    ),
-    row=AskedFor,
+    )
+    .order_by(tool_results.c.seq)
 )
-"""The results on a branch that the calls of a message asked for, with the names of both."""
-RENAME_RESULT = Statement(
-    update(tool_results)
-    .where(placed(tool_results))
-    .values(tool_name=bindparam("new_name"), paths_complete=bindparam("complete"))
-)
+"""The results on a branch that the calls of a message asked for."""
 HANGING = Statement(
     select(*(branches.c[name] for name in Hanging._fields))
     .where(branches.c.tree_id == bindparam("tree_id"))
@@ -190,9 +165,12 @@ def blank(line: Line, place: Place) -> None:
     FORGET_COUNTS.run(connection, **names_of(place))
     FORGET_SEARCHED.run(connection, **names_of(place))
     if blanked.columns.role == "tool":
-        _judge_anew(line, place, blanked)
+        _judge_anew(line, place, [place["seq"]])
     if calls:
-        _unlink_files(connection, place, beneath)
+        for branch in beneath:
+            there = {**place, "branch": branch}
+            asked = ASKED_FOR.rows(connection, **there)
+            _judge_anew(line, there, [seq for (seq,) in asked])
 
 
 def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
@@ -206,8 +184,9 @@ def _blanked(line: Line, seq: int, calls: list[StoredCall], wire_format: str | N
     """Return what stays of a message."""
     (stored,) = messages_between(line, seq, seq)
     answers = answered_call_id(stored.message)
-    words_out = without_words(stored.message, calls, answers)
-    return prepare(words_out | left_of(wire_format, stored.message))
+    tools = DECIDED_BY.keys() | stored_kinds(line.connection).keys()
+    words_out = without_words(stored.message, calls, answers, tools)
+    return prepare(words_out | left_of(wire_format, stored.message, words_out))
 
 
 def _write_over(connection: Connection, place: Place, stored: Stored, blanked: Prepared) -> None:
@@ -230,7 +209,7 @@ def _weigh_anew(
     names = names_of(place)
     weight = estimated_tokens(blanked.message)
     difference = weight - WEIGHT.value(connection, **place)
-    WEIGH.run(connection, **names, weight=weight)
+    WEIGH.run(connection, **names, weight=weight, new_role=blanked.columns.role)
     for branch in beneath:
         SHIFT.run(connection, **{**names, "of": branch}, difference=difference)
 
@@ -246,31 +225,17 @@ def _beneath(connection: Connection, place: Place) -> Iterator[int]:
             yield branch
 
 
-def _judge_anew(line: Line, place: Place, blanked: Prepared) -> None:
-    """Derive the facts of a result from what is left of it."""
-    connection, names = line.connection, names_of(place)
-    FORGET_PATHS.run(connection, **names)
-    FORGET_RESULT.run(connection, **names)
-    before = at_end(line.pointer, place["branch"], place["seq"] - 1)
-    derived = derive(Line(connection, before), place["seq"], [blanked])
-    write_results(connection, derived)
+def _judge_anew(line: Line, place: Place, positions: list[int]) -> None:
+    """Derive anew the facts of results on the branch of a place: of the calls that they answer.
 
-
-def _unlink_files(connection: Connection, place: Place, beneath: list[int]) -> None:
-    """Let the results that calls asked for be of no file: the calls name none any more."""
-    for branch in beneath:
-        asked = {**place, "branch": branch, "call_branch": place["branch"]}
-        for result in ASKED_FOR.rows(connection, **asked):
-            there = {**place, "branch": branch, "seq": result.seq}
-            _unlink(connection, there, result.called or result.named)
-
-
-def _unlink(connection: Connection, place: Place, name: str | None) -> None:
-    names = names_of(place)
-    FORGET_PATHS.run(connection, **names)
-    RENAME_RESULT.run(
-        connection,
-        **names,
-        new_name=kind_name(name, NO_ARGUMENTS),
-        complete=int(call_paths(NO_ARGUMENTS).complete),
-    )
+    All are forgotten first, since a call that a result has answered is open to no other.
+    """
+    connection, pointer = line.connection, line.pointer
+    for seq in positions:
+        FORGET_PATHS.run(connection, **names_of({**place, "seq": seq}))
+        FORGET_RESULT.run(connection, **names_of({**place, "seq": seq}))
+    for seq in positions:
+        before = Line(connection, at_end(pointer, place["branch"], seq - 1))
+        through = Line(connection, at_end(pointer, place["branch"], seq))
+        (stored,) = messages_between(through, seq, seq)
+        write_results(connection, derive(before, seq, [prepare(stored.message)]))

@@ -3,8 +3,10 @@
 Providers join the two by the call's id, but in real conversations ids repeat (some programs count
 from zero in every turn), and some are missing. So an id alone says little: a result answers the
 nearest earlier call of its line that has the same id (or none, like itself) and that no other
-result has answered yet. What the batch being appended says itself is looked at in memory; only what
-it leaves open is looked up, and near the end first, because there the call nearly always is.
+result has answered yet. Where one of the two is redacted, its id may be one that stands for the
+other's (`neutral_id`), so ids are compared by what stands for them. What the batch being appended
+says itself is looked at in memory; only what it leaves open is looked up, and near the end first,
+because there the call nearly always is.
 
 A provider may have been sent a call under another id than its own (`store.formats.naming`), and a
 program may store the result under that one. So a result whose id no call has answers the nearest
@@ -19,7 +21,7 @@ from sqlalchemy import ColumnClause, bindparam, func, literal_column, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
 from ..formats import made_up_id, stands_for_call
-from ..messages import StoredCall, decode
+from ..messages import StoredCall, decode, is_neutral, neutral_id
 from . import lines
 from .lines import Line
 
@@ -42,6 +44,7 @@ class Call(NamedTuple):
     position: int | None
     name: str | None
     arguments: object
+    call_id: str | None
 
     @property
     def place(self) -> CallPlace:
@@ -49,7 +52,7 @@ class Call(NamedTuple):
         return self.seq, self.position
 
 
-NO_CALL = Call(None, None, None, None)
+NO_CALL = Call(None, None, None, None, None)
 """What a result answers that no call of its line asked for."""
 
 
@@ -71,7 +74,7 @@ class OpenCall(NamedTuple):
     def given(self) -> Call:
         """Return the call as it went in."""
         arguments = as_given(self.arguments_form, self.arguments)
-        return Call(self.seq, self.position, self.name, arguments)
+        return Call(self.seq, self.position, self.name, arguments, self.call_id)
 
 
 class Answer(NamedTuple):
@@ -101,7 +104,9 @@ _calls_of_run = (
     )
     .order_by(tool_calls.c.seq.desc(), tool_calls.c.position)
 )
-_has_id = func.coalesce(tool_calls.c.call_id, _none) == bindparam("call_id")
+_has_id = func.coalesce(tool_calls.c.call_id, _none).in_(
+    (bindparam("call_id"), bindparam("neutral_id"))
+)
 OPEN_CALLS = Statement(_calls_of_run.where(_has_id), row=OpenCall)
 CALLS_OF_RUN = Statement(_calls_of_run, row=OpenCall)
 ANSWERS = Statement(
@@ -128,12 +133,12 @@ class Links:
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
             if _is_object(call):  # nothing can be sent for an entry that is none
-                offered = self._offered.setdefault(call.call_id or "", [])
+                offered = self._offered.setdefault(_paired_by(call.call_id), [])
                 offered.append(_offered(seq, position, call))
 
     def answer(self, call_id: str, seq: int) -> Call | None:
         """Return the call that a result with this id at a position answers, and close it."""
-        offered = self._offered.get(call_id)
+        offered = self._offered.get(_paired_by(call_id))
         if offered:
             return offered.pop()
         found = self._look_back(call_id)
@@ -145,21 +150,21 @@ class Links:
 
     def _sent_as(self, sent: str, since: int) -> Call | None:
         """Return the newest open call after a position that was sent under an id."""
-        open_calls = ((own, calls[-1]) for own, calls in self._offered.items() if calls)
+        open_calls = ((key, calls[-1]) for key, calls in self._offered.items() if calls)
         fitting = [
-            (call.seq or 0, -(call.position or 0), own)
-            for own, call in open_calls
-            if (call.seq or 0) >= since and _is_sent_as(sent, own, call)
+            (call.seq or 0, -(call.position or 0), key)
+            for key, call in open_calls
+            if (call.seq or 0) >= since and _is_sent_as(sent, call)
         ]
         if fitting:
-            *_, own = max(fitting)
-            return self._offered[own].pop()
+            *_, key = max(fitting)
+            return self._offered[key].pop()
         return self._look_for_sent(sent, since)
 
     def _look_for_sent(self, sent: str, since: int) -> Call | None:
         for run in reversed(self._line.ranges(since, self._last)):
             found = CALLS_OF_RUN.rows(self._line.connection, **run)
-            fitting = [each for each in found if _is_sent_as(sent, each.call_id, each)]
+            fitting = [each for each in found if _is_sent_as(sent, each)]
             call = self._unanswered(fitting) if fitting else None
             if call:
                 return call.given()
@@ -178,11 +183,19 @@ class Links:
     def _look(self, call_id: str, first: int, last: int) -> Call | None:
         """Look for an open call among the positions first to last."""
         for run in reversed(self._line.ranges(first, last)):
-            found = OPEN_CALLS.rows(self._line.connection, **run, call_id=call_id)
+            found = self._with_id(call_id, run)
             call = self._unanswered(found) if found else None
             if call:
                 return call.given()
         return None
+
+    def _with_id(self, call_id: str, run: dict[str, int]) -> list[OpenCall]:
+        """Return the calls of a run that have an id, or what stands for it."""
+        connection, neutral = self._line.connection, _paired_by(call_id)
+        if not is_neutral(call_id):
+            return OPEN_CALLS.rows(connection, **run, call_id=call_id, neutral_id=neutral)
+        calls = CALLS_OF_RUN.rows(connection, **run)
+        return [each for each in calls if _paired_by(each.call_id) == neutral]
 
     def _unanswered(self, found: list[OpenCall]) -> OpenCall | None:
         """Return the first call that nothing has answered; the last one found is the earliest."""
@@ -200,16 +213,21 @@ class Links:
         return answered
 
 
-def _is_sent_as(sent: str, own: str | None, call: Call | OpenCall) -> bool:
+def _paired_by(call_id: str | None) -> str:
+    """Return what an id is compared by: that of a redacted message stands for the one it had."""
+    return neutral_id(call_id) if call_id else ""
+
+
+def _is_sent_as(sent: str, call: Call | OpenCall) -> bool:
     """Tell whether a call is sent under an id: for its own, or where it has none or another's."""
     if sent == made_up_id(call.seq or 0, call.position or 0):
         return True
-    return bool(own) and stands_for_call(sent, own or "")
+    return bool(call.call_id) and stands_for_call(sent, call.call_id or "")
 
 
 def _offered(seq: int, position: int, call: StoredCall) -> Call:
     arguments = as_given(call.arguments_form, call.arguments)
-    return Call(seq, position, call.name, arguments)
+    return Call(seq, position, call.name, arguments, call.call_id)
 
 
 def _is_object(call: StoredCall) -> bool:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from ..database import Row, Statement, branches, message_facts, messages, sessions
 from ..errors import MessageNotFound
-from ..messages import Columns, assemble, content_text
+from ..messages import Columns, assemble, content_text, neutral_id
 from ..records import Found, StoredMessage, Turn
 from ..text import is_text
 from . import lines
@@ -43,7 +43,8 @@ def _in_tree(table: FromClause) -> Conditions:
 
 def _through(within: Callable[[FromClause], Conditions]) -> CTE:
     """Build the branches that a message of an id is on: its own, and all that hang on it later."""
-    at, is_named = messages.c, messages.c.message_id == bindparam("message_id")
+    at = messages.c
+    is_named = at.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))
     held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"))
     top = held.where(is_named, *within(messages)).cte("through", recursive=True)
     begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
@@ -139,16 +140,18 @@ def find(
     pointer = lines.find(connection, session)
     if not is_text(message_id):
         return []
-    found = FOUND_IN_TREE.rows(connection, tree_id=pointer.tree_id, message_id=message_id)
+    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
+    found = FOUND_IN_TREE.rows(connection, tree_id=pointer.tree_id, **ids)
     return [each for each in found if each.session_id == session]
 
 
 def _everywhere(connection: Connection, message_id: str, owner: str | None) -> list[Found]:
     if not is_text(message_id):
         return []
+    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
     if owner is None:
-        return FOUND.rows(connection, message_id=message_id)
-    return FOUND_OWNED.rows(connection, message_id=message_id, owner=owner)
+        return FOUND.rows(connection, **ids)
+    return FOUND_OWNED.rows(connection, **ids, owner=owner)
 
 
 def message(connection: Connection, session_id: str, seq_or_message_id: int | str) -> StoredMessage:

@@ -45,7 +45,15 @@ if TYPE_CHECKING:
         taken_apart,
         tells_no_time,
     )
-    from .redacted import NO_ARGUMENTS, REDACTED, is_redacted, without_words
+    from .redacted import (
+        NO_ARGUMENTS,
+        REDACTED,
+        UNKNOWN_TOOL,
+        is_neutral,
+        is_redacted,
+        neutral_id,
+        without_words,
+    )
 
 __all__ = [
     "DEPTH_LIMIT",
@@ -55,6 +63,7 @@ __all__ = [
     "REDACTED",
     "SIZE_LIMIT",
     "TIME_KEYS",
+    "UNKNOWN_TOOL",
     "WIRE",
     "Columns",
     "GivenMessage",
@@ -72,11 +81,13 @@ __all__ = [
     "encode",
     "is_integer",
     "is_model",
+    "is_neutral",
     "is_redacted",
     "join_call",
     "media_in",
     "media_of",
     "moment_of",
+    "neutral_id",
     "opaque_fields",
     "owned",
     "owned_value",
@@ -107,5 +118,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "TIME_KEYS GivenMessage Prepared as_object is_model moment_of prepare taken_apart "
             "tells_no_time"
         ),
-        redacted="NO_ARGUMENTS REDACTED is_redacted without_words",
+        redacted=(
+            "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral is_redacted neutral_id without_words"
+        ),
     )

@@ -1,8 +1,17 @@
-"""What stays of a message whose words are taken out."""
+"""What stays of a message whose words are taken out: values of a list, and nothing else.
+
+A value stays only where it cannot be somebody's words: a role, a status or a tool that the store
+knows, a time, an id that counts or is random. Anything else goes, whichever key it stands under. An
+id that goes is replaced by one that is made of its hash (`neutral_id`). So calls and results still
+find each other, whichever of the two is redacted, and a message that is given again under its id is
+known: whoever compares two ids compares what stands for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable
+from hashlib import sha256
 from typing import Any
 
 from .columns import Message, StoredCall, join_call
@@ -12,6 +21,25 @@ REDACTED = "[redacted]"
 """What a redacted message says."""
 NO_ARGUMENTS = "{}"
 """What its calls were given."""
+UNKNOWN_TOOL = "unknown_tool"
+"""The name of a tool whose name is not known, or does not stay."""
+UNKNOWN_ROLE = "other"
+"""The role of a message whose own does not stay."""
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+"""The roles that stay."""
+STATUSES = frozenset({"success", "partial", "error"})
+"""The words of ``messageStatus`` that stay."""
+_NEUTRAL = "redacted_"
+_IDS = re.compile(
+    r"""(?:
+      (?:(?:call|c|tool|message|msg|m|user|u|assistant|a|result|r|turn|t|step|s|id)[-_]?)?\d{1,6}
+    | call_\d{1,9}_\d{1,6}
+    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
+    | redacted_[0-9a-f]{32}
+    )(?:/\d{1,6})?""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+"""The ids that stay: those that count, those that the store makes, UUIDs; of a part, its number."""
 
 
 def is_redacted(message: Message) -> bool:
@@ -19,30 +47,51 @@ def is_redacted(message: Message) -> bool:
     return message.get("redacted") is True and message.get("content") == REDACTED
 
 
-def without_words(message: Message, calls: Iterable[StoredCall], answers: str | None) -> Message:
+def is_neutral(given: str) -> bool:
+    """Tell whether an id is one that a redaction put in the place of another."""
+    return given.startswith(_NEUTRAL) and _IDS.fullmatch(given) is not None
+
+
+def neutral_id(given: str) -> str:
+    """Return what stands for an id in a redacted message: itself where it stays."""
+    if _IDS.fullmatch(given):
+        return given
+    return _NEUTRAL + sha256(given.encode()).hexdigest()[:32]
+
+
+def without_words(
+    message: Message, calls: Iterable[StoredCall], answers: str | None, tools: Container[str]
+) -> Message:
     """Return what stays of a message.
 
     ``calls`` are its calls as they are stored, ``answers`` is the id of the call that it answers,
-    if it is a tool's result. Its role and ids stay, and its time; of a result and of calls the
-    names of tools, too, of a result whether it failed.
+    if it is a tool's result, ``tools`` are the names of tools that stay.
     """
     held = prepare(message).columns
-    kept: dict[str, Any] = {"role": held.role, "content": REDACTED, "redacted": True}
-    kept |= _told({"id": held.message_id, "timestamp": held.created_at})
-    if held.role == "tool":
-        result = {"tool_call_id": answers, "name": held.name, "messageStatus": held.status}
-        kept |= _told(result)
-    listed = [*map(_call_without_words, calls)]
+    role = held.role if held.role in ROLES else UNKNOWN_ROLE
+    kept: dict[str, Any] = {"role": role, "content": REDACTED, "redacted": True}
+    kept |= _present({"id": _neutral(held.message_id), "timestamp": held.created_at})
+    if role == "tool":
+        status = held.status if held.status in STATUSES else None
+        name = held.name if held.name in tools else None
+        result = {"tool_call_id": _neutral(answers), "name": name, "messageStatus": status}
+        kept |= _present(result)
+    listed = [_call_without_words(call, tools) for call in calls]
     return {**kept, "tool_calls": listed} if listed else kept
 
 
-def _call_without_words(call: StoredCall) -> Any:
+def _call_without_words(call: StoredCall, tools: Container[str]) -> Any:
     """Return what stays of a call: nothing of an entry that is none."""
     if not isinstance(join_call(*call), dict):
         return REDACTED
-    function = _told({"name": call.name, "arguments": NO_ARGUMENTS})
-    return _told({"id": call.call_id, "type": "function", "function": function})
+    name = call.name if call.name is None or call.name in tools else UNKNOWN_TOOL
+    function = _present({"name": name, "arguments": NO_ARGUMENTS})
+    return _present({"id": _neutral(call.call_id), "type": "function", "function": function})
 
 
-def _told(values: dict[str, Any]) -> dict[str, Any]:
+def _neutral(given: str | None) -> str | None:
+    return None if given is None else neutral_id(given)
+
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}

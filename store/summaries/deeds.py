@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..messages import Message
+from ..messages import UNKNOWN_TOOL, Message
 from ..policy import Policy
 from ..text import Fields, json_object
 from ..tools import failed as has_failed
@@ -27,7 +27,6 @@ from ..tools import (
 )
 from .outcomes import came_to, failure_told, without_texts
 from .texts import (
-    UNKNOWN_TOOL,
     GivenCall,
     command_of,
     json_value,

@@ -11,7 +11,7 @@ from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from .. import text as shorteners
-from ..messages import Message, content_text
+from ..messages import UNKNOWN_TOOL, Message, content_text
 from ..tools import bare_word
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -20,7 +20,6 @@ RESULT_ROLES = frozenset({"tool", "function"})
 """Roles of tool results."""
 
 ELLIPSIS = "..."
-UNKNOWN_TOOL = "unknown_tool"
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

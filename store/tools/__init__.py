@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .calls import ToolPath, call_paths, files_named
     from .error_texts import error_told
     from .failure import failed, is_command, known_by_looks, signs_sql, switches
-    from .kinds import TOOL_KINDS, bare_word
+    from .kinds import DECIDED_BY, TOOL_KINDS, bare_word
     from .names import Name, best_first, names_in
     from .paths import normalise_path
     from .results import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_DONE",
+    "DECIDED_BY",
     "TOOL_KINDS",
     "Facts",
     "Name",
@@ -65,7 +66,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         calls="ToolPath call_paths files_named",
         error_texts="error_told",
         failure="failed is_command known_by_looks signs_sql switches",
-        kinds="TOOL_KINDS bare_word",
+        kinds="DECIDED_BY TOOL_KINDS bare_word",
         names="Name best_first names_in",
         paths="normalise_path",
         results="Facts answered_call_id how_it_ended kind_name looks_terminal result_facts",

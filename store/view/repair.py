@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds
-from ..messages import WIRE, Message, content_text
+from ..messages import UNKNOWN_TOOL, WIRE, Message, content_text
 from ..policy import Policy
-from .spoken import UNKNOWN_TOOL, text_of
+from .spoken import text_of
 
 NO_RESULT = "No result of this call was recorded."
 """What stands where a call has no result."""

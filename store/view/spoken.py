@@ -9,11 +9,8 @@ from sqlalchemy import Connection
 
 from ..formats import ApiCall, made_up_id, new_call
 from ..history import CALLS
-from ..messages import Message, join_call
+from ..messages import UNKNOWN_TOOL, Message, join_call
 from ..text import is_text
-
-UNKNOWN_TOOL = "unknown_tool"
-"""The name of a call that has none."""
 
 
 class Spoken(NamedTuple):

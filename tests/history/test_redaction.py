@@ -46,8 +46,8 @@ def answered(call_id: str, text: str = SECRET) -> dict[str, Any]:
 
 
 LINE = [
-    said("Please read it.", id="first"),
-    said(SECRET, id="second", name=SECRET, timestamp=NOW, mood=SECRET),
+    said("Please read it.", id="m1"),
+    said(SECRET, id="m2", name=SECRET, timestamp=NOW, mood=SECRET),
     asked("c1", path=f"{SECRET}.txt"),
     answered("c1"),
     {"role": "assistant", "content": "Done."},
@@ -223,7 +223,7 @@ def test_what_was_said_does_not_come_back_by_its_id(chat: Store) -> None:
     assert (stored.seq, stored.message["content"]) == (2, REDACTED)
     assert chat.session("s").head == 6
     with pytest.raises(InvalidMessage):
-        chat.append("s", said("another", id="first"))
+        chat.append("s", said("another", id="m1"))
 
 
 def test_an_import_does_not_bring_it_back(chat: Store, tmp_path: Path) -> None:
