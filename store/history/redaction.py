@@ -1,12 +1,12 @@
 """Take the words out of one message, for good: the one change of a raw row, and it is recorded.
 
 A redaction opens in the transaction that does it: while its row is open, the database lets the
-message's rows be written over. What stays is what others hang on: the role, the ids by which calls
-and results find each other, the names of tools, the times. The row's digest is that of what it
-holds from then on, and everything that was derived from the words is derived anew: its tokens, and
-so the sums of all that follow it on any branch, its facts, and those of the results that its calls
-asked for. So `verify` finds nothing, and nothing tells what it said, but for summaries that were
-made of it before: those are named.
+message's rows be written over. Only values of a list stay (`store.messages.redacted`), among them
+what others hang on: the role, the time, an id by which calls and results find each other. The row's
+digest is that of what it holds from then on, and everything that was derived from the words is
+derived anew: its tokens, and so the sums of all that follow it on any branch, its facts, and those
+of the results that its calls asked for. So `verify` finds nothing, and nothing tells what it said,
+but for summaries that were made of it before: those are named.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def redact(
 ) -> Redaction:
     """Write over what a message says, on every line that it is on, and record why.
 
-    Its content, the arguments of its calls and all other keys go; its role, ids, names of tools and
-    times stay, so that calls and results still find each other. The message then says
+    Its content, the arguments of its calls and all other keys go. Its time stays; its role, status,
+    names of tools and ids stay where they are of the known ones, others are replaced by neutral
+    values, by which calls and results still find each other. The message then says
     ``[redacted]`` and has a key ``redacted``. Returns what is recorded: that of the first time,
     where it was redacted before. Summaries that tell of it are named, not changed: undo those
     compactions and compact again. `purge` leaves no byte of it in the file, copies are named.

@@ -32,7 +32,8 @@ STATUSES = frozenset({"success", "partial", "error"})
 _NEUTRAL = "redacted_"
 _IDS = re.compile(
     r"""(?:
-      (?:(?:call|c|tool|message|msg|m|user|u|assistant|a|result|r|turn|t|step|s|id)[-_]?)?\d{1,6}
+      [a-z]
+    | (?:(?:[a-z]|call|tool|message|msg|user|assistant|result|turn|step|id)[-_]?)?\d{1,6}
     | call_\d{1,9}_\d{1,6}
     | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
     | redacted_[0-9a-f]{32}

@@ -1,15 +1,7 @@
-SELECT tool_results.seq,
-  tool_calls.name,
-  messages.name AS name_1
+SELECT tool_results.seq
 FROM tool_results
-JOIN messages ON messages.tree_id = tool_results.tree_id
-  AND messages.branch = tool_results.branch
-  AND messages.seq = tool_results.seq
-JOIN tool_calls ON tool_calls.tree_id = tool_results.tree_id
-  AND tool_calls.branch = %(call_branch)s::BIGINT
-  AND tool_calls.seq = tool_results.call_seq
-  AND tool_calls.position = tool_results.call_position
 WHERE tool_results.tree_id = %(tree_id)s::BIGINT
   AND tool_results.branch = %(branch)s::BIGINT
   AND tool_results.seq > %(seq)s::BIGINT
   AND tool_results.call_seq = %(seq)s::BIGINT
+ORDER BY tool_results.seq

@@ -13,6 +13,6 @@ WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
   AND tool_calls.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT
   AND substr(coalesce(tool_calls.extra, '{'), 1, 1) IN ('{', '=')
   AND message_facts.role = 'assistant'
-  AND coalesce(tool_calls.call_id, '') = %(call_id)s::VARCHAR
+  AND coalesce(tool_calls.call_id, '') IN (%(call_id)s, %(neutral_id)s)
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

@@ -4,7 +4,7 @@ WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
     messages.seq AS seq,
     messages.branch AS holder
   FROM messages
-  WHERE messages.message_id = %(message_id)s::VARCHAR
+  WHERE messages.message_id IN (%(message_id)s, %(neutral_id)s)
   UNION ALL
   SELECT branches.tree_id AS tree_id,
     branches.branch AS branch,

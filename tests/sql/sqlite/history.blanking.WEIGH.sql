@@ -1,5 +1,6 @@
 UPDATE message_facts
-SET tokens=:weight
+SET role=:new_role,
+  tokens=:weight
 WHERE message_facts.tree_id = :tree
   AND message_facts.branch = :of
   AND message_facts.seq = :position

@@ -13,6 +13,6 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.seq BETWEEN :first AND :last
   AND substr(coalesce(tool_calls.extra, '{'), 1, 1) IN ('{', '=')
   AND message_facts.role = 'assistant'
-  AND coalesce(tool_calls.call_id, '') = :call_id
+  AND coalesce(tool_calls.call_id, '') IN (:call_id, :neutral_id)
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

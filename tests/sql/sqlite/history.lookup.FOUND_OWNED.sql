@@ -4,7 +4,7 @@ WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
     messages.seq AS seq,
     messages.branch AS holder
   FROM messages
-  WHERE messages.message_id = :message_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
   UNION ALL
   SELECT branches.tree_id AS tree_id,
     branches.branch AS branch,
