@@ -19,6 +19,7 @@ from ..ready import PROBLEMS
 from . import render
 from .commands import Commands
 from .place import VARIABLE, place_of
+from .terminal import gated, ungated
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -57,7 +58,8 @@ def convostore(
     if show_version:
         render.say(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
-        sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
+        with ungated():
+            sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,8 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_what_is_closed()
     _escape_what_is_lacking()
     try:
-        status = _run(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
+        with gated():
+            status = _run(list(sys.argv[1:] if arguments is None else arguments))
+            sys.stdout.flush()
     except BrokenPipeError:
         _silence()
         return BROKEN_PIPE

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .terminal import ungated
+
 
 class Listed(NamedTuple):
     """A command as the help lists it."""
@@ -96,6 +98,11 @@ COMMANDS: dict[str, dict[str, Listed]] = {
 class Command(TyperCommand):
     """A command that every error in what it is given names."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help in colours."""
+        with ungated():
+            super().format_help(ctx, formatter)
+
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read what the command is given."""
         try:
@@ -106,7 +113,16 @@ class Command(TyperCommand):
             raise
 
 
-class Commands(TyperGroup):
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help in colours."""
+        with ungated():
+            super().format_help(ctx, formatter)
+
+
+class Commands(Group):
     """Lists the commands as the table has them, and imports the one that is called."""
 
     def __init__(self, **settings: Any) -> None:
@@ -128,6 +144,7 @@ def command(name: str) -> Any:
     room = import_module(f"{__package__}.{module}")
     found = getattr(room, f"{name}_", None) or getattr(room, name)
     group = found if isinstance(found, typer.Typer) else _alone(name, found)
+    group.info.cls = Group
     for each in group.registered_commands:
         each.cls = Command
     return typer.main.get_command(group)

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from .fitting import GAP, Drawn, Texts, fits, fitted, without_start
 from .shown import STYLES, Bar, Cell, Column, Line, Styled, safe
+from .terminal import behind
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -36,15 +38,26 @@ BAR_COLUMNS = (
 )
 
 
+class Screen(Console):
+    """A console in which styles and bars alone act on a terminal: texts are made safe."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what is written: texts, each with its style, and controls."""
+        for each in super().render(renderable, options):
+            yield each if each.control else each._replace(text=safe(each.text))
+
+
 def console(*, error: bool = False, width: int | None = None) -> Console:
     """Return a console for what is standard output or error right now.
 
     Without colours where it is no terminal.
     """
-    file = sys.stderr if error else sys.stdout
+    file = behind(sys.stderr if error else sys.stdout)
     if width is None and not file.isatty():
         width = _piped_width()
-    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+    return Screen(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def _piped_width() -> int:

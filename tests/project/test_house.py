@@ -41,7 +41,7 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "shown fitting tables render drawing chart place options demo_session assembling compacting heads policies show simulating store writing "
+        "shown terminal fitting tables render drawing chart place options demo_session assembling compacting heads policies show simulating store writing "
         "drafting redacting hiding searching upkeep exporting accounts transfer counting spending noting demo "
         "commands"
     ),
