@@ -275,7 +275,7 @@ def test_a_page_is_for_people(store: Store, run: Run) -> None:
     page = run("export", "s", "--as", "markdown").out
     assert page.startswith("# A `title`\n")
     assert "## User · 2026" in page
-    assert "````\nand?" in page
+    assert "> ````\n> and?" in page
     assert page.count("<details>") == page.count("</details>") > 4
     store.create_session("f")
     store.append("f", {"role": "tool", "tool_call_id": "x", "content": "a\n`````\nb"})

@@ -1,4 +1,14 @@
-"""A session as a page for people: who said what, and when; calls and results folded."""
+"""A session as a page for people: who said what, and when; calls and results folded.
+
+The page is ours, the texts on it are not. A message that says ``## Assistant`` must not look like
+an answer, a tag in it must do nothing, and no picture of it may be fetched. So the text of a
+message stands in a quotation, calls and results in fences, and names in one line. In a quotation
+and in a line a tag and a picture get a backslash in front, which a reader does not see. In code one
+would be seen, so code is left as it is, but only where every renderer sees code: in a fence that
+begins a line of the message, and in spans of a line before which no backtick of its paragraph is
+left open. Where that is in doubt the rest of the message is no code: a backslash too many is seen,
+one too few is a tag.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +29,7 @@ LINE = 100
 
 def markdown(title: str, messages: Iterable[Message]) -> Iterator[str]:
     """Yield the paragraphs of a page."""
-    yield f"# {_writable(_plain(title))}\n"
+    yield f"# {_writable(_in_line(title))}\n"
     for message in messages:
         yield _writable("\n".join(_paragraphs(message)))
 
@@ -36,9 +46,9 @@ def _paragraphs(message: Message) -> Iterator[str]:
     if role == "tool":
         yield from _folded(f"Result {one_line(text, LINE)}", text)
         return
-    yield f"## {NAMES.get(role, role)}{_moment(message)}\n"
+    yield f"## {NAMES.get(role) or _in_line(role)}{_moment(message)}\n"
     if text:
-        yield f"{text}\n"
+        yield f"{_quotation(text)}\n"
     for call in map(fields_of, list_of(message.get("tool_calls"))):
         function = fields_of(call.get("function"))
         asked = _asked(function)
@@ -79,7 +89,7 @@ def _folded(head: str, text: str) -> Iterator[str]:
     """Yield a text in a fence that is longer than any it holds, under a line that opens it."""
     runs = re.findall("`{3,}", text)
     fence = "`" * max([3, *(len(run) + 1 for run in runs)])
-    yield f"<details><summary>{_escaped(head)}</summary>\n"
+    yield f"<details><summary>{_escaped(one_line(head, 2 * LINE))}</summary>\n"
     yield f"{fence}\n{text}\n{fence}\n"
     yield "</details>\n"
 
@@ -88,5 +98,84 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _plain(text: str) -> str:
-    return one_line(text, LINE)
+def _in_line(text: str) -> str:
+    """Return a text as one line of the page, with nothing in it that acts."""
+    line = one_line(text, LINE)
+    return _escape_line(line, _code_spans(line) or [])
+
+
+def _quotation(text: str) -> str:
+    """Return a text as a quotation, with nothing in it that acts."""
+    lines = _escape_lines(_LINE_END.split(text))
+    return "\n".join(f"> {line}" if line else ">" for line in lines)
+
+
+_LINE_END = re.compile(r"\r\n|[\r\n]")
+_FENCE = re.compile(r"(`{3,})[^`|]*|(~{3,})[^|]*")
+_ACTIVE = re.compile(r"(\\*)(<|!\[)")
+"""What begins a tag or a picture, with the backslashes before it."""
+
+
+def _escape_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a text, with a backslash in front of what would act outside of code."""
+    fence, is_open, is_doubtful = "", False, False
+    for line in lines:
+        if fence and not is_doubtful:
+            yield line
+            if _closes(line, fence):
+                fence = "" if re.fullmatch(rf" {{0,3}}{fence}+[ \t]*", line) else fence
+                is_doubtful = bool(fence)
+            continue
+        opened = None if is_doubtful else _FENCE.fullmatch(line)
+        if opened:
+            fence, is_open = str(opened[1] or opened[2]), False
+            yield line
+            continue
+        is_doubtful = is_doubtful or "```" in line or "~~~" in line
+        is_open = is_open and bool(line.strip(" \t"))
+        spans = None if is_open or is_doubtful else _code_spans(line)
+        is_open = spans is None
+        yield _escape_line(line, spans or [])
+
+
+def _closes(line: str, fence: str) -> bool:
+    """Tell a line that may close a fence, however far it stands in."""
+    said = line.strip()
+    return len(said) >= len(fence) and not said.strip(fence[0])
+
+
+def _code_spans(line: str) -> list[tuple[int, int]] | None:
+    """Return where the code of a line begins and ends; None where that cannot be told for sure.
+
+    In a table a line is divided before its code is found, and a backslash may belong to a backtick.
+    """
+    if "`" not in line:
+        return []
+    if "\\" in line or "|" in line:
+        return None
+    spans, start = [], 0
+    runs = [*re.finditer("`+", line)]
+    while start < len(runs):
+        run = runs[start]
+        ends = (n for n in range(start + 1, len(runs)) if len(runs[n][0]) == len(run[0]))
+        end = next(ends, None)
+        if end is None:
+            return None
+        spans.append((run.start(), runs[end].end()))
+        start = end + 1
+    return spans
+
+
+def _escape_line(line: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a line with a backslash in front of what would act outside of its code."""
+    written, last = [], 0
+    for first, end in (*spans, (len(line), len(line))):
+        written += [_ACTIVE.sub(_escape, line[last:first]), line[first:end]]
+        last = end
+    return "".join(written)
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return what acts with a backslash that is not one of a pair."""
+    backslashes, active = found.groups()
+    return f"{backslashes}\\{active}" if len(backslashes) % 2 == 0 else found[0]
