@@ -42,6 +42,7 @@ POLICIES: dict[str, Fields] = {
         "transcript_max_chars": 12_000,
         "summary_heading": "[对话摘要 - 早期上下文]",
         "on_failure": "trim",
+        "undated": "stored_at",
     },
     "token_ratio": {
         "trigger_ratio": 0.8,
@@ -51,6 +52,7 @@ POLICIES: dict[str, Fields] = {
         "max_iterations": 3,
         "protect_current_turn": True,
         "on_failure": "skip",
+        "undated": "stored_at",
     },
     "turns": {
         "tool_output": True,
@@ -63,8 +65,9 @@ POLICIES: dict[str, Fields] = {
         "previous_summary": "append",
         "protect_current_turn": True,
         "on_failure": "truncate",
+        "undated": "stored_at",
     },
-    "raw": {"terminal": False, "file_read": False},
+    "raw": {"terminal": False, "file_read": False, "undated": "stored_at"},
     "agent": {
         "language": "en",
         "terminal": False,
@@ -79,6 +82,7 @@ POLICIES: dict[str, Fields] = {
         "within_turn": True,
         "least_groups": 1,
         "least_freed": 0.15,
+        "undated": "stored_at",
     },
     "frugal": {
         "language": "en",
@@ -94,9 +98,13 @@ POLICIES: dict[str, Fields] = {
         "within_turn": True,
         "least_groups": 1,
         "least_freed": 0.15,
+        "undated": "stored_at",
     },
 }
-"""The ready policies: what each changes of the defaults."""
+"""The ready policies: what each changes of the defaults.
+
+No wire format has a time, so all but the first go by when a result without one was stored.
+"""
 
 SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
     "message_count": {

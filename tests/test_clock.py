@@ -13,6 +13,7 @@ from store import Policy, Store
 from store.clock import LONGEST_TIME, later, milliseconds, told
 from store.errors import InvalidValue
 from store.messages import moment_of
+from store.ready import POLICIES
 
 MOMENT = 1_738_287_600_000
 DATETIME = datetime.fromtimestamp(MOMENT // 1000, tz=UTC)
@@ -170,3 +171,23 @@ def test_undated_results_may_go_by_when_they_were_stored(store: Store) -> None:
     assert replaced(by_storing, 0) == []
     assert replaced(by_storing, 1) == [1]
     assert replaced(by_storing, 6) == [1, 2]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_messages_of_the_wire_are_dated_by_ready_policies(store: Store, name: str) -> None:
+    """A provider's messages tell no time: `Policy()` alone keeps their results for that."""
+    policy = Policy.named(name)
+    assert policy.undated == ("keep" if name == "default" else "stored_at")
+    if not (policy.terminal or policy.file_read):
+        return
+    session = store.create_session().id
+    for number in range(40):
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {}}
+        given = {"type": "tool_result", "tool_use_id": call["id"], "content": "done " * 100}
+        turn = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": [call]}]
+        store.append(session, [*turn, {"role": "user", "content": [given]}], now=MOMENT)
+    later_on = MOMENT + policy.terminal_max_age + 1
+    store.append(session, {"role": "user", "content": "And now?"}, now=later_on)
+    view = store.view(session, policy, now=later_on)
+    replaced = sum(entry.rule == "terminal" for entry in view.entries)
+    assert replaced == (0 if name == "default" else 40 - policy.terminal_keep)

@@ -77,10 +77,16 @@ WithTags = Annotated[
 ]
 Archived = Annotated[bool, typer.Option("--archived", help="Those that are archived instead.")]
 ByCreation = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
-From = Annotated[int, typer.Option("--from", metavar="N", help="Begin at N; -N: the newest N.")]
+From = Annotated[int, typer.Option("--from", metavar="N", help="Begin at N; -N: at the Nth last.")]
 To = Annotated[
     int | None,
     typer.Option("--to", metavar="N", help="End with position N.", show_default="the head"),
+]
+Last = Annotated[
+    int | None,
+    typer.Option(
+        "--last", metavar="N", min=1, help="The newest N messages instead.", show_default="all"
+    ),
 ]
 Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, help="Lines each; 0: all.")]
 Explain = Annotated[
@@ -126,6 +132,7 @@ def show(
     session: SessionId,
     start: From = 1,
     stop: To = None,
+    last: Last = None,
     at: At = None,
     lines: Lines = 0,
     json: Json = False,
@@ -134,7 +141,11 @@ def show(
     with existing(ctx) as store:
         found = find(store, session).id
         hidden = store.hidden(found, at)
-        stored = (each for page in store.pages(found, start, stop, at) for each in page)
+        if last is None:
+            pages = store.pages(found, start, stop, at)
+        else:
+            pages = iter([store.messages(found, start, stop, at, last=last)])
+        stored = (each for page in pages for each in page)
         if json:
             render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
             return

@@ -43,20 +43,48 @@ def read(
     at: int | None = None,
     *,
     branch: int | None = None,
+    last: int | None = None,
 ) -> list[StoredMessage]:
     """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
-    The line is read as of the position ``at``. A negative ``start`` counts from the end: -20 gives
-    the newest 20, or all where there are fewer. A message that stands at several positions is at
-    the last of them. ``branch`` names a line that the session can go
-    back to. Raises SessionNotFound, InvalidValue, and PositionOutOfRange where ``at`` is not on the
-    line; a range beyond it is just empty.
+    The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
+    -20 gives what stands at the newest 20, or all where there are fewer. A message that stands at
+    several positions, as one with several results does, is at the last of them. ``last`` counts
+    messages instead: the newest so many, whatever positions they take; it goes without ``start``
+    and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
+    InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
+    empty.
     """
     line = Line(connection, left.find(connection, session_id, branch))
     end = lines.position(line.pointer, at)
-    first, last = lines.span(start, stop, end)
-    with paused(last - first + 1):
-        return given_between(line, first, last, end)
+    if last is not None:
+        _check_last(last, start, stop)
+        return _newest(line, last, end)
+    first, final = lines.span(start, stop, end)
+    with paused(final - first + 1):
+        return given_between(line, first, final, end)
+
+
+def _check_last(last: int, start: int, stop: int | None) -> None:
+    if type(last) is not int or last < 0:
+        raise InvalidValue(f"last is a number of messages, not {quoted(last)}")
+    if start != 1 or stop is not None:
+        raise InvalidValue("last goes without start and stop, which count positions")
+
+
+def _newest(line: Line, count: int, end: int) -> list[StoredMessage]:
+    """Return the newest messages up to a position: as many positions, and more where that is few.
+
+    Of a message that stands at several positions the earlier ones hold nothing that is missing.
+    """
+    found: list[StoredMessage] = []
+    final = end
+    with paused(min(count, end)):
+        while final and len(found) < count:
+            first = max(1, final - (count - len(found)) + 1)
+            found = given_between(line, first, final, end) + found
+            final = first - 1
+    return found
 
 
 def read_rows(
