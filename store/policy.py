@@ -197,8 +197,8 @@ class Policy(BaseModel):
     compact_cold_from: Count | None = None
     """Compact when the cache is cold and the view has at least so many tokens.
 
-    From 20,000 on that brought the bill down to 0.43, and two thirds of the exact lines out of
-    sight that later edits repeated.
+    From 20,000 on that brought the bill down to 0.62, and a third of the exact lines out of sight
+    that later edits repeated.
     """
     min_messages: Count = 0
     """Compact no view of fewer messages."""

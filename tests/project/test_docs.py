@@ -8,6 +8,7 @@ import io
 import re
 import shlex
 import sqlite3
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -382,14 +383,12 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("mark", ["demo", "tests"])
 def test_commands_to_paste(mark: str) -> None:
-    """The two commands of the README are one line each, begin from a checkout or nothing, and share
-    a folder.
-    """
+    """The two commands of the README are one line each, and work in a checkout alone."""
     text = documented("README.md")
     assert text.count(f"<!-- {mark} -->") == 1
     (line,) = text.partition(f"<!-- {mark} -->\n```sh\n")[2].partition("\n```")[0].splitlines()
-    assert line.startswith("test -f pyproject.toml || git clone ")
-    assert " . && python3 -m venv .venv && " in line
+    assert line.startswith("python3 -m venv .venv && .venv/bin/pip install -q ")
+    assert re.findall(r"[\w-]*clone|https?:|git@|convostore(?!\sdemo)", line) == []
 
 
 def test_readme_is_short() -> None:
@@ -399,9 +398,42 @@ def test_readme_is_short() -> None:
     assert opening.count(".") == 1
     assert opening.endswith(".")
     assert picture.startswith("![")
-    assert len(text.split()) <= 950
+    assert len(text.split()) <= 900
     shown = [block.code for block in blocks(ROOT / "README.md") if block.language]
-    assert shown[0] == "pip install convostore\n"
+    assert shown[0].endswith("convostore demo\n")
+    assert text.index("<!-- demo -->") < text.index("## ")
     assert max(len(code.splitlines()) for code in shown) <= 20
     for room in ("`search`", "`recall`", "`streaming`", "`usages`", "`format=`", "chat-app.md"):
         assert room in text
+
+
+def test_the_first_view_of_the_readme_is_by_the_policy_for_agents() -> None:
+    """What a call without a policy does is said beside it."""
+    text = documented("README.md")
+    assert "def " not in text
+    calls = re.findall(r"store\.view\(([^)]*)\)", text)
+    assert calls
+    assert all(re.search(r"\bagent\b", call.partition(",")[2]) for call in calls)
+    assert "`view` without a policy follows `Policy()`" in text
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_no_page_names_an_index_or_an_address(page: Path) -> None:
+    """The package is on no index yet and has no address: it is installed from a checkout."""
+    text = page.read_text("utf-8")
+    assert re.findall(r"pip install [^`\n&]*convostore", text) == []
+    assert re.findall(r"(?:github|gitlab|pypi)\S*/convostore|pypi\.org", text, re.IGNORECASE) == []
+
+
+def test_the_project_names_no_address() -> None:
+    """Until it has one."""
+    project = tomllib.loads(documented("pyproject.toml"))["project"]
+    assert "urls" not in project
+
+
+def test_figures_of_the_readme_are_those_of_the_pages() -> None:
+    """The bill by the size of a session, and how much is in sight after a clearing."""
+    readme, page = documented("README.md"), documented("docs/compaction.md")
+    for figure in ("0.69", "0.91", "0.87", "0.66", "1.20", "0.97", "0.73 [0.51–0.89]"):
+        assert figure in readme
+        assert figure in page
