@@ -11,10 +11,10 @@ from itertools import count, repeat
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, exists, select
 
 from ..clock import Now, given
-from ..database import Insertion, Row, Statement, messages, tool_calls
+from ..database import Insertion, Row, Statement, messages, redactions, tool_calls
 from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound, one_of, quoted
 from ..formats import taken
 from ..messages import (
@@ -64,8 +64,11 @@ class Known(NamedTuple):
 KNOWN = Statement(
     select(*(messages.c[name] for name in Known._fields))
     .where(messages.c.tree_id == bindparam("tree_id"))
-    .where(messages.c.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))),
+    .where(messages.c.message_id == bindparam("message_id")),
     row=Known,
+)
+HAS_REDACTED = Statement(
+    select(exists().where(redactions.c.tree_id == bindparam("tree_id"))),
 )
 Given: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
 """A message or several, as callers give them."""
@@ -239,9 +242,12 @@ def _told_apart(line: Line, batch: list[Prepared], dedupe: Dedupe) -> tuple[ByIn
 def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
     """Return the messages of the batch that the line has already."""
     known: ByIndex = {}
+    has_redacted = bool(HAS_REDACTED.value(line.connection, tree_id=line.pointer.tree_id))
     for index, prepared in enumerate(batch):
         message_id = prepared.columns.message_id
-        found = None if message_id is None else find_on(line, message_id)
+        if message_id is None:
+            continue
+        found = find_on(line, message_id, has_redacted=has_redacted)
         if found is not None:
             known[index] = _the_known(line, found, prepared, index, dedupe)
     return known
@@ -263,10 +269,16 @@ def _is_same(found: Known, given: Prepared) -> bool:
     return found.digest == dated_digest(given.digest, found.stored_at, given.wire_format)
 
 
-def find_on(line: Line, message_id: str) -> Known | None:
-    """Return where the newest message of an id stands on a line; None where there is none."""
-    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
-    found = KNOWN.rows(line.connection, tree_id=line.pointer.tree_id, **ids)
+def find_on(line: Line, message_id: str, *, has_redacted: bool = True) -> Known | None:
+    """Return where the newest message of an id stands on a line; None where there is none.
+
+    One that is redacted is known by what stands for its id, if the tree has any such.
+    """
+    connection, tree_id = line.connection, line.pointer.tree_id
+    found = KNOWN.rows(connection, tree_id=tree_id, message_id=message_id)
+    neutral = neutral_id(message_id) if has_redacted else message_id
+    if neutral != message_id:
+        found = found + KNOWN.rows(connection, tree_id=tree_id, message_id=neutral)
     if len(found) > 1:
         found.sort(key=attrgetter("seq"), reverse=True)
     return next((each for each in found if _is_on(line, each)), None)

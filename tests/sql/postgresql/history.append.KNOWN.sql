@@ -4,4 +4,4 @@ SELECT messages.branch,
   messages.stored_at
 FROM messages
 WHERE messages.tree_id = %(tree_id)s::BIGINT
-  AND messages.message_id IN (%(message_id)s, %(neutral_id)s)
+  AND messages.message_id = %(message_id)s::VARCHAR

@@ -4,4 +4,4 @@ SELECT messages.branch,
   messages.stored_at
 FROM messages
 WHERE messages.tree_id = :tree_id
-  AND messages.message_id IN (:message_id, :neutral_id)
+  AND messages.message_id = :message_id
