@@ -25,19 +25,25 @@ from ..database import (
     compaction_records,
     forget_kept,
     redactions,
+    sessions,
     summaries,
 )
 from ..errors import InvalidValue, quoted
+from ..messages import REDACTED, content_text
 from ..records import Redaction
-from ..text import is_text
+from ..text import ELLIPSIS, is_text
 from . import lines
 from .blanking import STORED, Place, at_end, blank, names_of, placed
 from .erasure import NEWEST_COPY
 from .lines import Line
 from .places import PLACE
+from .raw import messages_between
 
 LONGEST_REASON = 10_000
 """Code points."""
+LEAST_REPEATED = 12
+"""Code points of a title that repeats a message from within; of its beginning any number is enough.
+"""
 
 PlaceOf: TypeAlias = tuple[int, int, int]
 """Where a message stands: tree, branch and position."""
@@ -94,6 +100,12 @@ SUMMARISED = Statement(
     ),
     row=Summarised,
 )
+TITLED = Statement(
+    select(sessions.c.id, sessions.c.title)
+    .where(sessions.c.tree_id == bindparam("tree_id"), sessions.c.title.is_not(None))
+    .order_by(sessions.c.id)
+)
+SET_TITLE = Statement(lines.change(title=bindparam("title")))
 _to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
 NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
 """One purge is enough for all redactions of a file, whatever their trees."""
@@ -112,7 +124,8 @@ def redact(
 
     Its content, the arguments of its calls and all other keys go. Its time stays; its role, status,
     names of tools and ids stay where they are of the known ones, others are replaced by neutral
-    values, by which calls and results still find each other. The message then says
+    values, by which calls and results still find each other. A title that repeats the message
+    becomes ``[redacted]``. The message then says
     ``[redacted]`` and has a key ``redacted``. Returns what is recorded: that of the first time,
     where it was redacted before. Summaries that tell of it are named, not changed: undo those
     compactions and compact again. `purge` leaves no byte of it in the file, copies are named.
@@ -123,6 +136,7 @@ def redact(
     line = Line(connection, lines.lock_tree(connection, session_id))
     place = _place(line, seq)
     if REDACTION.row(connection, **place) is None:
+        _blank_titles(line, seq)
         _open(line, place, reason, by, moment)
         blank(line, place)
         forget_kept(connection, place["tree_id"])
@@ -169,6 +183,21 @@ def _check(reason: str, by: str | None) -> None:
 def _place(line: Line, seq: int) -> Place:
     line.pointer.check_message(seq)
     return line.place(seq)
+
+
+def _blank_titles(line: Line, seq: int) -> None:
+    """Write over the titles of a tree's sessions that repeat what a message says.
+
+    Those that an import made of it do; a later import follows no title that the store gave.
+    """
+    (stored,) = messages_between(line, seq, seq)
+    said = " ".join(content_text(stored.message.get("content")).split())
+    for session_id, title in TITLED.rows(line.connection, tree_id=line.pointer.tree_id):
+        repeated = " ".join(title.split()).rstrip(f"{ELLIPSIS}.")
+        is_within = len(repeated) >= LEAST_REPEATED and repeated in said
+        if repeated and (is_within or said.startswith(repeated)):
+            titled = line.pointer._replace(session_id=session_id)
+            SET_TITLE.run(line.connection, **titled.changed(), title=REDACTED)
 
 
 def _open(line: Line, place: Place, reason: str, by: str | None, moment: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import types
 import typing
 from collections.abc import Iterator
@@ -386,3 +387,25 @@ def test_an_import_knows_what_is_redacted(url: str, tmp_path: Path) -> None:
             each.message for each in store.messages(first.id)
         ]
         assert store.verify() == []
+
+
+@pytest.mark.sqlite_only
+def test_a_title_that_repeats_a_message_goes_with_it(path: Path, tmp_path: Path) -> None:
+    """Of all sessions of the tree, also one that an import made; another title stays."""
+    file = tmp_path / "chat.jsonl"
+    said = f"{MARK} is what\nI use. " * 9
+    file.write_text(json.dumps({"role": "user", "content": said}) + "\n")
+    with Store(path) as store:
+        session = import_file(store, file).sessions[0].id
+        assert MARK in str(store.session(session).title)
+        for number, title in enumerate(("Prices", "use", "I use. Hunter2-Mark", MARK.lower())):
+            store.fork(session, session_id=f"f{number}", title=title)
+        revision = store.session(session).revision
+        store.redact(session, 1, "leaked")
+        import_file(store, file)
+        titles = [store.session(name).title for name in (session, "f0", "f1", "f2", "f3")]
+        assert titles == [REDACTED, "Prices", "use", REDACTED, MARK.lower()]
+        assert store.session(session).revision != revision
+        assert store.verify() == []
+        assert store.purge()
+        assert files_with_mark(tmp_path) == []
