@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         CompactionError,
         Conflict,
         ConnectionLost,
+        Damaged,
         DraftNotFound,
         HeadMoved,
         InvalidMessage,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         NothingToUndo,
         PositionOutOfRange,
         QueryRefused,
+        ReadOnly,
         SchemaTooNew,
         SessionExists,
         SessionNotFound,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         StoreForked,
         StoreFull,
         StoreMoved,
+        Unavailable,
         UnknownTranscript,
     )
     from .face import (
@@ -106,6 +109,7 @@ __all__ = [
     "ConnectionLost",
     "Context",
     "Copy",
+    "Damaged",
     "Draft",
     "DraftNotFound",
     "Entry",
@@ -129,6 +133,7 @@ __all__ = [
     "Policy",
     "PositionOutOfRange",
     "QueryRefused",
+    "ReadOnly",
     "Redaction",
     "Removal",
     "Restored",
@@ -152,6 +157,7 @@ __all__ = [
     "SummaryRequest",
     "TokenTotal",
     "Turn",
+    "Unavailable",
     "UnknownTranscript",
     "Usage",
     "View",
@@ -163,11 +169,11 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         context="Context",
         errors=(
-            "CompactionError Conflict ConnectionLost DraftNotFound HeadMoved InvalidMessage "
-            "InvalidPolicy InvalidValue MessageNotFound NotAStore NothingToUndo "
-            "PositionOutOfRange QueryRefused SchemaTooNew SessionExists SessionNotFound "
-            "StoreBusy StoreClosed StoreError StoreForked StoreFull StoreMoved "
-            "UnknownTranscript"
+            "CompactionError Conflict ConnectionLost Damaged DraftNotFound HeadMoved "
+            "InvalidMessage InvalidPolicy InvalidValue MessageNotFound NotAStore NothingToUndo "
+            "PositionOutOfRange QueryRefused ReadOnly SchemaTooNew SessionExists "
+            "SessionNotFound StoreBusy StoreClosed StoreError StoreForked StoreFull StoreMoved "
+            "Unavailable UnknownTranscript"
         ),
         face="AsyncScoped AsyncStore AsyncStreaming Owned Scoped Steps Store Streaming",
         policy="Policy",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -40,11 +40,19 @@ def check_ends(path: str | os.PathLike[str]) -> None:
         raise OSError("it is a pipe or a device, which may never end")
 
 
+VERIFY = "the store is damaged; run `convostore verify`"
+"""The end of what is said of a damaged row."""
+
+
 class StoreError(Exception):
     """Report that an operation of the store could not be done.
 
-    The text says what was wrong and what to do.
+    The text says what was wrong and what to do. ``status`` is the status of an HTTP response that
+    reports it, ``retry`` whether the same call may be made again as it is.
     """
+
+    status: ClassVar[int] = 500
+    retry: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel to another process by text and attributes, not by what the error was made from."""
@@ -106,8 +114,16 @@ def unopened(error: OSError) -> StoreError:
     return StoreError(f"cannot open the file{named}: {why_not(error)}")
 
 
+def unwritable(told: str, error: OSError) -> StoreError:
+    """Return the error for a file that cannot be made or written; ``told`` names it."""
+    is_refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    return (ReadOnly if is_refused else StoreError)(f"{told}: {why_not(error)}")
+
+
 class SessionNotFound(StoreError, LookupError):
     """Report that no session has the given id."""
+
+    status = 404
 
     def __init__(self, session_id: object) -> None:
         told = f"there is no session {quoted(session_id)} in this store"
@@ -117,6 +133,8 @@ class SessionNotFound(StoreError, LookupError):
 
 class MessageNotFound(StoreError, LookupError):
     """Report that no message of a session's line has the given id."""
+
+    status = 404
 
     def __init__(self, session_id: str, message_id: str) -> None:
         super().__init__(
@@ -129,6 +147,8 @@ class MessageNotFound(StoreError, LookupError):
 class DraftNotFound(StoreError, LookupError):
     """Report that there is no such draft: it was finished, discarded or erased with its session."""
 
+    status = 404
+
     def __init__(self, draft: object) -> None:
         super().__init__(f"there is no draft {quoted(draft)} in this store; `drafts` lists them")
         self.draft = draft
@@ -136,6 +156,8 @@ class DraftNotFound(StoreError, LookupError):
 
 class SessionExists(StoreError):
     """Report that a new session's id is already taken."""
+
+    status = 409
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
@@ -149,6 +171,8 @@ class Conflict(StoreError):
 
     ``expected`` is what the caller said, ``found`` what there is: two revisions, or two heads.
     """
+
+    status = 409
 
     def __init__(
         self,
@@ -175,6 +199,8 @@ class HeadMoved(Conflict):
 class PositionOutOfRange(StoreError, ValueError):
     """Report a position that is not on the session's line."""
 
+    status = 400
+
     def __init__(self, session_id: str, position: object, head: int) -> None:
         super().__init__(
             f"session {session_id!r} has positions 0 to {head}; "
@@ -189,6 +215,8 @@ class InvalidMessage(StoreError, ValueError):
     ``index`` in the batch, ``key`` in the message (None: the whole).
     """
 
+    status = 400
+
     def __init__(self, index: int, key: str | None, problem: str) -> None:
         where = f"message {index}" if key is None else f"message {index}, key {key!r}"
         super().__init__(f"{where}: {problem}; nothing of the batch was stored")
@@ -197,6 +225,8 @@ class InvalidMessage(StoreError, ValueError):
 
 class InvalidValue(StoreError, ValueError):
     """Report an argument that an operation cannot use."""
+
+    status = 400
 
 
 def one_of(choices: Iterable[Choice], name: str, given: object) -> Choice:
@@ -210,9 +240,13 @@ def one_of(choices: Iterable[Choice], name: str, given: object) -> Choice:
 class InvalidPolicy(StoreError, ValueError):
     """Report policy fields that do not exist or have impossible values."""
 
+    status = 400
+
 
 class NothingToUndo(StoreError):
     """Report that a session has no rewind left to undo."""
+
+    status = 409
 
 
 class NotAStore(StoreError):
@@ -236,12 +270,17 @@ class StoreBusy(StoreError):
     The transaction wrote nothing, trying again is safe.
     """
 
+    status = 423
+    retry = True
+
 
 class StoreFull(StoreError):
     """Report that the disk has no room.
 
     The transaction wrote nothing, trying again after making room is safe.
     """
+
+    status = 507
 
 
 class StoreMoved(StoreError):
@@ -258,11 +297,40 @@ class StoreForked(StoreError):
     """
 
 
-class ConnectionLost(StoreError):
-    """Report that the connection to the server broke.
+class Unavailable(StoreError):
+    """Report that no connection to the server could be made: it is down, starting, or has no room.
 
-    The text says whether anything may have been written; messages with an ``id`` can be appended
-    again in any case.
+    Nothing was written, the same call may be made again.
+    """
+
+    status = 503
+    retry = True
+
+
+class ConnectionLost(StoreError):
+    """Report that an established connection to the server broke.
+
+    The text says whether the commit may stand. Then repeat only appends of messages with an ``id``,
+    which are not stored twice.
+    """
+
+    status = 503
+
+
+class ReadOnly(StoreError):
+    """Report that the store may be read and not written.
+
+    The file or a file beside it may not be written, or the server takes no writes. Nothing was
+    written.
+    """
+
+    status = 403
+
+
+class Damaged(StoreError):
+    """Report that a row holds something that the store never writes.
+
+    The text says where; ``convostore verify`` lists all damage.
     """
 
 
@@ -273,12 +341,16 @@ class StoreClosed(StoreError):
 class QueryRefused(StoreError):
     """Report that a query of the read-only console was refused, or took too long or too much."""
 
+    status = 400
+
 
 class UnknownTranscript(StoreError, ValueError):
     """Report that a file is no transcript of a known kind.
 
     ``program`` wrote it, if that can be told: it may be a transcript that is not read.
     """
+
+    status = 400
 
     def __init__(self, problem: str, program: str | None = None) -> None:
         super().__init__(problem)

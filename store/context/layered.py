@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ..database import read_before
 from ..messages import Message
 from ..tokens import estimate
 from .pieces import LAYERS, Piece, merged
@@ -48,8 +47,7 @@ class Layered:
 
     @cached_property
     def _apart(self) -> list[Piece]:
-        with read_before():
-            return self._make()
+        return self._make()
 
     @cached_property
     def _pieces(self) -> list[Piece]:

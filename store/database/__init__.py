@@ -25,7 +25,7 @@ from .copying import (
     take_over,
     write_copy,
 )
-from .damage import guarded, read_before, translated
+from .damage import ByPosition, guarded, translated
 from .engine import Database
 from .files import files_of, is_file_of, is_private, resolved, url_of
 from .forking import told_of_forks
@@ -83,6 +83,7 @@ __all__ = [
     "TREE_TABLES",
     "UNFINISHED",
     "VERSION",
+    "ByPosition",
     "CopyRow",
     "Database",
     "Insertion",
@@ -122,7 +123,6 @@ __all__ = [
     "paused",
     "positions",
     "put_in_place",
-    "read_before",
     "redactions",
     "resolved",
     "resources",

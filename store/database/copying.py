@@ -186,7 +186,7 @@ def take_over(path: Path) -> None:
             raise StoreBusy(
                 f"{path} is in use, so it was left as it is; close what has it open, then try again"
             ) from error
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # damaged: that may be why another takes its place
     for name in ("-wal", "-shm", "-journal"):
         beside(path, name).unlink(missing_ok=True)

@@ -1,80 +1,63 @@
-"""What a caller is told of errors that drivers raise, and of those that damaged rows cause."""
+"""The store's own errors in place of those that drivers raise.
+
+Nothing else is translated: an error that no driver raised arrives as itself. Damage is reported
+where rows are decoded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ..errors import StoreError
+from ..errors import VERIFY, ConnectionLost, Damaged, StoreError
 from .lease import Lease, lease_of
-from .statements import DAMAGED, driver_errors, translate
+from .statements import breaks_connection, driver_errors, translate, unconnected
 
-SENSELESS = (
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
+_LOST = "the connection to the server was lost; nothing was written, try again"
+_UNKNOWN = (
+    "the connection to the server was lost while it committed, so nobody knows whether it did; "
+    "read what is there, or repeat the call: messages with an `id` are not stored twice"
 )
-"""What reading rows raises that hold what no store writes."""
 
 
-def damage(error: BaseException, lease: Lease | None) -> StoreError | None:
-    """Return what is said of an error that only rows which make no sense can have caused.
-
-    One that comes before the first statement is about what was given, not about what was read.
-    """
-    is_ours = isinstance(error, StoreError) or not isinstance(error, SENSELESS)
-    if is_ours or lease is None or not lease.begun or lease.is_host:
-        return None
-    return StoreError(DAMAGED)
+T = TypeVar("T")
 
 
-@contextmanager
-def read_before() -> Iterator[None]:
-    """Tell what damaged rows cause as damage, where their connection has been given back."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except SENSELESS as error:
-        raise StoreError(DAMAGED) from error
+class ByPosition(dict[int, T]):
+    """What rows hold, by the positions of their messages: each position must have a row."""
+
+    def __missing__(self, seq: int) -> Any:
+        raise Damaged(f"position {seq!r:.40} has no row that it must have; {VERIFY}")
+
+
+def is_broken(lease: Lease, error: BaseException) -> bool:
+    """Tell whether an error came with the loss of the connection to a server."""
+    is_committing = lease.is_committing
+    return lease.is_lost or (
+        lease.is_on_server and breaks_connection(error, is_committing=is_committing)
+    )
+
+
+def own_error(error: Exception, lease: Lease | None, file: str | None) -> StoreError:
+    """Return the store's error for one of a driver's; without a lease none could be made."""
+    if lease is None and file is None:
+        return unconnected(error)
+    if lease and is_broken(lease, error):
+        return ConnectionLost(_UNKNOWN if lease.is_committing else _LOST)
+    return translate(error, file)
 
 
 @contextmanager
 def guarded(connection: Connection) -> Iterator[None]:
-    """Tell a host, in the midst of a transaction of its own, of errors as at the end of one.
-
-    A TypeError is taken for a wrong call of the host's.
-    """
+    """Raise the store's own errors in a step of a host's transaction, as at the end of one."""
     lease = lease_of(connection)
-    lease.is_host = False
-    try:
-        with _told(lease):
-            yield
-    except TypeError:
-        raise
-    except SENSELESS as error:
-        harm = damage(error, lease)
-        if harm:
-            raise harm from error
-        raise
-    finally:
-        lease.is_host = True
-
-
-@contextmanager
-def _told(lease: Lease) -> Iterator[None]:
-    """Turn the drivers' errors into the store's own, but for that of a lost connection."""
     try:
         yield
     except driver_errors() as error:
-        if lease.is_lost:
-            raise
-        raise translate(error, lease.path) from error
+        raise own_error(error, lease, lease.path) from error
 
 
 @contextmanager

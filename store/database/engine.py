@@ -36,21 +36,16 @@ from ..errors import (
     quoted,
 )
 from . import forking
-from .damage import damage
+from .damage import is_broken, own_error
 from .files import KnownFile, is_private, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
 from .kept import BYTES, Kept, checked_bytes
 from .lease import Lease, lease_of
 from .queue import WriterQueue
 from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
-from .statements import driver_errors, translate
+from .statements import driver_errors
 from .write_ahead import LONGEST_PURGE, PURGE_PATIENCE, WriteAheadLog, empty, rewrite, switch_on
 
-_LOST = "the connection to the server was lost; nothing was written, try again"
-_UNKNOWN = (
-    "the connection to the server was lost while it committed, so nobody knows whether it did; "
-    "read what is there, or repeat the call: messages with an `id` are not stored twice"
-)
 ON_SERVER = (
     "a server writes nothing anew for us: what is erased stays in its files until it writes over"
     " it; `VACUUM FULL`, by whoever runs it, leaves nothing of it in the tables"
@@ -161,7 +156,6 @@ class Database:
         thread = threading.get_ident()
         with self.writing() as connection:
             self._hosts.add(thread)
-            lease_of(connection).is_host = True
             try:
                 yield connection
             finally:
@@ -197,20 +191,15 @@ class Database:
                 yield lease
                 is_idle = lease.end()
             except BaseException as error:
-                harm = damage(error, lease)
                 if lease:
+                    if is_broken(lease, error):
+                        self._forget_idle()
                     lease.drop()
-                if harm:
-                    raise harm from error
                 raise
             if is_idle:
                 idle.append(lease)
         except driver_errors() as error:
-            if lease and lease.is_lost:
-                self._forget_idle()
-                text = _UNKNOWN if lease.is_committing else _LOST
-                raise ConnectionLost(text) from error
-            raise translate(error, self.path) from error
+            raise own_error(error, lease, self.path) from error
         finally:
             self._inside.pop(operation, None)
             if self._closed:

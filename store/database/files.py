@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeGuard
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import InvalidValue, NotAStore, StoreError, StoreMoved, quoted, why_not
+from ..errors import InvalidValue, NotAStore, StoreMoved, quoted, unwritable
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
@@ -116,7 +116,7 @@ def opened(path: str) -> Identity | None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise StoreError(f"cannot create {path}: {why_not(error)}") from error
+        raise unwritable(f"cannot create {path}", error) from error
     return identity_of(path)
 
 
@@ -134,6 +134,19 @@ def identity_of(path: str) -> Identity | None:
             f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file"
         )
     return Identity(status.st_dev, status.st_ino)
+
+
+def closed_files(path: str | os.PathLike[str]) -> list[str]:
+    """Return which of a store's file, its folder and the files beside it this user may not use.
+
+    SQLite gives the files beside a store the mode that it has at that moment; one that was made
+    while the store was read-only stays so.
+    """
+    own = os.fspath(path)
+    places = (own, os.path.dirname(own), *(own + ending for ending in OF_OTHERS))
+    return [
+        each for each in places if os.path.exists(each) and not os.access(each, os.R_OK | os.W_OK)
+    ]
 
 
 def is_file_of(database: str | os.PathLike[str] | None, path: str | os.PathLike[str]) -> bool:

@@ -49,9 +49,8 @@ class Lease:
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
     waits ``timeout`` seconds for others. ``kept`` is what its store keeps in memory. ``patience``
     is how many seconds the next transaction waits. ``locked`` names what a transaction on a server
-    has asked to lock. With ``is_host`` a host's own code runs in the transaction just now.
-    ``since`` says what a reader may keep (`kept`), ``taken_out`` names the trees of which a writer
-    takes something out.
+    has asked to lock. ``since`` says what a reader may keep (`kept`), ``taken_out`` names the trees
+    of which a writer takes something out.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Lease:
         self._place = Place(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
-        self.is_committing = self.is_host = False
+        self.is_committing = False
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
@@ -214,7 +213,6 @@ class Lease:
         if self.begun:
             self.begun = False
             self.driver.rollback()
-        self.is_host = False
         self.taken_out.clear()
         if self.locked:
             self.locked = []

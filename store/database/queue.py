@@ -67,7 +67,7 @@ import time
 from io import FileIO
 from weakref import WeakSet
 
-from ..errors import StoreBusy, StoreError, why_not
+from ..errors import StoreBusy, StoreError, unwritable
 
 try:
     import fcntl
@@ -117,7 +117,7 @@ class WriterQueue:
         try:
             return self._checked(FileIO(self.path, "r+", opener=_opened))
         except OSError as error:
-            raise StoreError(f"cannot open the lock file {self.path}: {why_not(error)}") from error
+            raise unwritable(f"cannot open the lock file {self.path}", error) from error
 
     def _checked(self, file: FileIO) -> FileIO:
         """Return a lock file; close what is none. Raises StoreError, and OSError of the disk."""

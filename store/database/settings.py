@@ -10,7 +10,7 @@ import sqlalchemy
 from sqlalchemy import URL, Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import InvalidValue
+from ..errors import Damaged, InvalidValue
 
 SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
 """What ``durability`` means on SQLite.
@@ -69,8 +69,11 @@ def file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine
     @event.listens_for(engine, "connect")
     def settle(driver: sqlite3.Connection, _record: object) -> None:
         driver.isolation_level = None
-        for pragma in (*PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
-            driver.execute(pragma)
+        try:
+            for pragma in (*PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
+                driver.execute(pragma)
+        except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
+            raise Damaged(f"{path} is damaged: its schema is no text; restore a backup") from error
 
     return engine
 

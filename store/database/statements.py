@@ -37,7 +37,18 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
-from ..errors import TOO_MANY_FILES, InvalidValue, NotAStore, StoreBusy, StoreError, StoreFull
+from ..errors import (
+    TOO_MANY_FILES,
+    Damaged,
+    InvalidValue,
+    NotAStore,
+    ReadOnly,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    Unavailable,
+)
+from .files import closed_files
 from .lease import driver_of, lease_of
 from .seals import SEALED, seal, sealed_names
 
@@ -234,11 +245,10 @@ def _is_needed(column: Column[Any]) -> bool:
 
 
 _GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"
-DAMAGED = "what was read makes no sense, so the store is damaged; run `convostore verify`"
 _UNSTORABLE = (OverflowError, UnicodeEncodeError)
 
 
-def _unstorable(error: Exception) -> InvalidValue:
+def _unstorable(error: BaseException) -> InvalidValue:
     return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
 
 
@@ -271,7 +281,7 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
     ),
     "SQLITE_NOTADB": (NotAStore, "{file} is no SQLite database; it was not touched"),
     "SQLITE_READONLY": (
-        StoreError,
+        ReadOnly,
         "{file} or its folder cannot be written; check their permissions",
     ),
     "SQLITE_CANTOPEN": (
@@ -284,12 +294,51 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
     ),
     "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
     "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "25006": (
+        ReadOnly,
+        "the server takes no writes: it is a standby, or read-only; nothing was written",
+    ),
     "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
     "SQLITE_CORRUPT": (
-        StoreError,
+        Damaged,
         "{file} is damaged; restore a backup; where it opens `convostore verify` says what is hit",
     ),
 }
+
+
+LOST = ("57P01", "57P02", "57P05", "40003")
+"""What a server reports when it ends a connection, beside the class 08."""
+OUT_OF_COMMIT = "XX000"
+"""What leaves the outcome open where a COMMIT reports it."""
+
+
+def breaks_connection(error: BaseException, *, is_committing: bool) -> bool:
+    """Tell whether a server's error leaves the connection, or the outcome of a commit, unknown."""
+    state = _state(error)
+    is_lost = state.startswith("08") or state in LOST
+    return is_lost or (is_committing and state == OUT_OF_COMMIT)
+
+
+_NO_ROOM_YET = (
+    *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
+    *("too many", "remaining connection slots", "no more connections"),
+)
+"""What servers and poolers say when they have no connection to give just now.
+
+The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the server's text.
+"""
+
+
+def unconnected(error: Exception) -> StoreError:
+    """Return the error for a connection to a server that could not be made.
+
+    A server that is there and refuses the role or the database will do so again.
+    """
+    told = " ".join(str(_original(error)).split())
+    is_refused = _state(error)[:2] in ("28", "3D") or "FATAL:" in told
+    if is_refused and not any(each in told for each in _NO_ROOM_YET):
+        return translate(error, None)
+    return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
 
 
 REPEATED = ("40001", "40P01")
@@ -317,15 +366,34 @@ def _can_open_files() -> bool:
     return True
 
 
+_OF_RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+_UNDECODED = "Could not decode to UTF-8"
+"""What Python's driver says of text that is none; it has no code for it."""
+
+
+def _original(error: BaseException) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _state(error: BaseException) -> str:
+    """Return the SQLSTATE of a server's error, empty where it has none."""
+    return getattr(_original(error), "sqlstate", None) or ""
+
+
 def translate(error: Exception, file: str | None) -> StoreError:
     """Return the store's own error for one of a driver's, on a file or on a server (None)."""
-    original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    original = _original(error)
     if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
         return _unstorable(original)
-    name = getattr(original, "sqlite_errorname", "")
-    state = getattr(original, "sqlstate", None) or ""
+    name, state = getattr(original, "sqlite_errorname", ""), _state(original)
     if name == "SQLITE_CANTOPEN" and not _can_open_files():
         return StoreError(TOO_MANY_FILES)
+    if file and name.startswith(_OF_RIGHTS) and (closed := closed_files(file)):
+        return ReadOnly(
+            f"{' and '.join(closed)} cannot be written by this user; check the permissions there"
+        )
+    if str(original).startswith(_UNDECODED):
+        return Damaged(f"{file} is damaged: {original}; `convostore verify` says where")
     for prefix, (kind, text) in _CODES.items():
         if name.startswith(prefix) or state == prefix:
             return kind(text.format(file=file))

@@ -33,7 +33,16 @@ from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
 from ..errors import Conflict, DraftNotFound, InvalidMessage, InvalidValue, SessionNotFound, quoted
 from ..formats import format_named, taken
-from ..messages import GivenMessage, Message, as_object, content_text, decode, encode, prepare
+from ..messages import (
+    GivenMessage,
+    Message,
+    as_object,
+    content_text,
+    decode,
+    decode_as,
+    encode,
+    prepare,
+)
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
@@ -310,7 +319,7 @@ def whole(connection: Connection, kept: Kept) -> Draft:
     for moment, key, text in PIECES.rows(connection, **kept.place):
         at = max(at, moment)
         texts.append(Text(key, decode(text)))
-    message = grown(decode(kept.message), texts)
+    message = grown(decode_as(dict, kept.message), texts)
     place = (kept.branch, kept.head)
     return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
 

@@ -24,7 +24,7 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..messages import Prepared, decode
+from ..messages import Prepared, decode_as
 from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
 from . import lines
 from .lines import Line
@@ -97,7 +97,7 @@ def kinds_text(connection: Connection) -> str:
 
 def stored_kinds(connection: Connection) -> dict[str, str]:
     """Return of what kind a store says that tools are, by their names."""
-    kinds: dict[str, str] = decode(kinds_text(connection))
+    kinds: dict[str, str] = decode_as(dict, kinds_text(connection))
     return kinds
 
 

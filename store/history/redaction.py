@@ -29,7 +29,7 @@ from ..database import (
     summaries,
 )
 from ..errors import InvalidValue, quoted
-from ..messages import REDACTED, content_text
+from ..messages import REDACTED, content_text, decode_as
 from ..records import Redaction
 from ..text import ELLIPSIS, is_text
 from . import lines
@@ -240,7 +240,7 @@ def _redaction(row: Recorded, known: list[CopyRow]) -> Redaction:
         row.reason,
         row.redacted_by,
         row.redacted_at,
-        tuple(json.loads(row.summaries)),
+        tuple(decode_as(list, row.summaries)),
         row.purged_at is not None,
         copies,
     )

@@ -26,7 +26,7 @@ from ..database import (
     sessions,
 )
 from ..errors import InvalidValue, SessionExists, SessionNotFound, quoted
-from ..messages import decode, encode, problem_of
+from ..messages import decode_as, encode, problem_of
 from ..records import Session
 from ..text import is_text, plain
 from . import lines
@@ -378,7 +378,7 @@ def decoded(row: Sequence[Any]) -> Session:
     """Return a row of `COLUMNS` as a session: its metadata are a text, its flag is a number."""
     fields = list(row)
     text = fields[_METADATA]
-    fields[_METADATA] = decode(text) if text else {}
+    fields[_METADATA] = decode_as(dict, text) if text else {}
     fields[_ARCHIVED] = bool(fields[_ARCHIVED])
     return _session(fields)
 

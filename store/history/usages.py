@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, literal_column, select
 from ..clock import Now, given
 from ..database import Insertion, Statement, usages
 from ..errors import InvalidValue, quoted
-from ..messages import decode
+from ..messages import decode_as
 from ..records import Usage
 from . import lines
 from .lines import Line, line_cte
@@ -155,7 +155,7 @@ def told(row: Usage, cost: float | None) -> Usage:
     ``cost`` is what the price list says; what was recorded stands before it.
     """
     text: Any = row.details
-    details = decode(text) if text else {}
+    details = decode_as(dict, text) if text else {}
     return row._replace(details=details, cost=cost if row.cost is None else row.cost)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, bindparam, select
 
 from ..database import BIG, Statement, session_keys, sessions
+from ..errors import Damaged
 from ..history import keys
-from ..messages import decode
+from ..messages import decode_as
 from ..records import Finding
 from ..text import Fields
 
@@ -39,7 +40,6 @@ def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[F
 def _object(text: str | None) -> Fields | None:
     """Return what metadata are stored as, None where they are no object."""
     try:
-        value = decode(text) if text else {}
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        return decode_as(dict, text) if text else {}
+    except Damaged:
         return None
-    return value if isinstance(value, dict) else None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         INTEGER_LIMIT,
         SIZE_LIMIT,
         decode,
+        decode_as,
         encode,
         is_integer,
         problem_of,
@@ -78,6 +79,7 @@ __all__ = [
     "content_text",
     "dated_digest",
     "decode",
+    "decode_as",
     "encode",
     "is_integer",
     "is_model",
@@ -109,7 +111,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "join_call part_text"
         ),
         json_text=(
-            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode encode is_integer problem_of utf8_size"
+            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "
+            "utf8_size"
         ),
         media="MEDIA_TYPES Media changed media_in media_of",
         opaque="WIRE opaque_fields set_apart",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import math
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
+from ..errors import VERIFY, Damaged
 from ..text import is_text, value_of
 
 DEPTH_LIMIT = 200
@@ -16,6 +17,8 @@ INTEGER_LIMIT = 2**63
 
 SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
+
+T = TypeVar("T")
 
 _WRAPPED = "="  # no JSON text begins with it
 _BITS_LIMIT = 13_000  # Python itself refuses to print numbers of over 4,300 digits
@@ -47,10 +50,23 @@ def _wrapped(text: str) -> str:
 
 
 def decode(text: str) -> Any:
-    """Return the JSON value that `encode` wrote."""
-    if text.startswith(_WRAPPED):
-        text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
-    return value_of(text)
+    """Return the JSON value that `encode` wrote. Raises Damaged."""
+    if not isinstance(text, str):
+        raise Damaged(f"a row holds {text!r:.60} in the place of JSON; {VERIFY}")
+    try:
+        if text.startswith(_WRAPPED):
+            text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
+        return value_of(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"a row holds no JSON: {text!r:.60}; {VERIFY}") from error
+
+
+def decode_as(kind: type[T], text: str) -> T:
+    """Return the JSON value of a kind that `encode` wrote. Raises Damaged."""
+    value = decode(text)
+    if not isinstance(value, kind):
+        raise Damaged(f"a row holds {text!r:.60}, which is no {kind.__name__}; {VERIFY}")
+    return value
 
 
 def utf8_size(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal_column, select
 
-from ..database import Row, Statement, json_sql, message_facts, token_counts
+from ..database import ByPosition, Row, Statement, json_sql, message_facts, token_counts
 from ..formats import Placed
 from ..history import Segment, lines
-from ..messages import owned
+from ..messages import decode_as, owned
 from ..policy import Policy
 from ..records import Entry, ViewStats
 from ..text import one_line
@@ -59,8 +58,8 @@ class Estimates:
     @cached_property
     def by_position(self) -> dict[int, int]:
         """The estimates, by the positions of the messages."""
-        read = json.loads(f"[{','.join(self._texts)}]")
-        return {int(seq): tokens for each in read for seq, tokens in each.items()}
+        read = decode_as(list, f"[{','.join(self._texts)}]")
+        return ByPosition({int(seq): tokens for each in read for seq, tokens in each.items()})
 
 
 class Counted(NamedTuple):
@@ -92,7 +91,7 @@ class Counted(NamedTuple):
     def best(self) -> dict[int, int]:
         """Return the tokens of all the messages as `of` does."""
         known = {seq: tokens for seq, tokens in self.counts.items() if tokens}
-        return {**self.estimates, **known} if known else self.estimates
+        return ByPosition({**self.estimates, **known}) if known else self.estimates
 
 
 def counted(look: Look, runs: list[Segment]) -> Counted:

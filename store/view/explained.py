@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
-from ..database import read_before
 from ..formats import Placed
 from ..records import Entry, ViewStats
 from .entries import Counted, entries_of, stats_of
@@ -45,30 +44,28 @@ class Explanation:
     def made(self) -> tuple[Entry, ...]:
         """The same, as nobody changes it."""
         known = self._known
-        with read_before():
-            return entries_of(
-                known.sight.policy,
-                known.placed,
-                known.judged,
-                known.tokens,
-                known.files,
-                known.pictured,
-            )
+        return entries_of(
+            known.sight.policy,
+            known.placed,
+            known.judged,
+            known.tokens,
+            known.files,
+            known.pictured,
+        )
 
     @cached_property
     def stats(self) -> ViewStats:
         """What the messages cost, and what the rules save."""
         known, entries = self._known, self.made
-        with read_before():
-            unchanged = unchanged_tokens(known.sight, known.request, known.placed, entries)
-            return stats_of(
-                known.sight.last,
-                known.stored,
-                entries,
-                known.tokens,
-                left_out=self._left_out(),
-                unchanged_tokens=unchanged,
-            )
+        unchanged = unchanged_tokens(known.sight, known.request, known.placed, entries)
+        return stats_of(
+            known.sight.last,
+            known.stored,
+            entries,
+            known.tokens,
+            left_out=self._left_out(),
+            unchanged_tokens=unchanged,
+        )
 
     def _left_out(self) -> tuple[int, ...]:
         """Return the positions that were visible and are in no entry."""

@@ -38,8 +38,9 @@ from typing import NamedTuple
 from sqlalchemy import BindParameter, Connection, bindparam, select
 
 from ..database import Statement, positions, summaries
+from ..errors import VERIFY, Damaged
 from ..history import Pointer, lines
-from ..messages import decode
+from ..messages import decode_as
 from ..records import Compaction, Hidden
 from .recorded import records
 from .standing import Range, Standing, Visible, summaries_of
@@ -175,8 +176,11 @@ def _told(record: Compaction, texts: Texts | None) -> Compaction:
 
 def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:
     """Return what a column holds as a JSON array of objects with two texts each, as pairs."""
-    objects = decode(text) if text else []
-    return tuple((first, second) for first, second in map(dict.values, objects))
+    objects = decode_as(list, text) if text else []
+    try:
+        return tuple((first, second) for first, second in map(dict.values, objects))
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"a compaction's record holds {text!r:.60}; {VERIFY}") from error
 
 
 def _undone(known: list[Compaction]) -> set[int | None]:

@@ -25,6 +25,7 @@ from ..database import (
     weight,
 )
 from ..history import Changes, Pointer, line_cte
+from ..messages import decode_as
 from ..records import Compaction
 
 
@@ -133,7 +134,7 @@ def _record(row: Row) -> Compaction:
 
 def _listed(text: str | None) -> list[Any]:
     """Return what a column holds as a JSON array, [] where it holds none."""
-    return json.loads(text) if text else []
+    return decode_as(list, text) if text else []
 
 
 def _kept(connection: Connection, tree_id: int, changes: Changes | None) -> Known:
