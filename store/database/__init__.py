@@ -25,7 +25,7 @@ from .copying import (
     take_over,
     write_copy,
 )
-from .damage import ByPosition, guarded, translated
+from .damage import RowsByKey, guarded, translated
 from .engine import Database
 from .files import files_of, is_file_of, is_private, resolved, url_of
 from .forking import told_of_forks
@@ -83,7 +83,6 @@ __all__ = [
     "TREE_TABLES",
     "UNFINISHED",
     "VERSION",
-    "ByPosition",
     "CopyRow",
     "Database",
     "Insertion",
@@ -91,6 +90,7 @@ __all__ = [
     "Pairs",
     "Queries",
     "Row",
+    "RowsByKey",
     "Statement",
     "Transactions",
     "Upgrade",

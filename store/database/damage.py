@@ -23,14 +23,15 @@ _UNKNOWN = (
 )
 
 
-T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class ByPosition(dict[int, T]):
-    """What rows hold, by the positions of their messages: each position must have a row."""
+class RowsByKey(dict[K, V]):
+    """What rows hold, by position or number: whatever is looked up must have a row."""
 
-    def __missing__(self, seq: int) -> Any:
-        raise Damaged(f"position {seq!r:.40} has no row that it must have; {VERIFY}")
+    def __missing__(self, key: K) -> Any:
+        raise Damaged(f"there is no row of {key!r:.40} where others need one; {VERIFY}")
 
 
 def is_broken(lease: Lease, error: BaseException) -> bool:

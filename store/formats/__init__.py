@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..errors import InvalidMessage, InvalidValue, quoted
+from ..errors import VERIFY, Damaged, InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .kept import kept
@@ -180,6 +180,8 @@ def _told(message: Message) -> Format:
 
 def given_back(name: str, rows: Sequence[Message]) -> Message:
     """Return the message that went in from its rows; one of which words were taken out stays so."""
+    if name not in FORMATS:
+        raise Damaged(f"a message is said to be of the format {name!r:.40}; {VERIFY}")
     codec = FORMATS[name].codec
     if codec is None or not all(kept(each, name) for each in rows):
         return rows[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..errors import VERIFY, Damaged
 from ..messages import WIRE
 from ..records import StoredMessage
 
@@ -28,7 +29,17 @@ def part_of(row: StoredMessage, wire_format: str | None) -> Part:
     held = row.message.get(WIRE) if wire_format else None
     if not isinstance(held, dict) or "part" not in held:
         return WHOLE
-    return Part(*held["part"])
+    try:
+        number, of = held["part"]
+        if 0 <= number < of:
+            return Part(number, of)
+    except (TypeError, ValueError) as error:
+        raise _no_part(row) from error
+    raise _no_part(row)
+
+
+def _no_part(row: StoredMessage) -> Damaged:
+    return Damaged(f"position {row.seq} is no part of a message; {VERIFY}")
 
 
 def joined(rows: list[StoredMessage], formats: Sequence[str | None]) -> list[StoredMessage]:

@@ -49,7 +49,15 @@ from ..database import (
     session_ids,
     sessions,
 )
-from ..errors import Conflict, InvalidValue, PositionOutOfRange, SessionNotFound, quoted
+from ..errors import (
+    VERIFY,
+    Conflict,
+    Damaged,
+    InvalidValue,
+    PositionOutOfRange,
+    SessionNotFound,
+    quoted,
+)
 from ..text import is_text
 from .places import NEVER, Pointer, Segment
 
@@ -222,8 +230,10 @@ class Line(NamedTuple):
 
     def place(self, position: int) -> dict[str, int]:
         """Return where a position is stored, by the names of `PLACE`."""
-        (run,) = self.runs(position, position)
-        return {"tree_id": self.pointer.tree_id, "branch": run.branch, "seq": position}
+        runs = self.runs(position, position)
+        if len(runs) != 1:
+            raise Damaged(f"no branch of {self.pointer.session_id!r} holds {position!r}; {VERIFY}")
+        return {"tree_id": self.pointer.tree_id, "branch": runs[0].branch, "seq": position}
 
 
 def find(connection: Connection, session_id: str) -> Pointer:

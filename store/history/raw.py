@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from ..database import Row, Statement, Transactions, messages, paused, tool_calls
-from ..errors import InvalidValue, quoted
-from ..messages import Columns, StoredCall, assemble, join_call
+from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
+from ..messages import Columns, StoredCall, assemble, digest_version, join_call
 from ..records import StoredMessage, stored_message
 from . import left, lines
 from .joining import joined, part_of
@@ -115,9 +116,10 @@ def given_between(line: Line, first: int, last: int, end: int) -> list[StoredMes
         return rows
     before = part_of(rows[0], formats[0]).number
     if before:
-        earlier, theirs = _between(line, first - before, first - 1)
+        earlier, theirs = _between(line, max(1, first - before), first - 1)
         rows, formats = earlier + rows, theirs + formats
-    whole = joined(rows, formats)
+    with decoding(line, first - before, last):
+        whole = joined(rows, formats)
     if rows[-1].seq < end and _goes_on(line, rows[-1], formats[-1]):
         whole.pop()
     return [each for each in whole if each.seq >= first]
@@ -143,8 +145,9 @@ def given_at(line: Line, seq: int) -> Given:
     """Return the message that went in, a row of which stands at a position."""
     (row,), (wire_format,) = _between(line, seq, seq)
     number, of = part_of(row, wire_format)
-    first, last = seq - number, min(seq + of - 1 - number, line.pointer.head)
-    whole = joined(*_between(line, first, last))
+    first, last = max(1, seq - number), min(seq + of - 1 - number, line.pointer.head)
+    with decoding(line, first, last):
+        whole = joined(*_between(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
     return Given(one, max(earlier, default=first - 1))
@@ -164,10 +167,48 @@ def _between(line: Line, first: int, last: int) -> Rows:
     is_newest = last == line.pointer.head and last - first < MOST
     read = partial(newest_rows, _stored) if is_newest else _stored
     for run in line.ranges(first, last):
-        rows, formats = _made(read(line.connection, run))
+        stored = read(line.connection, run)
+        try:
+            rows, formats = _made(stored)
+        except StoreError:
+            raise
+        except Exception:
+            check_digests(run, stored)
+            raise
         found[0].extend(rows)
         found[1].extend(formats)
+    if len(found[0]) <= last - first:
+        where = f"{line.pointer.session_id!r} lacks messages from {first} to {last}"
+        raise Damaged(f"session {where}; {VERIFY}")
     return found
+
+
+@contextmanager
+def decoding(line: Line, first: int, last: int) -> Iterator[None]:
+    """Report damage where decoding messages fails and their digests do not hold.
+
+    Any other error arrives as itself: rows that are what was stored are no reason to fail.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception:
+        for run in line.ranges(first, last):
+            check_digests(run, _stored(line.connection, run))
+        raise
+
+
+def check_digests(run: dict[str, int], stored: Stored) -> None:
+    """Raise Damaged for the first message that is not what was stored."""
+    calls: dict[int, list[StoredCall]] = {}
+    for seq, *call in stored.calls:
+        calls.setdefault(seq, []).append(StoredCall(*call))
+    for seq, stored_at, digest, wire_format, *columns in stored.messages:
+        said = tuple(calls.get(seq, ()))
+        if not digest_version(Columns(*columns), said, digest, stored_at, wire_format):
+            where = f"tree {run['tree_id']}, branch {run['branch']}, position {seq}"
+            raise Damaged(f"{where}: the message is not what was stored; {VERIFY}")
 
 
 def read_run(connection: Connection, run: dict[str, int]) -> Rows:

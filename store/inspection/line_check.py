@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Select, Table, select, text, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from ..database import Insertion, Row, messages, tool_calls
+from ..errors import Damaged
 from ..history import (
     INSERT_FACTS,
     INSERT_PATHS,
@@ -38,8 +39,7 @@ from ..messages import (
     Prepared,
     StoredCall,
     assemble,
-    content_digest,
-    dated_digest,
+    digest_version,
     join_call,
 )
 from ..records import Finding
@@ -238,7 +238,7 @@ class _Run:
             ]
             calls = tuple(call for _, call in numbered)
             prepared = Prepared(Columns(*columns), calls, _message(columns, calls), digest)
-            version = _version(prepared, stored_at, wire_format)
+            version = digest_version(*prepared[:2], digest, stored_at, wire_format)
             self.older += version == 1
             if not (_is_counted_through(numbered) and version):
                 where = self._branch.place(seq)
@@ -255,20 +255,8 @@ def _message(columns: list[Any], calls: tuple[StoredCall, ...]) -> Message:
     """Return the message that went in, {} where its columns no longer make one."""
     try:
         return assemble(columns, [join_call(*call) for call in calls] or None)
-    except ValueError:
+    except (Damaged, ValueError):
         return {}
-
-
-def _version(prepared: Prepared, stored_at: int, wire_format: str | None) -> int | None:
-    """Return the version of the digest that a message's rows have; None where they have none."""
-    try:
-        content = content_digest(prepared.columns, prepared.calls)
-    except (TypeError, ValueError):
-        return None
-    if dated_digest(content, stored_at, wire_format) == prepared.digest:
-        return 2
-    is_older = content == prepared.digest and wire_format is None
-    return 1 if is_older else None
 
 
 def _check_facts(

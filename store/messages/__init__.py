@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         content_digest,
         content_text,
         dated_digest,
+        digest_version,
         join_call,
         part_text,
     )
@@ -80,6 +81,7 @@ __all__ = [
     "dated_digest",
     "decode",
     "decode_as",
+    "digest_version",
     "encode",
     "is_integer",
     "is_model",
@@ -108,7 +110,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         columns=(
             "Columns Message StoredCall assemble content_digest content_text dated_digest "
-            "join_call part_text"
+            "digest_version join_call part_text"
         ),
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "

@@ -190,6 +190,23 @@ def dated_digest(content: bytes, stored_at: int, wire_format: str | None = None)
     return sha256(content + f"{stored_at} {wire_format or ''}".encode()).digest()
 
 
+def digest_version(
+    columns: Columns,
+    calls: tuple[StoredCall, ...],
+    digest: object,
+    stored_at: int,
+    wire_format: str | None,
+) -> int | None:
+    """Return the version of the digest that a message's rows have; None where it is not theirs."""
+    try:
+        content = content_digest(columns, calls)
+    except (TypeError, ValueError):  # values of types that no column has
+        return None
+    if dated_digest(content, stored_at, wire_format) == digest:
+        return 2
+    return 1 if content == digest and wire_format is None else None
+
+
 def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:
     """Return in UTF-8 what a message's rows hold: all but the content as JSON, then the content."""
     content = columns.content

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ..clock import Now, given
 from ..database import paused
 from ..formats import CHAT, Placed, Written, format_named, fresh, with_reasoning
-from ..history import left, lines, measure
+from ..history import left, lines, measure, raw
 from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..records import View, ViewStats
@@ -56,7 +56,8 @@ def view(
     pointer = left.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
-    with paused(look.last - look.visible.first_kept):
+    first = look.visible.first_kept
+    with paused(look.last - first), raw.decoding(look.raw, first, look.last):
         return composed(look, format).written(format)
 
 

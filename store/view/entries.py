@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal_column, select
 
-from ..database import ByPosition, Row, Statement, json_sql, message_facts, token_counts
+from ..database import Row, RowsByKey, Statement, json_sql, message_facts, token_counts
 from ..formats import Placed
 from ..history import Segment, lines
 from ..messages import decode_as, owned
@@ -59,7 +59,7 @@ class Estimates:
     def by_position(self) -> dict[int, int]:
         """The estimates, by the positions of the messages."""
         read = decode_as(list, f"[{','.join(self._texts)}]")
-        return ByPosition({int(seq): tokens for each in read for seq, tokens in each.items()})
+        return RowsByKey({int(seq): tokens for each in read for seq, tokens in each.items()})
 
 
 class Counted(NamedTuple):
@@ -91,7 +91,7 @@ class Counted(NamedTuple):
     def best(self) -> dict[int, int]:
         """Return the tokens of all the messages as `of` does."""
         known = {seq: tokens for seq, tokens in self.counts.items() if tokens}
-        return ByPosition({**self.estimates, **known}) if known else self.estimates
+        return RowsByKey({**self.estimates, **known}) if known else self.estimates
 
 
 def counted(look: Look, runs: list[Segment]) -> Counted:

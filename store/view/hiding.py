@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from sqlalchemy import BindParameter, Connection, bindparam, select
 
-from ..database import Statement, positions, summaries
+from ..database import RowsByKey, Statement, positions, summaries
 from ..errors import VERIFY, Damaged
 from ..history import Pointer, lines
 from ..messages import decode_as
@@ -239,4 +239,4 @@ def _texts(
     if not any(numbers):
         return {}
     rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=json.dumps(numbers))
-    return {number: Texts(*texts) for number, *texts in rows}
+    return RowsByKey({number: Texts(*texts) for number, *texts in rows})

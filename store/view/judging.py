@@ -32,9 +32,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from ..database import Row
+from ..errors import VERIFY, Damaged
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
 from .borders import Values, values_of
@@ -106,6 +107,8 @@ class Verdict(NamedTuple):
 
 _verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
 """Makes one of its fields; without a step of Python, for there may be thousands."""
+KINDS = {*get_args(Kind), None}
+"""The kinds of tools; None is that of a tool without one."""
 Verdicts = dict[int, Verdict]
 """What the rules say of the tool results at some positions."""
 
@@ -247,11 +250,21 @@ def _short_result(look: Look, of: Finished) -> Result:
         of.branch,
         of.seq,
         of.tool_name,
-        _own_kind(look, of.tool_name) or of.kind,
+        _own_kind(look, of.tool_name) or _known_kind(of),
         of.length,
         of.size,
         bool(of.is_error),
     )
+
+
+def _known_kind(of: Finished) -> Kind | None:
+    if of.kind not in KINDS:
+        raise _unknown_kind(of.tool_name, of.kind)
+    return of.kind
+
+
+def _unknown_kind(tool_name: str | None, kind: object) -> Damaged:
+    return Damaged(f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY}")
 
 
 def _own_kind(look: Look, tool_name: str | None) -> Kind | None:
@@ -308,6 +321,8 @@ def verdict_of(row: Row) -> Verdict:
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
+    if kind not in KINDS:
+        raise _unknown_kind(tool_name, kind)
     return _verdict((seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1))
 
 
