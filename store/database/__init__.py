@@ -8,6 +8,7 @@ for connections.
 from __future__ import annotations
 
 from . import json_sql, resources
+from .checked_driver import Check
 from .collector import paused
 from .columns import BIG, IDENTIFIER
 from .copying import (
@@ -27,7 +28,7 @@ from .copying import (
 )
 from .damage import RowsByKey, guarded, translated
 from .engine import Database
-from .files import files_of, is_file_of, is_private, resolved, url_of
+from .files import closed_files, files_of, is_file_of, is_private, resolved, url_of
 from .forking import told_of_forks
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept, is_kept, told_to_forget, weight
@@ -83,6 +84,7 @@ __all__ = [
     "TREE_TABLES",
     "UNFINISHED",
     "VERSION",
+    "Check",
     "CopyRow",
     "Database",
     "Insertion",
@@ -97,6 +99,7 @@ __all__ = [
     "asks_again",
     "beside",
     "branches",
+    "closed_files",
     "compaction_records",
     "copies",
     "discard",

@@ -36,6 +36,7 @@ from ..errors import (
     quoted,
 )
 from . import forking
+from .checked_driver import Check, CheckedDriver
 from .damage import is_broken, own_error
 from .files import KnownFile, is_private, remove_private, resolved, url_of
 from .forking import FORKED, keep_for_ever
@@ -72,9 +73,10 @@ class Database:
         durability: str = "full",
         timeout: float = 30.0,
         cache_bytes: int = BYTES,
+        check: Check | None = None,
     ) -> None:
         _check_settings(durability, timeout)
-        self._kept_bytes = checked_bytes(cache_bytes)
+        self._kept_bytes, self._check = checked_bytes(cache_bytes), check
         self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
         self.url = self._private(target)
         self.dialect = self.url.get_backend_name()
@@ -206,7 +208,7 @@ class Database:
                 self._end()  # the store was closed meanwhile: what this used came too late for it
 
     def _new(self, engine: Engine) -> Lease:
-        return Lease(
+        lease = Lease(
             engine.connect(),
             self._queue,
             self._log,
@@ -214,6 +216,9 @@ class Database:
             self._timeout,
             self.kept,
         )
+        if self._check:
+            lease.driver = CheckedDriver(lease, self._check)
+        return lease
 
     def _forget_idle(self) -> None:
         """Drop all idle connections to a server: if one broke, so did most likely the others.

@@ -8,6 +8,7 @@ from itertools import chain
 
 from ..clock import Now
 from ..errors import InvalidValue, quoted
+from ..inspection import compare_line
 from ..messages import Message
 from ..policy import Policy
 from ..records import Session, View
@@ -33,8 +34,9 @@ def export_session(
     provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that goes on with
     it (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` (None: all)
     writes what would be sent by it. ``at`` ends the line at a position. The file is readable by its
-    owner alone, and whole or not there. Raises SessionNotFound, InvalidValue for a shape,
-    PositionOutOfRange, and StoreError, also where the file exists, unless ``replace``.
+    owner alone, and whole or not there. The line is compared with its digests and seals first.
+    Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange, Damaged, and StoreError,
+    also where the file exists, unless ``replace``.
     """
     written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
     own = store._database.path
@@ -58,6 +60,7 @@ def session_lines(
     """
     wanted = _shape(shape)
     session = store.session(session_id)
+    store._database.read(lambda connection: compare_line(connection, session.id, at))
     if policy is not None:
         seen = partial(_view, store, session, policy, at, now)
         return shaped(wanted or Shape.openai, session, seen, ascii_only=ascii_only)

@@ -15,7 +15,8 @@ def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Expo
     """Write every session with all that was made of them to a file.
 
     `import_file` makes the store again of it. The file is readable by its owner alone, and whole or
-    not there. Raises StoreError, also where the file exists, unless ``replace``.
+    not there. All rows are compared with their digests and seals. Raises Damaged, and StoreError,
+    also where the file exists, unless ``replace``.
     """
     counts: Counter[str] = Counter()
     lines = store_lines(store, counts)

@@ -63,12 +63,20 @@ class AsyncStore(Awaited):
         durability: str = "full",
         timeout: float = 30.0,
         cache_bytes: int = BYTES,
+        check_reads: bool = False,
         threads: int = 8,
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
         self._is_given = isinstance(target, Store)
-        opening = partial(_open, target, durability, timeout, cache_bytes)
+        opening = partial(
+            _open,
+            target,
+            durability=durability,
+            timeout=timeout,
+            cache_bytes=cache_bytes,
+            check_reads=check_reads,
+        )
         self._opened = self._threads.submit(opening)
 
     redactions = awaits(lambda: Store.redactions)
@@ -146,11 +154,14 @@ class AsyncStore(Awaited):
         await self.close()
 
 
-def _open(target: Target | Store, durability: str, timeout: float, cache_bytes: int) -> Store:
+_DEFAULTS = {"durability": "full", "timeout": 30.0, "cache_bytes": BYTES, "check_reads": False}
+
+
+def _open(target: Target | Store, **settings: Any) -> Store:
     """Open a store, unless it is open. Raises StoreError."""
     if not isinstance(target, Store):
-        return Store(target, durability=durability, timeout=timeout, cache_bytes=cache_bytes)
-    if (durability, timeout, cache_bytes) != ("full", 30.0, BYTES):
+        return Store(target, **settings)
+    if settings != _DEFAULTS:
         raise InvalidValue("an open store has its settings already; do not give them")
     return target
 

@@ -86,7 +86,9 @@ class Store(Whole, Workflows):
     through a killed process, but a power cut may lose the last ones. Waits at most ``timeout``
     seconds for other writers. Keeps what it made of the last views, and the newest messages that
     were read again, in at most ``cache_bytes`` of memory, so that who asks for a line that has
-    grown pays for what is new; 0 keeps nothing. Raises StoreError and its children.
+    grown pays for what is new; 0 keeps nothing. ``check_reads`` compares what is read with the
+    digests and seals of what was stored; what differs raises Damaged. Raises StoreError and its
+    children.
     """
 
     def __init__(
@@ -96,9 +98,14 @@ class Store(Whole, Workflows):
         durability: str = "full",
         timeout: float = 30.0,
         cache_bytes: int = BYTES,
+        check_reads: bool = False,
     ) -> None:
         self.database = Database(
-            target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
+            target,
+            durability=durability,
+            timeout=timeout,
+            cache_bytes=cache_bytes,
+            check=inspection.ReadCheck() if check_reads else None,
         )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
@@ -116,6 +123,7 @@ class Store(Whole, Workflows):
         durability: str = "full",
         timeout: float = 30.0,
         cache_bytes: int = BYTES,
+        check_reads: bool = False,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by whoever is first.
 
@@ -123,9 +131,14 @@ class Store(Whole, Workflows):
         ``":memory:"`` is one store for all, too. Raises StoreError and its children.
         """
         opened = partial(
-            Store, target, durability=durability, timeout=timeout, cache_bytes=cache_bytes
+            Store,
+            target,
+            durability=durability,
+            timeout=timeout,
+            cache_bytes=cache_bytes,
+            check_reads=check_reads,
         )
-        settings = repr((durability, timeout, cache_bytes))  # a wrong one may be no key
+        settings = repr((durability, timeout, cache_bytes, check_reads))  # a wrong one is no key
         return _SHARES.take((_named(target), settings), opened)
 
     def _moment(self, now: Now) -> int:

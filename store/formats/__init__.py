@@ -178,11 +178,15 @@ def _told(message: Message) -> Format:
     return CHAT
 
 
-def given_back(name: str, rows: Sequence[Message]) -> Message:
-    """Return the message that went in from its rows; one of which words were taken out stays so."""
+def _stored_format(name: str) -> Format:
     if name not in FORMATS:
         raise Damaged(f"a message is said to be of the format {name!r:.40}; {VERIFY}")
-    codec = FORMATS[name].codec
+    return FORMATS[name]
+
+
+def given_back(name: str, rows: Sequence[Message]) -> Message:
+    """Return the message that went in from its rows; one of which words were taken out stays so."""
+    codec = _stored_format(name).codec
     if codec is None or not all(kept(each, name) for each in rows):
         return rows[-1]
     return codec.given(rows)
@@ -194,7 +198,7 @@ def left_of(name: str | None, row: Message, redacted: Message) -> Message:
     So what went in is one message still, the others in it as they were. Nothing of any other row.
     ``redacted`` is what stays of the row.
     """
-    codec = FORMATS[name].codec if name else None
+    codec = _stored_format(name).codec if name else None
     held = kept(row, name) if name else None
     if codec is None or not held or "part" not in held:
         return {}

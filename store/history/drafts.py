@@ -31,14 +31,22 @@ from sqlalchemy import (
 
 from ..clock import Now, given
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
-from ..errors import Conflict, DraftNotFound, InvalidMessage, InvalidValue, SessionNotFound, quoted
+from ..errors import (
+    VERIFY,
+    Conflict,
+    Damaged,
+    DraftNotFound,
+    InvalidMessage,
+    InvalidValue,
+    SessionNotFound,
+    quoted,
+)
 from ..formats import format_named, taken
 from ..messages import (
     GivenMessage,
     Message,
     as_object,
     content_text,
-    decode,
     decode_as,
     encode,
     prepare,
@@ -318,8 +326,11 @@ def whole(connection: Connection, kept: Kept) -> Draft:
     at, texts = kept.at, []
     for moment, key, text in PIECES.rows(connection, **kept.place):
         at = max(at, moment)
-        texts.append(Text(key, decode(text)))
-    message = grown(decode_as(dict, kept.message), texts)
+        texts.append(Text(key, decode_as(str, text)))
+    message = decode_as(dict, kept.message)
+    if any(not isinstance(message.get(each.key) or "", str) for each in texts):
+        raise Damaged(f"the draft {kept.id!r:.80} has no text where texts came; {VERIFY}")
+    message = grown(message, texts)
     place = (kept.branch, kept.head)
     return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -118,7 +118,7 @@ def given_between(line: Line, first: int, last: int, end: int) -> list[StoredMes
     if before:
         earlier, theirs = _between(line, max(1, first - before), first - 1)
         rows, formats = earlier + rows, theirs + formats
-    with decoding(line, first - before, last):
+    with decoding(line.connection, partial(line.ranges, first - before, last)):
         whole = joined(rows, formats)
     if rows[-1].seq < end and _goes_on(line, rows[-1], formats[-1]):
         whole.pop()
@@ -146,7 +146,7 @@ def given_at(line: Line, seq: int) -> Given:
     (row,), (wire_format,) = _between(line, seq, seq)
     number, of = part_of(row, wire_format)
     first, last = max(1, seq - number), min(seq + of - 1 - number, line.pointer.head)
-    with decoding(line, first, last):
+    with decoding(line.connection, partial(line.ranges, first, last)):
         whole = joined(*_between(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
@@ -165,7 +165,7 @@ Rows = tuple[list[StoredMessage], list[str | None]]
 def _between(line: Line, first: int, last: int) -> Rows:
     found: Rows = ([], [])
     is_newest = last == line.pointer.head and last - first < MOST
-    read = partial(newest_rows, _stored) if is_newest else _stored
+    read = partial(newest_rows, read_stored) if is_newest else read_stored
     for run in line.ranges(first, last):
         stored = read(line.connection, run)
         try:
@@ -177,14 +177,20 @@ def _between(line: Line, first: int, last: int) -> Rows:
             raise
         found[0].extend(rows)
         found[1].extend(formats)
-    if len(found[0]) <= last - first:
-        where = f"{line.pointer.session_id!r} lacks messages from {first} to {last}"
-        raise Damaged(f"session {where}; {VERIFY}")
+    _check_count(found, line.pointer.tree_id, first, last)
     return found
 
 
+def _check_count(found: Rows, tree_id: int, first: int, last: int) -> None:
+    if len(found[0]) <= last - first:
+        problem = f"tree {tree_id} lacks messages of the positions {first} to {last}"
+        raise Damaged(f"{problem}; {VERIFY}")
+
+
 @contextmanager
-def decoding(line: Line, first: int, last: int) -> Iterator[None]:
+def decoding(
+    connection: Connection, find_runs: Callable[[], Iterable[dict[str, int]]]
+) -> Iterator[None]:
     """Report damage where decoding messages fails and their digests do not hold.
 
     Any other error arrives as itself: rows that are what was stored are no reason to fail.
@@ -194,8 +200,8 @@ def decoding(line: Line, first: int, last: int) -> Iterator[None]:
     except StoreError:
         raise
     except Exception:
-        for run in line.ranges(first, last):
-            check_digests(run, _stored(line.connection, run))
+        for run in find_runs():
+            check_digests(run, read_stored(connection, run))
         raise
 
 
@@ -213,10 +219,12 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
 
 def read_run(connection: Connection, run: dict[str, int]) -> Rows:
     """Return the rows of a run, by the names that `Segment.within` gives."""
-    return _made(_stored(connection, run))
+    found = _made(read_stored(connection, run))
+    _check_count(found, run["tree_id"], run["first"], run["last"])
+    return found
 
 
-def _stored(connection: Connection, run: dict[str, int]) -> Stored:
+def read_stored(connection: Connection, run: dict[str, int]) -> Stored:
     """Return what is stored of a run."""
     calls = CALLS.rows(connection, **run)
     return Stored(MESSAGES.rows(connection, **run), calls)

@@ -13,7 +13,7 @@ from .joining import joined, part_of
 from .left import QUERIES, find
 from .lines import Line
 from .places import NEVER, Pointer, Segment
-from .raw import given_at, read_run
+from .raw import decoding, given_at, read_run
 
 
 class Follower(NamedTuple):
@@ -68,7 +68,8 @@ def _sibling(line: Line, seq: int, holder: int, through: Follower) -> Sibling:
     (row,), (wire_format,) = read_run(connection, run)
     is_current = through.branch == pointer.branch
     if part_of(row, wire_format).of == 1:
-        (stored,) = joined([row], [wire_format])
+        with decoding(connection, lambda: [run]):
+            (stored,) = joined([row], [wire_format])
     else:
         there = find(connection, pointer.session_id, None if is_current else through.branch)
         stored = given_at(Line(connection, there), seq).message

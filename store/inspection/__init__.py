@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .checking import check
     from .copies import backup, listed, remove_copies, restore
     from .line_check import OLDER
+    from .read_check import ReadCheck, compare_line
     from .replacing import replaced
     from .sql import query, views, writing_role
     from .usage_statistics import FileUse, Statistics, ToolUse, statistics
@@ -25,10 +26,12 @@ __all__ = [
     "OLDER",
     "Condition",
     "FileUse",
+    "ReadCheck",
     "Statistics",
     "ToolUse",
     "backup",
     "check",
+    "compare_line",
     "doctor",
     "integrity",
     "listed",
@@ -49,6 +52,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         checking="check",
         copies="backup listed remove_copies restore",
         line_check="OLDER",
+        read_check="ReadCheck compare_line",
         replacing="replaced",
         sql="query views writing_role",
         usage_statistics="FileUse Statistics ToolUse statistics",

@@ -18,7 +18,16 @@ from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection
 
-from ..database import COMPANIONS, COPIES, HEAD, beside, resolved, url_of, version
+from ..database import (
+    COMPANIONS,
+    COPIES,
+    HEAD,
+    beside,
+    closed_files,
+    resolved,
+    url_of,
+    version,
+)
 from ..errors import StoreError
 from ..history import HOLDING, erasure
 from .checking import reading
@@ -196,12 +205,11 @@ def _is_open_to_others(file: Path) -> bool:
 
 
 def _rights(path: Path) -> _Verdict:
-    places = (path, path.parent)
-    closed = " and ".join(str(each) for each in places if not os.access(each, os.W_OK))
+    closed = closed_files(path)
     if not closed:
-        return _fine("may be written, and so may its folder")
+        return _fine("may be written, and so may its folder and the files beside it")
     return _to_do(
-        f"{closed} cannot be written by this user",
+        f"{' and '.join(closed)} cannot be written by this user",
         "give the user the right, or copy the file: reading needs to write beside it, too",
     )
 

@@ -5,7 +5,8 @@ that can be worked out again: each message's SHA-256 from its rows, the seals of
 theirs, the facts of each tool result from the raw rows of its line, the schema from a store made
 anew, positions and heads from the log of moves. The rows are read in the order of their keys as a
 few streams side by side, so any store fits in memory. Damage is an answer here, never an error:
-what cannot be read is named, and reading goes on with the next branch.
+what cannot be read is named, and reading goes on with the next branch. So does a check that cannot
+run: it is a finding `unchecked`, and the others are made.
 
 Nothing can be told about what may change after it was written: titles, metadata, kinds of tools.
 """
@@ -21,9 +22,9 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from ..records import Finding
-from .invariants import RULES
+from .invariants import parsed_rules
 from .key_check import check_keys
-from .line_check import DAMAGE, OLDER, check_lines, unreadable
+from .line_check import OLDER, check_lines, resumable, unchecked
 from .schema_check import check_schema
 from .seal_check import check_seals
 
@@ -59,7 +60,11 @@ def examine(connection: Connection) -> list[Finding]:
 
 def _findings(connection: Connection) -> Iterator[Finding]:
     for name, check in CHECKS:
-        yield from _guarded(name, check(connection))
+        try:
+            with resumable(connection):
+                yield from check(connection)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks run
+            yield unchecked(f"check of {name}", error)
 
 
 @contextmanager
@@ -85,13 +90,6 @@ def _listed(findings: Iterator[Finding]) -> list[Finding]:
     return listed
 
 
-def _guarded(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    try:
-        yield from findings
-    except DAMAGE as error:
-        yield Finding("integrity", f"check of {name}", unreadable(error))
-
-
 def structures(connection: Connection) -> Iterator[Finding]:
     """Yield what SQLite finds wrong with its own structures.
 
@@ -114,23 +112,15 @@ def _orphans(connection: Connection) -> Iterator[Finding]:
         yield Finding("orphan", where, f"what it belongs to is not in {parent}")
 
 
-def _rules(connection: Connection) -> Iterator[Finding]:
-    for rule in RULES.split("\n-- ")[1:]:
-        yield from _breaches(connection, rule)
-
-
-def _breaches(connection: Connection, rule: str) -> Iterator[Finding]:
-    """Yield what breaks a rule: its comment, filled in from each row that its query finds."""
-    told, _, query = rule.partition("\n")
-    where, _, problem = told.partition(": ")
-    for row in connection.execute(text(query)):
-        yield Finding("heads", where.format(*row), problem.format(*row))
+def _check_rules(connection: Connection) -> Iterator[Finding]:
+    for rule in parsed_rules():
+        yield from rule.breaches(connection.execute(text(rule.query)))
 
 
 CHECKS = (
     ("integrity", structures),
     ("schema", check_schema),
-    ("rules", _rules),
+    ("rules", _check_rules),
     ("seals", check_seals),
     ("keys", check_keys),
     ("lines", check_lines),

@@ -6,6 +6,15 @@ row that is found, and a query that finds nothing in a sound store.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+
+from ..database import Statement
+from ..records import Finding
+
 RULES = """
 -- session {0!r}: is in the look-up of ids, but not in the tree {1} that this names
 SELECT i.id, i.tree_id FROM session_ids i LEFT JOIN sessions s USING (tree_id, id) WHERE s.head IS NULL
@@ -117,3 +126,42 @@ LEFT JOIN branches b ON b.tree_id = e.tree_id AND b.branch = e.branch
 WHERE e.finished_at IS NULL AND (b.branch IS NULL OR b.session_id IS NOT NULL)
 """
 """What must hold between the rows: a place, what is wrong there, a query for it."""
+
+
+class Rule(NamedTuple):
+    """A rule: the place and the problem of a breach, as formats, and the query that finds them."""
+
+    where: str
+    problem: str
+    query: str
+
+    def breaches(self, rows: Iterable[Any]) -> Iterator[Finding]:
+        """Yield a finding for each row that the query found."""
+        for row in rows:
+            yield Finding("heads", self.where.format(*row), self.problem.format(*row))
+
+
+@cache
+def parsed_rules() -> list[Rule]:
+    """Return the rules one by one."""
+    parts = (each.partition("\n") for each in RULES.split("\n-- ")[1:])
+    split = ((*comment.partition(": "), query) for comment, _, query in parts)
+    return [Rule(where, problem, query) for where, _, problem, query in split]
+
+
+_TABLES = (
+    *("session_ids", "sessions", "branches", "head_moves", "session_keys", "drafts"),
+    *("compaction_records", "summaries", "redactions", "erasures"),
+)
+
+
+@cache
+def rules_of_tree(dialect: str) -> list[tuple[Rule, Statement[Any]]]:
+    """Return the rules with statements that look at one tree, ``tree_id``.
+
+    In front of the query of all trees its tables are defined anew, as the rows of the tree.
+    """
+    schema = "main." if dialect == "sqlite" else ""  # SQLite takes the bare name for the new one
+    of_tree = "{0} AS NOT MATERIALIZED (SELECT * FROM {1}{0} WHERE tree_id = :tree_id)"
+    begin = f"WITH {', '.join(of_tree.format(name, schema) for name in _TABLES)}"
+    return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parsed_rules()]

@@ -22,12 +22,18 @@ KEYS = Statement(
 )
 
 
+_asked = select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
+METADATA_OF_TREE = Statement(_asked.where(sessions.c.tree_id == bindparam("tree_id", type_=BIG)))
+
+
 def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[Finding]:
     """Yield the sessions, of a tree or of all, whose keys are not those of their metadata."""
-    asked = select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
-    if tree_id is not None:
-        asked = asked.where(sessions.c.tree_id == tree_id)
-    for tree, session_id, text in connection.execute(asked):
+    rows = (
+        connection.execute(_asked)
+        if tree_id is None
+        else METADATA_OF_TREE.rows(connection, tree_id=tree_id)
+    )
+    for tree, session_id, text in rows:
         metadata = _object(text)
         there = KEYS.rows(connection, tree_id=tree, session_id=session_id)
         place = f"session {session_id!r}"

@@ -11,15 +11,15 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Select, Table, select, text, tuple_
 from sqlalchemy.exc import DBAPIError
 
-from ..database import Insertion, Row, messages, tool_calls
-from ..errors import Damaged
+from ..database import Insertion, Row, Statement, messages, tool_calls
+from ..errors import Damaged, StoreError
 from ..history import (
     INSERT_FACTS,
     INSERT_PATHS,
@@ -29,10 +29,12 @@ from ..history import (
     Line,
     Measure,
     ResultRows,
+    Segment,
     Weight,
     derive,
     message_rows,
 )
+from ..history.lines import run_of
 from ..messages import (
     Columns,
     Message,
@@ -53,19 +55,32 @@ OLDER = "older"
 DATED = ("stored_at", "wire_format")
 """What the digest of a message holds beside what was given, since its version 2."""
 STREAMING = {"stream_results": True, "max_row_buffer": 50}
-DAMAGE = (sqlite3.Error, DBAPIError, TypeError, ValueError)
-"""What reading a damaged store may raise.
-
-From the database, or from values of types that no column has.
-"""
+DAMAGE = (sqlite3.Error, DBAPIError, StoreError)
+"""What reading a damaged store raises: the database, or what decodes its rows."""
 
 Key = tuple[int, ...]
 
 
-def unreadable(error: Exception) -> str:
-    """Say that something could not be read, and why."""
+@contextmanager
+def resumable(connection: Connection) -> Iterator[None]:
+    """Let a transaction go on after an error: a server refuses all else until it is taken back."""
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    with connection.begin_nested():
+        yield
+
+
+def unchecked(where: str, error: Exception) -> Finding:
+    """Return the finding for a place that could not be checked, and why.
+
+    An error that no database and no decoder raised tells nothing about the store.
+    """
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
-    return f"cannot be read to its end: {reason}"
+    if isinstance(error, DAMAGE):
+        return Finding("integrity", where, f"cannot be read to its end: {reason}")
+    problem = f"this check could not run: {type(error).__name__}: {reason}"
+    return Finding("unchecked", where, problem)
 
 
 class _Stream:
@@ -144,9 +159,10 @@ def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
 def _check_from(connection: Connection, place: _Place) -> Iterator[Finding]:
     while not place.is_at_end:
         try:
-            yield from _check_branches(connection, place)
-        except DAMAGE as error:
-            yield Finding("integrity", place.name, unreadable(error))
+            with resumable(connection):
+                yield from _check_branches(connection, place)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other branches are checked
+            yield unchecked(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
     if place.older:
         problem = f"{place.older} messages have digests of version 1, without when they were stored"
@@ -191,13 +207,46 @@ def _check_branch(
     for rows in _runs(streams.messages.between(key, end)):
         run = _Run(branch, rows, streams.calls)
         if run.first != last + 1:
-            yield Finding("positions", branch.place(run.first), f"follows on {last}")
+            yield _gap(branch, run.first, last)
         yield from _check_facts(connection, branch, streams, run)
         last = run.last
         place.older += run.older
     if last != branch.tip:
         problem = f"ends at {last}, its sessions and moves say {branch.tip}"
         yield Finding("positions", branch.place(), problem)
+
+
+PARTS: Streams[Statement[Any]] = Streams(
+    *(
+        Statement(each.where(run_of(table)).order_by(*table.primary_key))
+        for each in READ
+        for table in each.get_final_froms()
+        if isinstance(table, Table)
+    )
+)
+"""The same streams, of a run."""
+
+
+def check_run(
+    connection: Connection, branch: Branch, first: int, last: int
+) -> Iterator[tuple[int, list[Finding]]]:
+    """Yield what is wrong in the positions of a branch, each time with how far it was read."""
+    key = (branch.tree_id, branch.branch)
+    run = Segment(branch.branch, first, last).within(branch.tree_id)
+    streams = Streams(*(_Stream(each.scan(connection, **run)) for each in PARTS))
+    read = first - 1
+    for rows in _runs(streams.messages.between((*key, first), (*key, last))):
+        part = _Run(branch, rows, streams.calls)
+        findings = [] if part.first == read + 1 else [_gap(branch, part.first, read)]
+        findings += _check_facts(connection, branch, streams, part)
+        read = part.last
+        yield read, findings
+    if read < min(last, branch.tip or 0):
+        yield read, [_gap(branch, branch.tip, read)]
+
+
+def _gap(branch: Branch, position: int | None, before: int) -> Finding:
+    return Finding("positions", branch.place(position), f"follows on {before}")
 
 
 def _runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
@@ -271,7 +320,7 @@ def _check_facts(
     line = Line(connection, branch.pointer())
     try:
         results, paths = _derived(line, run, weights)
-    except DAMAGE:
+    except Exception:
         yield from run.findings
         raise
     yield from run.findings

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from itertools import groupby, islice, zip_longest
+from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..database import (
     BIG,
     HEAD,
     SEALED,
+    SEALED_TABLES,
     TREE_TABLES,
     Database,
     Insertion,
@@ -37,8 +38,11 @@ from ..database import (
 from ..errors import InvalidValue
 from ..history import slices
 from ..records import Finding
+from .invariants import rules_of_tree
 from .key_check import check_keys
 from .line_check import OLDER, STREAMING, check_tree
+from .read_check import refuse
+from .seal_check import check_seals_of
 
 Fields = dict[str, Any]
 StoredRow = tuple[str, Fields]
@@ -71,7 +75,8 @@ IS_THERE = Statement(
 def dump(database: Database, now: Now = None) -> Iterator[StoredRow]:
     """Yield all conversations of a store; each tree as it is when its turn comes.
 
-    What is erased, and not done yet, is erased before. Raises StoreError.
+    What is erased, and not done yet, is erased before. Each tree is compared with its digests and
+    seals before its rows are given. Raises StoreError, Damaged.
     """
     slices.go_on(database, milliseconds(now))
     trees = database.read(TREES.values)
@@ -79,7 +84,17 @@ def dump(database: Database, now: Now = None) -> Iterator[StoredRow]:
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
+            compare_tree(connection, tree_id)
             yield from _counted(_rows_of(connection, tree_id))
+
+
+def compare_tree(connection: Connection, tree_id: int) -> None:
+    """Compare all rows of a tree with what was stored. Raises Damaged."""
+    sealed = (check_seals_of(connection, table, tree_id) for table in SEALED_TABLES)
+    rules = rules_of_tree(connection.dialect.name)
+    broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
+    keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
+    refuse(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
 
 
 def _counted(rows: Iterator[StoredRow]) -> Iterator[StoredRow]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -57,7 +58,8 @@ def view(
     last = lines.position(pointer, at)
     look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
     first = look.visible.first_kept
-    with paused(look.last - first), raw.decoding(look.raw, first, look.last):
+    runs = partial(look.told, first, look.last)
+    with paused(look.last - first), raw.decoding(connection, runs):
         return composed(look, format).written(format)
 
 

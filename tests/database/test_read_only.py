@@ -74,7 +74,7 @@ def as_nobody(path: Path) -> Outcome:
 def refused(outcome: Outcome, *names: str) -> bool:
     """Tell whether operations were refused, each with a word about rights."""
     said = [outcome[name] for name in names]
-    return all(each.startswith("StoreError: ") and "permissions" in each for each in said)
+    return all(each.startswith("ReadOnly: ") and "permissions" in each for each in said)
 
 
 WRITING = ("append", "delete", "backup")

@@ -1,0 +1,212 @@
+"""Whether the rows that a read is going to return are still what was stored.
+
+`verify` reads a whole store; this compares what a query names, and no more: the messages of a run
+with their digests, the facts beside them with what follows from the messages, the rows that have
+seals with these, and the head of a session with its moves. It knows what a query reads by the
+tables in its text, and by the values that all statements name a place, a run or a line with. So
+there is no statement that has to ask for it.
+
+What has to be compared how often: messages and sealed rows each time, since they are what a caller
+is given. Facts follow from messages, and deriving them costs far more than reading them; an open
+store compares those of a position once. What must hold between the rows of a tree is asked again
+when a session of it has another revision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, text
+
+from ..database import BIG, SEALED_TABLES, Statement, messages, sessions
+from ..errors import VERIFY, Damaged
+from ..history import Line, Pointer, Segment, lines, raw
+from ..records import Finding
+from .branches import BRANCHES, Branch
+from .invariants import rules_of_tree
+from .key_check import check_keys
+from .line_check import OLDER, check_run
+from .seal_check import check_seals_of
+
+RAW = frozenset({"messages", "tool_calls"})
+"""The tables that digests are of."""
+DERIVED = frozenset({"message_facts", "tool_results", "tool_result_paths"})
+"""The tables that follow from these."""
+SEALED = {table.name: table for table in SEALED_TABLES}
+KNOWN = RAW | DERIVED | SEALED.keys()
+MOST = 10_000
+"""Branches and trees that an open store remembers as compared."""
+
+TREE_OF = Statement(select(sessions.c.tree_id).where(sessions.c.id == bindparam("session_id")))
+STATE = Statement(
+    select(sessions.c.id, sessions.c.revision)
+    .where(sessions.c.tree_id == bindparam("tree_id", type_=BIG))
+    .order_by(sessions.c.id)
+)
+PLACES = Statement(
+    select(messages.c.tree_id, messages.c.branch, messages.c.seq).where(
+        messages.c.message_id == bindparam("message_id")
+    )
+)
+BRANCH = Statement(text(BRANCHES))
+
+
+@lru_cache(maxsize=1_000)
+def _tables_in(query: str) -> frozenset[str]:
+    return KNOWN.intersection(re.findall(r"\w+", query))
+
+
+class ReadCheck:
+    """What an open store has compared, and how it compares what a query is going to read."""
+
+    def __init__(self) -> None:
+        self._spans: dict[tuple[int, int], tuple[int, int]] = {}
+        self._states: dict[int, list[Any]] = {}
+
+    def __call__(
+        self, connection: Connection, query: str, values: dict[str, Any], seen: set[Any], /
+    ) -> None:
+        """Compare the rows that a query reads. Raises Damaged."""
+        tables = _tables_in(query)
+        if not tables:
+            return
+        tree_id = values.get("tree_id")
+        if tree_id is None and "session_id" in values:
+            tree_id = TREE_OF.value(connection, session_id=values["session_id"])
+        for name in tables & SEALED.keys():
+            _check_once(seen, check_seals_of(connection, SEALED[name], tree_id), name, tree_id)
+        if tree_id is not None:
+            self._check_tree(connection, tree_id, seen)
+        if tables & (RAW | DERIVED):
+            for tree, run in _runs(connection, tree_id, values):
+                self._check_run(connection, tree, run, seen, with_facts=bool(tables & DERIVED))
+
+    def check_line(self, connection: Connection, pointer: Pointer, last: int) -> None:
+        """Compare all that a line follows from, up to a position. Raises Damaged."""
+        seen: set[Any] = set()
+        for name, table in SEALED.items():
+            sealed = check_seals_of(connection, table, pointer.tree_id)
+            _check_once(seen, sealed, name, pointer.tree_id)
+        self._check_tree(connection, pointer.tree_id, seen)
+        for run in Line(connection, pointer).runs(1, last):
+            self._check_run(connection, pointer.tree_id, run, seen, with_facts=True)
+
+    def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
+        """Compare the sessions, branches and moves of a tree, where any of them has changed."""
+        if ("tree", tree_id) in seen:
+            return
+        seen.add(("tree", tree_id))
+        state = STATE.rows(connection, tree_id=tree_id)
+        if self._states.get(tree_id) == state:
+            return
+        for rule, breaches in rules_of_tree(connection.dialect.name):
+            refuse(rule.breaches(breaches.rows(connection, tree_id=tree_id)))
+        refuse(check_keys(connection, tree_id))
+        _remember(self._states, tree_id, state)
+
+    def _check_run(
+        self,
+        connection: Connection,
+        tree_id: int,
+        run: Segment,
+        seen: set[Any],
+        *,
+        with_facts: bool,
+    ) -> None:
+        """Compare the messages of a run, and the facts beside them that were not compared yet."""
+        place = run.within(tree_id)
+        if (tree_id, run) not in seen:
+            seen.add((tree_id, run))
+            raw.check_digests(place, raw.read_stored(connection, place))
+        if not with_facts:
+            return
+        key = (tree_id, run.branch)
+        known = self._spans.get(key)
+        for part in _missing(run, known):
+            last = _check_facts(connection, tree_id, part)
+            if last is not None:
+                known = _joined(known, part.first, last)
+        if known:
+            _remember(self._spans, key, known)
+
+
+def compare_line(connection: Connection, session_id: str, at: int | None = None) -> None:
+    """Compare a session's line, and all that it follows from, with what was stored.
+
+    Raises Damaged, SessionNotFound, PositionOutOfRange.
+    """
+    pointer = lines.find(connection, session_id)
+    ReadCheck().check_line(connection, pointer, lines.position(pointer, at))
+
+
+def _runs(
+    connection: Connection, tree_id: int | None, values: dict[str, Any]
+) -> Iterator[tuple[int, Segment]]:
+    """Yield the runs that the values of a query name: by a line, a run, a place or an id."""
+    if "message_id" in values:
+        for tree, branch, seq in PLACES.rows(connection, message_id=values["message_id"]):
+            yield tree, Segment(branch, seq, seq)
+    elif tree_id is None or "branch" not in values:
+        return
+    elif "start" in values:
+        line = {name: values[name] for name in ("tree_id", "branch", "start", "last")}
+        for run in lines.SEGMENTS.rows(connection, **line):
+            yield tree_id, run
+    elif "first" in values:
+        yield tree_id, Segment(values["branch"], values["first"], values["last"])
+    elif "seq" in values:
+        yield tree_id, Segment(values["branch"], values["seq"], values["seq"])
+
+
+def _missing(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
+    """Yield the parts of a run that are not in a span."""
+    if known is None or run.last < known[0] or run.first > known[1]:
+        yield run
+        return
+    if run.first < known[0]:
+        yield run._replace(last=known[0] - 1)
+    if run.last > known[1]:
+        yield run._replace(first=known[1] + 1)
+
+
+def _joined(known: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:
+    """Return a span with a part that touches it; of two that do not, the longer one."""
+    if known is None:
+        return first, last
+    if first <= known[1] + 1 and last >= known[0] - 1:
+        return min(first, known[0]), max(last, known[1])
+    return max(known, (first, last), key=lambda span: span[1] - span[0])
+
+
+def _check_facts(connection: Connection, tree_id: int, run: Segment) -> int | None:
+    """Compare facts with the messages of a run; return the last position that has any."""
+    row = BRANCH.row(connection, tree_id=tree_id, branch=run.branch - 1)
+    if row is None:
+        return None
+    last = None
+    for read, findings in check_run(connection, Branch(*row), run.first, run.last):
+        refuse(findings)
+        last = read
+    return last
+
+
+def _check_once(seen: set[Any], findings: Iterable[Finding], *key: object) -> None:
+    if key not in seen:
+        seen.add(key)
+        refuse(findings)
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise Damaged for the first finding."""
+    for finding in findings:
+        if finding.check != OLDER:
+            raise Damaged(f"{finding.where}: {finding.problem}; {VERIFY}")
+
+
+def _remember(known: dict[Any, Any], key: object, value: object) -> None:
+    if len(known) >= MOST:
+        known.clear()
+    known[key] = value
