@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from traceback import walk_tb
 from typing import ClassVar, TypeVar
 
 Choice = TypeVar("Choice", bound=str)
@@ -42,6 +43,16 @@ def check_ends(path: str | os.PathLike[str]) -> None:
 
 VERIFY = "the store is damaged; run `convostore verify`"
 """The end of what is said of a damaged row."""
+
+
+def origin_of(error: BaseException) -> str:
+    """Return the type of an exception and the place that raised it, without its words."""
+    frames = list(walk_tb(error.__traceback__))
+    kind = type(error).__name__
+    if not frames:
+        return kind
+    frame, line = frames[-1]
+    return f"{kind} at {frame.f_globals.get('__name__', '?')}:{line}"
 
 
 class StoreError(Exception):

@@ -24,7 +24,7 @@ from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from openai import AsyncOpenAI, OpenAIError
 from pydantic import BaseModel
 
-from store import AsyncScoped, AsyncStore, Conflict, Policy, StoredMessage, StoreError
+from store import AsyncScoped, AsyncStore, Policy, StoredMessage, StoreError
 
 MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
 ANEW, POLICY = (Policy.named("agent", show_drafts=shown) for shown in (False, True))
@@ -60,9 +60,9 @@ Found = dict[str, Any]
 
 @app.exception_handler(StoreError)
 async def refuse(_: Request, error: StoreError) -> JSONResponse:
-    """Tell what the store refused: not there, changed by somebody else, or wrong."""
-    status = 404 if isinstance(error, LookupError) else 409 if isinstance(error, Conflict) else 400
-    return JSONResponse({"detail": str(error)}, status)
+    """Report an error of the store: each has a status, and says whether to ask again."""
+    later = {"retry-after": "1"} if error.retry else None
+    return JSONResponse({"detail": str(error)}, error.status, later)
 
 
 @app.get("/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from ..database import logger
 from ..errors import CompactionError, SummaryGenerationError
 from ..policy import Policy
 from ..records import Compaction
@@ -12,7 +13,7 @@ from ..summaries import MODEL, Prompt, Summary
 from ..view import Line
 from .planning import Plan
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 FAILED = {

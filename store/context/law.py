@@ -5,18 +5,18 @@ It is sent whole or not at all: half of a rule may say its opposite.
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 from typing import NamedTuple
 
+from ..database import logger
 from .at_files import Root, checked_root
 
 NAME = "CODE_LAW.md"
 LIMIT = 100_000
 """Bytes that the file may have."""
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class Law(NamedTuple):

@@ -33,6 +33,7 @@ from .forking import told_of_forks
 from .json_sql import Pairs, positions
 from .kept import BYTES, Kept, is_kept, told_to_forget, weight
 from .lease import forget_kept, kept_by, kept_of, kept_since
+from .logs import Log, logger
 from .migrate import VERSION, Upgrade, upgrade, version
 from .queries import Queries
 from .schema import (
@@ -89,6 +90,7 @@ __all__ = [
     "Database",
     "Insertion",
     "Kept",
+    "Log",
     "Pairs",
     "Queries",
     "Row",
@@ -120,6 +122,7 @@ __all__ = [
     "kept_since",
     "list_copy",
     "locks",
+    "logger",
     "message_facts",
     "messages",
     "notes",

@@ -33,6 +33,7 @@ from . import script
 from .columns import METADATA
 from .copying import beside, check_room, discard, finish_copy, list_copy, put_in_place, write_copy
 from .engine import Database
+from .logs import logger
 from .resources import folder
 from .schema import HEAD, settings, tool_kinds
 from .statements import Statement
@@ -40,7 +41,7 @@ from .statements import Statement
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 VERSION = Statement(
     sqlalchemy.text("SELECT version_num FROM alembic_version").columns(

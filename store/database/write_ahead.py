@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
 from pathlib import Path
 
 from ..errors import StoreBusy
+from .logs import logger
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 PURGE_PATIENCE = 1000
 """How many ms a purge waits for readers.

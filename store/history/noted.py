@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 
+from ..database import logger
 from ..messages import TIME_KEYS, Prepared, StoredCall, tells_no_time
 from ..text import json_object
 from ..tools import TOOL_KINDS
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 FOREIGN_PARTS = {
     *("tool_use", "server_tool_use", "tool_result", "toolCall", "toolResult"),

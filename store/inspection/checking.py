@@ -14,6 +14,7 @@ from ..database import HEAD, Database, upgrade, version, write_copy
 from ..errors import StoreError
 from ..records import Finding
 from . import integrity
+from .structures import structures
 
 
 def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
@@ -30,7 +31,7 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
             found = version(connection)
             if found == HEAD:
                 return integrity.examine(connection)
-            findings = list(integrity.structures(connection))
+            findings = list(structures(connection))
         if found is None or database.path is None:
             return [*findings, _of_schema(found)]
         return findings or _checked_copy(database)

@@ -13,7 +13,6 @@ Nothing can be told about what may change after it was written: titles, metadata
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -21,14 +20,16 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from ..database import logger
 from ..records import Finding
 from .invariants import parsed_rules
 from .key_check import check_keys
 from .line_check import OLDER, check_lines, resumable, unchecked
 from .schema_check import check_schema
 from .seal_check import check_seals
+from .structures import structures
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 LIMIT = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
@@ -88,28 +89,6 @@ def _listed(findings: Iterator[Finding]) -> list[Finding]:
         more = f"there is more; only {LIMIT:,} findings are listed"
         listed.append(Finding("limit", "the store", more))
     return listed
-
-
-def structures(connection: Connection) -> Iterator[Finding]:
-    """Yield what SQLite finds wrong with its own structures.
-
-    A server checks them itself, and keeps its foreign keys.
-    """
-    if connection.dialect.name == "sqlite":
-        yield from _damaged_pages(connection)
-        yield from _orphans(connection)
-
-
-def _damaged_pages(connection: Connection) -> Iterator[Finding]:
-    for (problem,) in connection.execute(text("PRAGMA integrity_check")):
-        if problem != "ok":
-            yield Finding("integrity", "the file", problem)
-
-
-def _orphans(connection: Connection) -> Iterator[Finding]:
-    for table, rowid, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
-        where = table if rowid is None else f"{table}, row {rowid}"  # narrow rows have no number
-        yield Finding("orphan", where, f"what it belongs to is not in {parent}")
 
 
 def _check_rules(connection: Connection) -> Iterator[Finding]:

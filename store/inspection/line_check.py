@@ -32,9 +32,9 @@ from ..history import (
     Segment,
     Weight,
     derive,
+    lines,
     message_rows,
 )
-from ..history.lines import run_of
 from ..messages import (
     Columns,
     Message,
@@ -218,7 +218,7 @@ def _check_branch(
 
 PARTS: Streams[Statement[Any]] = Streams(
     *(
-        Statement(each.where(run_of(table)).order_by(*table.primary_key))
+        Statement(each.where(lines.run_of(table)).order_by(*table.primary_key))
         for each in READ
         for table in each.get_final_froms()
         if isinstance(table, Table)

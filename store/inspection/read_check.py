@@ -9,7 +9,8 @@ there is no statement that has to ask for it.
 What has to be compared how often: messages and sealed rows each time, since they are what a caller
 is given. Facts follow from messages, and deriving them costs far more than reading them; an open
 store compares those of a position once. What must hold between the rows of a tree is asked again
-when a session of it has another revision.
+when a session of it has another revision. A row that SQLite no longer finds has no seal that could
+tell; so the structure of a table with seals is checked once, too.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .invariants import rules_of_tree
 from .key_check import check_keys
 from .line_check import OLDER, check_run
 from .seal_check import check_seals_of
+from .structures import damaged_pages
 
 RAW = frozenset({"messages", "tool_calls"})
 """The tables that digests are of."""
@@ -65,6 +67,7 @@ class ReadCheck:
     def __init__(self) -> None:
         self._spans: dict[tuple[int, int], tuple[int, int]] = {}
         self._states: dict[int, list[Any]] = {}
+        self._structures: set[str] = set()
 
     def __call__(
         self, connection: Connection, query: str, values: dict[str, Any], seen: set[Any], /
@@ -77,7 +80,7 @@ class ReadCheck:
         if tree_id is None and "session_id" in values:
             tree_id = TREE_OF.value(connection, session_id=values["session_id"])
         for name in tables & SEALED.keys():
-            _check_once(seen, check_seals_of(connection, SEALED[name], tree_id), name, tree_id)
+            self._check_sealed(connection, name, tree_id, seen)
         if tree_id is not None:
             self._check_tree(connection, tree_id, seen)
         if tables & (RAW | DERIVED):
@@ -87,12 +90,22 @@ class ReadCheck:
     def check_line(self, connection: Connection, pointer: Pointer, last: int) -> None:
         """Compare all that a line follows from, up to a position. Raises Damaged."""
         seen: set[Any] = set()
-        for name, table in SEALED.items():
-            sealed = check_seals_of(connection, table, pointer.tree_id)
-            _check_once(seen, sealed, name, pointer.tree_id)
+        for name in SEALED:
+            self._check_sealed(connection, name, pointer.tree_id, seen)
         self._check_tree(connection, pointer.tree_id, seen)
         for run in Line(connection, pointer).runs(1, last):
             self._check_run(connection, pointer.tree_id, run, seen, with_facts=True)
+
+    def _check_sealed(
+        self, connection: Connection, name: str, tree_id: int | None, seen: set[Any]
+    ) -> None:
+        """Compare the rows of a table with their seals; once, whether SQLite lacks any of them."""
+        if name not in self._structures and connection.dialect.name == "sqlite":
+            refuse(damaged_pages(connection, name))
+            self._structures.add(name)
+        if (name, tree_id) not in seen:
+            seen.add((name, tree_id))
+            refuse(check_seals_of(connection, SEALED[name], tree_id))
 
     def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
         """Compare the sessions, branches and moves of a tree, where any of them has changed."""
@@ -191,12 +204,6 @@ def _check_facts(connection: Connection, tree_id: int, run: Segment) -> int | No
         refuse(findings)
         last = read
     return last
-
-
-def _check_once(seen: set[Any], findings: Iterable[Finding], *key: object) -> None:
-    if key not in seen:
-        seen.add(key)
-        refuse(findings)
 
 
 def refuse(findings: Iterable[Finding]) -> None:

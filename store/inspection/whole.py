@@ -43,6 +43,7 @@ from .key_check import check_keys
 from .line_check import OLDER, STREAMING, check_tree
 from .read_check import refuse
 from .seal_check import check_seals_of
+from .structures import structures
 
 Fields = dict[str, Any]
 StoredRow = tuple[str, Fields]
@@ -79,6 +80,8 @@ def dump(database: Database, now: Now = None) -> Iterator[StoredRow]:
     seals before its rows are given. Raises StoreError, Damaged.
     """
     slices.go_on(database, milliseconds(now))
+    with database.reading() as connection:
+        refuse(structures(connection))
     trees = database.read(TREES.values)
     yield STORE, {"schema": HEAD, "trees": len(trees)}
     for tree_id in trees:

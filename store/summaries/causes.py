@@ -7,7 +7,6 @@ Its words go where the messages are, into the database, and to whoever asks a lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from traceback import walk_tb
 
 from .texts import cut, scrubbed
 
@@ -20,16 +19,6 @@ _LIMIT = 500
 def chain_of(error: BaseException) -> str:
     """Return what an exception says, and behind it what each of its causes does."""
     return "; caused by ".join(map(_told, _causes(error)))
-
-
-def origin_of(error: BaseException) -> str:
-    """Return the type of an exception and the place that raised it, without its words."""
-    frames = list(walk_tb(error.__traceback__))
-    kind = type(error).__name__
-    if not frames:
-        return kind
-    frame, line = frames[-1]
-    return f"{kind} at {frame.f_globals.get('__name__', '?')}:{line}"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

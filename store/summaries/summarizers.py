@@ -19,9 +19,16 @@ from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..callers import Cancelled, finished, waking
-from ..errors import InvalidValue, StoreError, SummaryGenerationError, SummaryTimedOut, quoted
+from ..errors import (
+    InvalidValue,
+    StoreError,
+    SummaryGenerationError,
+    SummaryTimedOut,
+    origin_of,
+    quoted,
+)
 from ..messages import content_text
-from .causes import chain_of, origin_of
+from .causes import chain_of
 from .extracts import completed, extractive
 from .returned import EMPTY, normalised
 from .texts import cut, scrubbed

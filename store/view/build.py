@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..database import paused
+from ..database import logger, paused
 from ..formats import CHAT, Placed, Written, format_named, fresh, with_reasoning
 from ..history import left, lines, measure, raw
 from ..messages import Message
@@ -32,7 +32,7 @@ from .repair import merged
 from .rules import log_lines
 from .standing import Range, Standing
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def view(

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
+from ..database import Log, logger
+from ..errors import origin_of
 from ..ready import DEFAULT_LANGUAGE
+
+log = logger(__name__)
+T = TypeVar("T")
 
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
 """The environment's choice of the language of log lines; what is sent follows the policy's."""
@@ -26,9 +31,28 @@ class Line(NamedTuple):
     when: str
     texts: Texts
 
-    def log(self, log: logging.Logger, *values: object, **fields: object) -> None:
+    def log(self, log: Log, *values: object, **fields: object) -> None:
         """Log it, with fields by which programs may tell what it says."""
         log.log(self.level, chosen(self.texts), *values, extra=fields)
+
+
+RULE_FAILED = Line(
+    logging.WARNING,
+    "a rule failed on a result or a call, which stays whole: the rule, the error and its place",
+    {
+        "zh": "规则 %s 失败，内容保留原样: %s",
+        "en": "the rule %s failed, so what it was applied to stays whole: %s",
+    },
+)
+
+
+def attempt(rule: str, apply: Callable[[], T], otherwise: T) -> T:
+    """Return what a rule makes of a content, which it leaves whole where it fails."""
+    try:
+        return apply()
+    except Exception as error:  # noqa: BLE001 - a rule never ends the turn of a host
+        RULE_FAILED.log(log, rule, origin_of(error), rule=rule, error=origin_of(error))
+        return otherwise
 
 
 def chosen(texts: Texts) -> str:

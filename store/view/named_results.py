@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, select
 
 from ..database import Statement, messages, tool_results
+from ..errors import VERIFY, Damaged
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
 from ..policy import Policy
@@ -22,6 +23,7 @@ from ..summaries import command_of
 from ..text import json_object, one_line
 from ..tokens import estimate, message_tokens
 from ..tools import best_first, call_paths, names_in
+from .logged import attempt
 from .look import Look
 from .made_once import Result, made_once
 
@@ -56,6 +58,8 @@ class Named(NamedTuple):
     tokens: int
 
 
+NOTHING_SAVED = Named("", -1, 0)
+"""What stands for a result whose line cannot be made: it saves too little to be used."""
 Lines = dict[int, Named]
 """The lines of results, by their positions."""
 
@@ -103,12 +107,17 @@ def _read(look: Look, answer: Answer) -> Named:
     place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
     form, content, exit_code = CLEARED.one(look.connection, **place)
     value = decode(content) if form == "json" and content is not None else content
-    said = "\n".join(_texts_in(content_text(value) or content or ""))
-    told = _told(result, _target(look, answer), said, exit_code)
-    names = names_in(_seen_from(look.pointer.project_root, said))
-    line = _line(f"{line_begin(look.policy)} {told}", best_first(names))
-    tokens = estimate(line)
-    return Named(line, _tokens(value) - tokens, tokens)
+    arguments = None if answer.call is None else _arguments(look, *answer.call)
+
+    def made() -> Named:
+        said = "\n".join(_texts_in(content_text(value) or content or ""))
+        told = _told(result, _target(look, answer, arguments), said, exit_code)
+        names = names_in(_seen_from(look.pointer.project_root, said))
+        line = _line(f"{line_begin(look.policy)} {told}", best_first(names))
+        tokens = estimate(line)
+        return Named(line, _tokens(value) - tokens, tokens)
+
+    return attempt("any_tool", made, otherwise=NOTHING_SAVED)
 
 
 def _tokens(content: Any) -> int:
@@ -162,12 +171,10 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _target(look: Look, answer: Answer) -> str:
+def _target(look: Look, answer: Answer, arguments: Any) -> str:
     """Return the file or the command of a call, "" where it is not known."""
     if answer.call is None:
         return ""
-    seq, position = answer.call
-    arguments = _arguments(look, seq, position)
     files = call_paths(arguments, look.pointer.project_root).paths
     command = command_of(arguments) if answer.result.kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
@@ -175,8 +182,11 @@ def _target(look: Look, answer: Answer) -> str:
 
 
 def _arguments(look: Look, seq: int, position: int) -> Any:
-    (run,) = look.runs(seq, seq)
-    calls = stored_calls(look.connection, run.within(look.pointer.tree_id))[seq]
+    place = look.raw.place(seq)
+    run = {"tree_id": place["tree_id"], "branch": place["branch"], "first": seq, "last": seq}
+    calls = stored_calls(look.connection, run).get(seq, [])
+    if not 0 <= position < len(calls):
+        raise Damaged(f"there is no call {position} at position {seq}; {VERIFY}")
     call = calls[position]
     function = call.get("function") if isinstance(call, dict) else None
     return function.get("arguments") if isinstance(function, dict) else None

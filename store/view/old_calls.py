@@ -12,6 +12,7 @@ from ..history import stored_calls
 from ..messages import Message
 from ..text import shortened
 from ..tokens import estimate, message_tokens
+from .logged import attempt
 from .look import Look
 
 LONGEST_TEXT = 100
@@ -20,7 +21,7 @@ LONGEST_TEXT = 100
 
 def cut_calls(calls: list[Any]) -> list[Any]:
     """Return calls whose arguments are cut."""
-    return [_cut_call(call) for call in calls]
+    return attempt("arguments", lambda: [_cut_call(call) for call in calls], otherwise=calls)
 
 
 def saved_by_cuts(look: Look, before: int) -> dict[int, int]:

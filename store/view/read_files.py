@@ -11,13 +11,13 @@ from operator import itemgetter
 
 from sqlalchemy import select
 
-from ..database import Row, Statement, json_sql, tool_result_paths
+from ..database import Row, Statement, json_sql, logger, tool_result_paths
 from ..history import lines
 from .judging import Verdicts
 from .logged import Line
 from .look import Look
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _p = tool_result_paths
 PATHS = Statement(

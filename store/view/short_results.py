@@ -22,6 +22,7 @@ from ..messages import content_text, decode
 from ..policy import Kind
 from ..tokens import estimate, estimate_size
 from ..tools import compress
+from .logged import attempt
 from .look import Look
 from .made_once import Result, made_once
 
@@ -61,7 +62,8 @@ def short_form(
     text = _text_of(content)
     if not text:
         return None
-    short = compress(tool_name or "", text, kind=kind, failed=failed)
+    apply = partial(compress, tool_name or "", text, kind=kind, failed=failed)
+    short = attempt("tool_output", apply, otherwise=text)
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
 

@@ -51,7 +51,7 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces layered gathered request assembled",
     "database": (
-        "collector files queue forking write_ahead settings kept lease seals statements damage columns schema resources "
+        "collector logs files queue forking write_ahead settings kept lease checked_driver seals statements damage columns schema resources "
         "engine copying json_sql queries transactions script migrate"
     ),
     "exporting": "files shapes sessions whole",
@@ -63,8 +63,8 @@ INSIDE = {
     ),
     "importing": "report whole spending beside left likeness known sight elsewhere session reading folders growing",
     "inspection": (
-        "console invariants usage_statistics replacing sql schema_check branches line_check key_check whole seal_check integrity "
-        "checking copies advice"
+        "console invariants structures usage_statistics replacing sql schema_check branches line_check key_check seal_check integrity "
+        "read_check whole checking copies advice"
     ),
     "messages": "json_text columns media opaque owning preparing redacted",
     "records": "compactions hits keeping lines views",
