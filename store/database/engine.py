@@ -194,9 +194,9 @@ class Database:
                 is_idle = lease.end()
             except BaseException as error:
                 if lease:
+                    lease.drop()
                     if is_broken(lease, error):
                         self._forget_idle()
-                    lease.drop()
                 raise
             if is_idle:
                 idle.append(lease)

@@ -319,10 +319,10 @@ def test_missing_rights_are_told(template: Path, fork: Fork, file: int, folder: 
         before = path.read_bytes() if os.geteuid() == 0 else None
         outcome = fork(attempts, Path(name)).result()
         Path(name).chmod(0o755)
-        assert outcome["append"] == "StoreError"
-        assert outcome["open"] in ("", "open StoreError")
+        assert outcome["append"] == "ReadOnly"
+        assert outcome["open"] in ("", "open ReadOnly")
         if folder == 0o555 or os.geteuid() == 0:
-            assert outcome["make"] == "StoreError"
+            assert outcome["make"] == "ReadOnly"
         path.chmod(0o600)
         assert before is None or path.read_bytes() == before
 

@@ -30,11 +30,11 @@ def test_a_part_of_the_suite() -> None:
     if reason:
         pytest.skip(reason)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PART]
-    with wheel_server.started() as url:
+    with wheel_server.started() as server:
         done = subprocess.run(
             [*command, "-m", "not sqlite_only"],
             cwd=ROOT,
-            env={**os.environ, "CONVOSTORE_TEST_URL": url},
+            env={**os.environ, "CONVOSTORE_TEST_URL": server.url},
             capture_output=True,
             text=True,
             check=False,

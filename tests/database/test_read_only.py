@@ -89,7 +89,7 @@ def test_a_file_that_lies_still_cannot_be_read_where_nothing_can_be_written(
     place.parent.chmod(folder)
     found = fork(as_nobody, place).result()
     assert refused(found, "read", *WRITING), found
-    assert found["rights"].startswith(f"advice: {place} and {place.parent} cannot be written")
+    assert found["rights"].startswith(f"advice: {place} and {place.parent} and {place}-lock cannot")
 
 
 def test_one_that_is_in_use_can_be_read_by_others(place: Path, fork: Fork) -> None:
@@ -103,6 +103,30 @@ def test_one_that_is_in_use_can_be_read_by_others(place: Path, fork: Fork) -> No
         assert refused(found, *WRITING), found
         assert [each.message["content"] for each in store.messages("s")] == ["hello", "in the log"]
         assert store.verify() == []
+
+
+def after_a_moment_of_reading(path: Path) -> Outcome:
+    """Read a store while its file is read-only, then try it when the file may be written again."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    path.chmod(0o400)
+    with Store(path) as store:
+        store.sessions()
+    path.chmod(0o600)
+    return attempts(path)
+
+
+def test_the_file_beside_a_store_that_stayed_read_only_is_named(place: Path, fork: Fork) -> None:
+    """SQLite made it with the mode that the store had at that moment."""
+    for each in (place.parent, *place.parent.iterdir()):
+        os.chown(each, NOBODY, NOBODY)
+    found = fork(after_a_moment_of_reading, place).result()
+    index = f"{place}-shm"
+    assert found["read"] == "1"
+    assert refused(found, *WRITING), found
+    assert all(index in found[name] and f"{place} " not in found[name] for name in WRITING), found
+    assert found["rights"].startswith(f"advice: {index} ") or f" {index} " in found["rights"], found
 
 
 def leave_a_log(path: Path) -> None:

@@ -9,14 +9,25 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from conftest import ROOT
 
 from store import Store
-from store.errors import ConnectionLost, InvalidValue, StoreBusy
+from store.errors import (
+    ConnectionLost,
+    InvalidValue,
+    ReadOnly,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    Unavailable,
+)
 from store.history.append import append
+from tests import wheel_server
 
 on_server = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
@@ -238,3 +249,149 @@ def test_a_url_with_a_port_that_is_no_number_is_refused() -> None:
     """The error is the store's own."""
     with pytest.raises(InvalidValue, match="no database URL"):
         Store("postgresql://user@host:port/name")
+
+
+# --- which error it is ----------------------------------------------------------------------------
+
+
+def test_a_server_that_is_not_there_is_unavailable() -> None:
+    """The same call may be made again: nothing was written."""
+    pytest.importorskip("psycopg")
+    with pytest.raises(Unavailable, match="nothing was written") as caught:
+        Store("postgresql://nobody@127.0.0.1:1/nothing", timeout=1)
+    assert (caught.value.status, caught.value.retry) == (503, True)
+
+
+@on_server
+def test_a_database_or_role_that_is_not_there_is_not_unavailable(url: str) -> None:
+    """Asking again would not help."""
+    named = sqlalchemy.make_url(url)
+    for wrong in (named.set(database="no_such_base"), named.set(username="no_such_role")):
+        with pytest.raises(StoreError) as caught:
+            Store(wrong)
+        assert caught.value.retry is False
+
+
+@on_server
+def test_a_server_without_connections_left_is_unavailable(url: str, psql: Any) -> None:
+    """An open store says so, and goes on as soon as there is one again."""
+    name = sqlalchemy.make_url(url).database
+    role = f"crowd_{name}"[:63]
+    psql.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 0")
+    crowd = sqlalchemy.make_url(url).set(username=role)
+    with pytest.raises(Unavailable, match="too many connections"):
+        Store(crowd)
+    with Store(url) as store:
+        store.create_session("s")
+        psql.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+        psql.execute(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+        with pytest.raises(Unavailable):
+            Store(crowd)
+        psql.execute(f"ALTER DATABASE {name} CONNECTION LIMIT -1")
+        assert store.session("s").head == 0
+    psql.execute(f"DROP ROLE {role}")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_stopped_and_started_again(tmp_path: Path) -> None:
+    """A write is told of the lost connection, later calls that there is no server; then all is as
+    before.
+    """
+    if wheel_server.lacking():
+        pytest.skip(wheel_server.lacking() or "")
+    with wheel_server.started() as server, Store(server.url, timeout=2) as store:
+        store.create_session("s")
+        store.append("s", said("kept"))
+        server.stop()
+        with pytest.raises(ConnectionLost) as lost:
+            store.append("s", said("never"))
+        assert (lost.value.status, lost.value.retry) == (503, False)
+        with pytest.raises(Unavailable):
+            store.append("s", said("never"))
+        with pytest.raises(Unavailable):
+            store.messages("s")
+        server.start()
+        assert store.append("s", said("after"))[0].seq == 2
+        assert store.verify() == []
+
+
+@on_server
+def test_a_connection_that_is_ended_in_a_transaction_is_lost(url: str, psql: Any) -> None:
+    """In a step it is told as it is at the end of an operation; nothing of it was written."""
+    with Store(url) as store:
+        store.create_session("s")
+
+        def work(steps: Any) -> None:
+            steps.append("s", said("one"))
+            psql.execute(CUT_OFF)
+            with pytest.raises(ConnectionLost, match="nothing was written"):
+                steps.append("s", said("two"))
+            raise KeyError
+
+        with pytest.raises(KeyError):
+            store.atomically(work)
+
+        def write() -> None:
+            with store.database.writing() as connection:
+                append(connection, "s", said("never"), now=1)
+                psql.execute(CUT_OFF)
+                append(connection, "s", said("never"), now=1)
+
+        with pytest.raises(ConnectionLost) as caught:
+            write()
+        assert caught.value.retry is False
+        assert store.messages("s") == []
+
+
+@on_server
+@pytest.mark.parametrize(
+    ("state", "in_commit", "kind"),
+    [
+        ("08006", False, ConnectionLost),
+        ("08P01", False, ConnectionLost),
+        ("40003", False, ConnectionLost),
+        ("57P01", False, ConnectionLost),
+        ("57P02", False, ConnectionLost),
+        ("57P05", False, ConnectionLost),
+        ("XX000", True, ConnectionLost),
+        ("XX000", False, StoreError),
+        ("25006", False, ReadOnly),
+        ("55P03", False, StoreBusy),
+        ("53100", False, StoreFull),
+    ],
+)
+def test_what_a_server_reports(
+    url: str, psql: Any, state: str, in_commit: bool, kind: type[StoreError]
+) -> None:
+    """A trigger raises the state, at once or when the transaction commits."""
+    psql.execute(
+        f"""CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'told' USING ERRCODE = '{state}'; END $$"""
+    )
+    late = "CONSTRAINT TRIGGER failing AFTER INSERT ON messages DEFERRABLE INITIALLY DEFERRED"
+    soon = "TRIGGER failing BEFORE INSERT ON messages"
+    psql.execute(f"CREATE {late if in_commit else soon} FOR EACH ROW EXECUTE FUNCTION fail()")
+    with Store(url) as store:
+        store.create_session("s")
+        with pytest.raises(kind) as caught:
+            store.append("s", said("never"))
+        assert type(caught.value) is kind
+        assert "nobody knows" in str(caught.value) or not in_commit
+        psql.execute("DROP TRIGGER failing ON messages")
+        assert store.append("s", said("after"))[0].seq == 1
+
+
+@on_server
+def test_a_server_that_takes_no_writes_can_be_read(url: str, psql: Any) -> None:
+    """Writes are refused as read-only, and nothing was written."""
+    name = sqlalchemy.make_url(url).database
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", said("kept"))
+    psql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with Store(url) as store:
+        assert len(store.messages("s")) == 1
+        with pytest.raises(ReadOnly, match="nothing was written") as caught:
+            store.append("s", said("never"))
+        assert (caught.value.status, caught.value.retry) == (403, False)
+    psql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = off")
