@@ -127,13 +127,13 @@ def answers(path: Path, folder: Path) -> dict[str, str | None]:
     return found
 
 
-FLIPS = 25
+FLIPS = 10
 """Bytes that are changed, one after the other, in one run of the test."""
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(100)
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("run", range(40))
+@pytest.mark.parametrize("run", range(100))
 def test_a_changed_byte_is_never_read_as_something_else(
     closed: Path, tmp_path: Path, run: int
 ) -> None:

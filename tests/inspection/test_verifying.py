@@ -156,6 +156,60 @@ def test_texts_are_read_as_before(tmp_path: Path) -> None:
         assert store.messages("s")[0].message["content"] == "é"
 
 
+# --- a check that cannot run -----------------------------------------------------------------------
+
+
+def fails(_: object) -> Iterator[Finding]:
+    """Fail as a check of ours would with a mistake in it."""
+    raise AttributeError("a mistake of ours")
+
+
+def asks_for_nothing(connection: sqlalchemy.Connection) -> Iterator[Finding]:
+    """Fail in the database, which then refuses all else in the transaction of a server."""
+    connection.execute(sqlalchemy.text("SELECT * FROM no_such_table"))
+    yield from ()
+
+
+def test_a_check_that_cannot_run_says_so_and_the_others_go_on(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reason; what they find is found."""
+    broken = (("mistakes", fails), ("tables", asks_for_nothing))
+    monkeypatch.setattr(integrity, "CHECKS", (*broken, *integrity.CHECKS))
+    with Store(url) as store:
+        store.create_session("s", metadata={"a": 1})
+        with store.database.writing() as connection:
+            connection.exec_driver_sql("UPDATE session_keys SET value = 'other'")
+        found = {each.where: each for each in store.verify()}
+    mistake = found["check of mistakes"]
+    assert mistake.check == "unchecked"
+    assert mistake.problem == "this check could not run: AttributeError: a mistake of ours"
+    assert found["check of tables"].check == "integrity"
+    assert "no_such_table" in found["check of tables"].problem
+    assert found["session 's'"].problem == "its keys do not follow from its metadata"
+    assert len(found) == 3
+
+
+def test_a_mistake_in_a_check_of_lines_leaves_the_other_branches(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each branch and each table is named that could not be checked, with the error."""
+
+    def breaks(*_: object) -> None:
+        raise KeyError("a mistake of ours")
+
+    with Store(url) as store:
+        for name in ("s", "t"):
+            store.create_session(name)
+            store.append(name, {"role": "user", "content": "x"})
+        monkeypatch.setattr(line_check, "derive", breaks)
+        found = store.verify()
+    assert {(each.check, each.where) for each in found} == {
+        ("unchecked", f"session '{name}', branch 1") for name in ("s", "t")
+    }
+    assert all("KeyError" in each.problem for each in found)
+
+
 # --- damage by statements -------------------------------------------------------------------------
 
 
