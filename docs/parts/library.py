@@ -224,10 +224,12 @@ def error_list() -> str:
             f"`{each.__name__}`",
             plain(each.__doc__),
             " ".join(f"`{base.__name__}`" for base in each.__bases__),
+            str(each.status),
+            "yes" if each.retry else "no",
         )
         for each in error_classes()
     )
-    return as_table(["error", "what it does", "is a"], rows)
+    return as_table(["error", "what it does", "is a", "status", "retry"], rows)
 
 
 def functions() -> str:

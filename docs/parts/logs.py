@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterator
 
 from store.compaction import telling
-from store.view import Line, build, read_files, rules
+from store.database import Log
+from store.view import Line, build, logged, read_files, rules
 
 from .markdown import as_table
 
@@ -18,17 +19,18 @@ def log_lines() -> str:
     return as_table(COLUMNS, [_row(*each) for each in _lines()])
 
 
-def _lines() -> Iterator[tuple[logging.Logger, Line]]:
+def _lines() -> Iterator[tuple[Log, Line]]:
     for name, texts in rules.LOGGED.items():
         when = f"a view replaces results by the rule `{name}`: how many"
         yield build.log, Line(logging.INFO, when, texts)
     for line in read_files.LINES:
         yield read_files.log, line
+    yield logged.log, logged.RULE_FAILED
     for line in telling.LINES:
         yield telling.log, line
 
 
-def _row(log: logging.Logger, line: Line) -> tuple[str, ...]:
+def _row(log: Log, line: Line) -> tuple[str, ...]:
     level = logging.getLevelName(line.level)
     texts = (f"`{line.texts[language]}`" for language in ("zh", "en"))
     return (f"`{log.name}`", level, line.when, *texts)

@@ -8,9 +8,9 @@ there is no statement that has to ask for it.
 
 What has to be compared how often: messages and sealed rows each time, since they are what a caller
 is given. Facts follow from messages, and deriving them costs far more than reading them; an open
-store compares those of a position once. What must hold between the rows of a tree is asked again
-when a session of it has another revision. A row that SQLite no longer finds has no seal that could
-tell; so the structure of a table with seals is checked once, too.
+store compares those of a position once, with the message that they are of. What must hold between
+the rows of a tree is asked again when a session of it has another revision. A row that SQLite no
+longer finds has no seal that could tell; so the structure of a table with seals is checked once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ class ReadCheck:
             self._check_tree(connection, tree_id, seen)
         if tables & (RAW | DERIVED):
             for tree, run in _runs(connection, tree_id, values):
-                self._check_run(connection, tree, run, seen, with_facts=bool(tables & DERIVED))
+                if tables & DERIVED:
+                    self._check_facts(connection, tree, run)
+                else:
+                    self._check_messages(connection, tree, run, seen)
 
     def check_line(self, connection: Connection, pointer: Pointer, last: int) -> None:
         """Compare all that a line follows from, up to a position. Raises Damaged."""
@@ -94,7 +97,7 @@ class ReadCheck:
             self._check_sealed(connection, name, pointer.tree_id, seen)
         self._check_tree(connection, pointer.tree_id, seen)
         for run in Line(connection, pointer).runs(1, last):
-            self._check_run(connection, pointer.tree_id, run, seen, with_facts=True)
+            self._check_facts(connection, pointer.tree_id, run)
 
     def _check_sealed(
         self, connection: Connection, name: str, tree_id: int | None, seen: set[Any]
@@ -120,26 +123,21 @@ class ReadCheck:
         refuse(check_keys(connection, tree_id))
         _remember(self._states, tree_id, state)
 
-    def _check_run(
-        self,
-        connection: Connection,
-        tree_id: int,
-        run: Segment,
-        seen: set[Any],
-        *,
-        with_facts: bool,
+    def _check_messages(
+        self, connection: Connection, tree_id: int, run: Segment, seen: set[Any]
     ) -> None:
-        """Compare the messages of a run, and the facts beside them that were not compared yet."""
-        place = run.within(tree_id)
+        """Compare the messages of a run with their digests."""
         if (tree_id, run) not in seen:
             seen.add((tree_id, run))
+            place = run.within(tree_id)
             raw.check_digests(place, raw.read_stored(connection, place))
-        if not with_facts:
-            return
+
+    def _check_facts(self, connection: Connection, tree_id: int, run: Segment) -> None:
+        """Compare the messages of a run and the facts beside them, where that was not done yet."""
         key = (tree_id, run.branch)
         known = self._spans.get(key)
         for part in _missing(run, known):
-            last = _check_facts(connection, tree_id, part)
+            last = _facts_checked(connection, tree_id, part)
             if last is not None:
                 known = _joined(known, part.first, last)
         if known:
@@ -194,7 +192,7 @@ def _joined(known: tuple[int, int] | None, first: int, last: int) -> tuple[int, 
     return max(known, (first, last), key=lambda span: span[1] - span[0])
 
 
-def _check_facts(connection: Connection, tree_id: int, run: Segment) -> int | None:
+def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:
     """Compare facts with the messages of a run; return the last position that has any."""
     row = BRANCH.row(connection, tree_id=tree_id, branch=run.branch - 1)
     if row is None:

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bring, erasing, measures, replay, requests, searching, shares, watching
+from benchmarks import (
+    bring,
+    checking,
+    erasing,
+    measures,
+    replay,
+    requests,
+    searching,
+    shares,
+    watching,
+)
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
 from benchmarks.measures import MEASURES, Measure, Miss, Target
@@ -55,6 +65,14 @@ def test_every_measure_is_printed(
     for measure in MEASURES.values():
         for line in measure.lines:
             assert measure.on_request or any(each.startswith(f"{line} ") for each in printed), line
+
+
+def test_the_price_of_reads_that_compare_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each operation has its line."""
+    checking.main(["--messages", "60", "--rounds", "1"])
+    printed = capsys.readouterr().out
+    for name in ("first view", "view again", "load", "newest 20", "append"):
+        assert f"\n{name}: " in printed
 
 
 KNOWN = Target("cpu", 1.5, miss=Miss(2.0, "it does more"))
