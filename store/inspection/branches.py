@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sqlalchemy import text
+
+from ..database import Statement
 from ..history import Pointer
 
 
@@ -47,7 +50,7 @@ class Branch(NamedTuple):
         )
 
 
-BRANCHES = """
+_BRANCHES = """
 SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
     CASE
         WHEN b.session_id IS NULL THEN (
@@ -71,6 +74,17 @@ FROM branches b
 LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
 LEFT JOIN sessions o ON o.tree_id = b.tree_id
     AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = b.tree_id)
+"""
+BRANCHES = f"""{_BRANCHES}
 WHERE (b.tree_id, b.branch) > (:tree_id, :branch)
 ORDER BY b.tree_id, b.branch
 """
+"""The branches behind one, in the order of their keys."""
+BRANCH = Statement(
+    text(
+        f"""{_BRANCHES.replace("= b.tree_id", "= :tree_id")}
+WHERE b.tree_id = :tree_id AND b.branch = :branch"""
+    ),
+    row=Branch,
+)
+"""One branch of a tree."""

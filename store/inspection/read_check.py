@@ -20,13 +20,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, text
+from sqlalchemy import Connection, bindparam, select
 
-from ..database import BIG, SEALED_TABLES, Statement, messages, sessions
+from ..database import BIG, SEALED_TABLES, Statement, messages, session_ids, sessions
 from ..errors import VERIFY, Damaged
 from ..history import Line, Pointer, Segment, lines, raw
 from ..records import Finding
-from .branches import BRANCHES, Branch
+from .branches import BRANCH
 from .invariants import rules_of_tree
 from .key_check import check_keys
 from .line_check import OLDER, check_run
@@ -42,7 +42,9 @@ KNOWN = RAW | DERIVED | SEALED.keys()
 MOST = 10_000
 """Branches and trees that an open store remembers as compared."""
 
-TREE_OF = Statement(select(sessions.c.tree_id).where(sessions.c.id == bindparam("session_id")))
+TREE_OF = Statement(
+    select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
+)
 STATE = Statement(
     select(sessions.c.id, sessions.c.revision)
     .where(sessions.c.tree_id == bindparam("tree_id", type_=BIG))
@@ -53,7 +55,6 @@ PLACES = Statement(
         messages.c.message_id == bindparam("message_id")
     )
 )
-BRANCH = Statement(text(BRANCHES))
 
 
 @lru_cache(maxsize=1_000)
@@ -194,11 +195,11 @@ def _joined(known: tuple[int, int] | None, first: int, last: int) -> tuple[int, 
 
 def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:
     """Compare facts with the messages of a run; return the last position that has any."""
-    row = BRANCH.row(connection, tree_id=tree_id, branch=run.branch - 1)
-    if row is None:
+    branch = BRANCH.row(connection, tree_id=tree_id, branch=run.branch)
+    if branch is None:
         return None
     last = None
-    for read, findings in check_run(connection, Branch(*row), run.first, run.last):
+    for read, findings in check_run(connection, branch, run.first, run.last):
         refuse(findings)
         last = read
     return last

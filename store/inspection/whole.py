@@ -41,7 +41,7 @@ from ..records import Finding
 from .invariants import rules_of_tree
 from .key_check import check_keys
 from .line_check import OLDER, STREAMING, check_tree
-from .read_check import refuse
+from .read_check import TREE_OF, refuse
 from .seal_check import check_seals_of
 from .structures import structures
 
@@ -64,7 +64,6 @@ _owned = {name: Insertion(table) for name, table in TABLES.items()}
 INSERT_ID = Insertion(session_ids)
 _trees = union(select(branches.c.tree_id), select(erasures.c.tree_id))
 TREES = Statement(_trees.order_by("tree_id"))
-ID_TAKEN = Statement(select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("id")))
 IS_THERE = Statement(
     union(
         select(branches.c.tree_id).where(branches.c.tree_id == bindparam("tree_id", type_=BIG)),
@@ -181,7 +180,7 @@ def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Field
 
 def _claim_ids(connection: Connection, tree_id: int, ids: list[Any]) -> None:
     for session_id in ids:
-        if ID_TAKEN.row(connection, id=session_id):
+        if TREE_OF.row(connection, session_id=session_id):
             raise InvalidValue(f"there is another session {session_id!r:.80} already")
     INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
 

@@ -58,6 +58,7 @@ ACROSS_TREES = {
         ),
         "lists the sessions of all trees",
     ),
+    "inspection.read_check.PLACES": "finds the trees by a message's id",
     "history.drafts.ALL": "lists the drafts of all trees",
     "history.drafts.OF_OWNER": "lists the drafts of all trees",
     "history.sessions.OWNER": "finds the tree by the session's id",

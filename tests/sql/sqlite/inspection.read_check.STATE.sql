@@ -1,0 +1,5 @@
+SELECT sessions.id,
+  sessions.revision
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+ORDER BY sessions.id
