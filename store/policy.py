@@ -87,8 +87,14 @@ class Policy(BaseModel):
     tool_output: bool = False
     """Show the tool results of finished turns in their short form; the running turn stays whole."""
 
-    picture_keep: Count = 0
-    """How many newest pictures, sounds and files of tool results are sent, for models that see."""
+    picture_keep: Count | None = 0
+    """How many newest pictures, sounds and files of tool results are sent, for models that see.
+
+    None: all that no other rule replaces. A provider may take so many in a request only, such as
+    100 with Anthropic.
+    """
+    picture_current_turn: bool = False
+    """Send all of the current turn as well, which the model has just asked for."""
     picture_placeholder: str = _TEXTS["picture_placeholder"]
     """What stands for an older one; ``{type}`` and ``{size}`` are its own."""
 

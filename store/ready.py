@@ -32,6 +32,7 @@ TEXTS: dict[Language, dict[str, str]] = {
 POLICIES: dict[str, Fields] = {
     "default": {},
     "message_count": {
+        "picture_current_turn": True,
         "trigger_messages": 40,
         "window_messages": 30,
         "keep_messages": 10,
@@ -45,6 +46,7 @@ POLICIES: dict[str, Fields] = {
         "undated": "stored_at",
     },
     "token_ratio": {
+        "picture_current_turn": True,
         "trigger_ratio": 0.8,
         "overflow_ratio": 0.9,
         "keep_messages": 10,
@@ -55,6 +57,7 @@ POLICIES: dict[str, Fields] = {
         "undated": "stored_at",
     },
     "turns": {
+        "picture_current_turn": True,
         "tool_output": True,
         "judge_at": "turn",
         "trigger_usage": 0.8,
@@ -67,9 +70,10 @@ POLICIES: dict[str, Fields] = {
         "on_failure": "truncate",
         "undated": "stored_at",
     },
-    "raw": {"terminal": False, "file_read": False, "undated": "stored_at"},
+    "raw": {"terminal": False, "file_read": False, "undated": "stored_at", "picture_keep": None},
     "agent": {
         "language": "en",
+        "picture_keep": 100,
         "terminal": False,
         "file_read": False,
         "any_tool": True,
@@ -86,6 +90,7 @@ POLICIES: dict[str, Fields] = {
     },
     "frugal": {
         "language": "en",
+        "picture_keep": 100,
         "terminal": False,
         "file_read": False,
         "trigger_ratio": 0.7,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import WIRE, Media, Message, changed, media_in, media_of, owned
+from ..messages import WIRE, Media, Message, changed, is_unreadable, media_in, media_of, owned
 from ..text import json_object
 from .kept import kept
 from .naming import WORD, Alphabet, Names
@@ -168,7 +168,7 @@ def _part(part: Any, known: dict[str, type]) -> Message:
         return _text_part(part["text"])
     if isinstance(kind, str) and kind in known:
         held = part.get(kind)
-        if isinstance(held, known[kind]) and held != {}:
+        if isinstance(held, known[kind]) and held != {} and not is_unreadable(part):
             return {"type": kind, kind: _sendable_value(held)}
     return _foreign(part, known)
 
@@ -194,7 +194,7 @@ def foreign_kinds(message: Message) -> list[str]:
 
 
 def _is_picture(media: Media) -> bool:
-    return media.type.startswith("image")
+    return media.type.startswith("image") and media.is_readable
 
 
 def _picture(media: Media) -> Message:

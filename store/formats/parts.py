@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..messages import Media, Message, changed, media_of
+from ..messages import Media, Message, changed, is_unreadable, media_of
 from .openai import TEXTS, sendable
 
 REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
@@ -51,7 +51,7 @@ def part_told(part: Any, speech: Speech) -> Iterator[Message]:
         yield from _text_told(part if isinstance(part, str) else as_json(part), speech)
         return
     own = speech.own(part)
-    if own is not None:
+    if own is not None and not is_unreadable(part):
         yield own
     elif part.get("type") not in REASONING:
         yield from _foreign_told(part, speech)
@@ -65,7 +65,7 @@ def _text_told(text: str, speech: Speech) -> Iterator[Message]:
 def _foreign_told(part: Message, speech: Speech) -> Iterator[Message]:
     text = text_of_part(part)
     media = media_of(part) if text is None else None
-    made = None if media is None else speech.media(media)
+    made = speech.media(media) if media is not None and media.is_readable else None
     if made is not None:
         yield made
     elif media is not None:

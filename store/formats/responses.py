@@ -7,14 +7,15 @@ is another provider's, is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..messages import WIRE, Media, Message
+from ..messages import WIRE, Media, Message, is_unreadable
+from .item_keys import ITEM_KEYS, MESSAGE, RESULTS
 from .kept import kept
 from .naming import WORD, Names, with_ids
 from .openai import ITEMS, PARTS, arguments_text, sendable
-from .parts import Speech, arguments_object, as_sent, told
+from .parts import Speech, arguments_object, as_sent, mended, part_told, told
 from .placed import ApiCall, Placed
 from .rows import Problem, emptied, filled, first_key, row, together, wire_of
 
@@ -36,6 +37,14 @@ SEARCH, FOUND = "tool_search_call", "tool_search_output"
 """
 ASKS, APPROVED = "mcp_approval_request", "mcp_approval_response"
 """An item that asks whether a tool may be called, and its answer."""
+PROGRAM, ENDED = "program", "program_output"
+"""An item that calls tools from its own code, and what it came to."""
+OURS = ("timestamp", "messageStatus")
+"""Keys that no provider has, for items of which nothing else is known."""
+ASKED_BY = {ASKS: "id", PROGRAM: "call_id"}
+"""Types of items that another one answers, and the key of the id by which that names them."""
+ANSWERS = {APPROVED: "approval_request_id", ENDED: "call_id"}
+"""Types of items that answer another, and the key under which they name it."""
 IDS = ("id", "approval_request_id")
 """Keys of an item that are its own id, and that of another."""
 PDF = "application/pdf"
@@ -47,7 +56,37 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     for each in placed:
         writing.add(each)
     writing.end_step()
-    return [with_ids(item, IDS) for item in writing.items]
+    return [with_ids(item, IDS) for item in _with_programs(writing.items)]
+
+
+def _with_programs(items: list[Message]) -> list[Message]:
+    """Return items without programs that were interrupted; what they called stands by itself.
+
+    A program that has no output yet goes on as long as the user says nothing new.
+    """
+    kinds = [each.get("type") for each in items]
+    if PROGRAM not in kinds and not any("caller" in each for each in items):
+        return items
+    asked = max((place for place, each in enumerate(items) if each.get("role") == "user"), default=0)
+    ended = {str(each.get("call_id")) for each in items if each.get("type") == ENDED}
+    programs = {
+        str(each.get("call_id"))
+        for place, each in enumerate(items)
+        if kinds[place] == PROGRAM and (place > asked or str(each.get("call_id")) in ended)
+    }
+    return [
+        _called_by(each, programs)
+        for each in items
+        if each.get("type") != PROGRAM or str(each.get("call_id")) in programs
+    ]
+
+
+def _called_by(item: Message, programs: set[str]) -> Message:
+    """Return an item that does not name a program as its caller which is not sent."""
+    caller = item.get("caller")
+    if not isinstance(caller, dict) or caller.get("caller_id") in (None, *programs):
+        return item
+    return {key: held for key, held in item.items() if key != "caller"}
 
 
 class _Writing:
@@ -69,7 +108,7 @@ class _Writing:
         if held is None or message["role"] != "assistant":
             self.end_step()
         if held is not None and "block" in held and not placed.calls:
-            self._add_own(as_sent(held["block"]))
+            self._add_own(_sent(held["block"]))
             return
         self._end_search()
         self.items.extend(_said(message, held, alone=not placed.calls))
@@ -91,13 +130,14 @@ class _Writing:
         """Add an item that came in this format, unless it answers one that is not sent."""
         kind = item["type"]
         if kind == FOUND:
-            is_answer = self._ends_with(SEARCH)
+            is_sent = self._ends_with(SEARCH)
         else:
             self._end_search()
-            is_answer = kind != APPROVED or str(item.get("approval_request_id")) in self._asked
-        if kind == ASKS:
-            self._asked.add(str(item.get("id")))
-        if is_answer:
+            asked = ANSWERS.get(kind)
+            is_sent = asked is None or str(item.get(asked)) in self._asked
+        if kind in ASKED_BY:
+            self._asked.add(str(item.get(ASKED_BY[kind])))
+        if is_sent:
             self.items.append(item)
 
     def _ends_with(self, kind: str) -> bool:
@@ -110,12 +150,13 @@ class _Writing:
         """
         call_id = placed.call_id or ""
         place, call = self._open.pop(call_id, (0, None))
-        wanted = f"{self.items[place]['type']}_output" if call else f"{CALL}_output"
+        kind = self.items[place]["type"] if call else CALL
+        wanted = RESULTS.get(kind, f"{kind}_output")
         own = _own_result(placed, wanted)
         if own is not None:
             return own
         if call and wanted not in PLAIN:
-            wanted = f"{CALL}_output"
+            wanted = RESULTS[CALL]
             self.items[place] = _call(call, None)
         made = {"type": wanted, "call_id": call_id, "output": _output(placed.message)}
         return made | _beside(wanted, placed)
@@ -140,10 +181,10 @@ def _own_result(placed: Placed, wanted: str) -> Message | None:
         return None
     content = message.get("content")
     is_plain = wanted in PLAIN
-    if isinstance(content, str) and not is_plain:
+    if not is_plain and (isinstance(content, str) or is_unreadable(content)):
         return None
     said = {str(first_key(block, ANSWERED)): _output(message) if is_plain else content}
-    return as_sent(filled(block, **{_paired_by(block): placed.call_id}, **said))
+    return _sent(filled(block, **{_paired_by(block): placed.call_id}, **said))
 
 
 def _call(call: ApiCall, held: Message | None) -> Message:
@@ -159,14 +200,22 @@ def _call(call: ApiCall, held: Message | None) -> Message:
     elif kind == CALL:
         asked = arguments_text(asked)
     said = {str(first_key(block, ASKED)): asked}
-    return as_sent(filled(block, call_id=call.id, name=call.name, **said))
+    return _sent(filled(block, call_id=call.id, name=call.name, **said))
+
+
+def _sent(item: Message) -> Message:
+    """Return an item that came in this format as it is sent: without null, and the caller's keys."""
+    known = ITEM_KEYS.get(item.get("type", MESSAGE))
+    if known is None:
+        return as_sent(item, *OURS)
+    return {key: mended(held) for key, held in item.items() if key in known and held is not None}
 
 
 def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:
     """Return what a message says as an item; none where it has but calls."""
     role = message["role"]
     if held is not None and "outer" in held:
-        return [as_sent(filled(held["outer"], content=_own_content(message)))]
+        return [_sent(filled(held["outer"], content=_own_content(message)))]
     said = _content(message, role)
     if not said and not alone:
         return []
@@ -192,11 +241,16 @@ def _text_of(content: Any) -> str:
 def _own_content(message: Message) -> Any:
     """Return a content as it came; an empty list is refused."""
     content = message.get("content") or ""
-    return [*map(_own_part, content)] if isinstance(content, list) else content
+    if not isinstance(content, list):
+        return content
+    return [each for part in content for each in _own_part(part)]
 
 
-def _own_part(part: Any) -> Any:
-    return as_sent(part) if isinstance(part, dict) else part
+def _own_part(part: Any) -> Iterable[Any]:
+    """Return a part as it came; one that nobody can read is told as a text."""
+    if is_unreadable(part):
+        return part_told(part, SPEECH)
+    return [as_sent(part) if isinstance(part, dict) else part]
 
 
 def _output(message: Message) -> str | list[Message]:
@@ -235,20 +289,18 @@ TEXTS_ALONE = Speech(_text, lambda _: None)
 
 # --- in, and out again as it was ------------------------------------------------------------------
 
-ALONE = ("reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_request")
-"""Types of items that are neither said nor a call nor a result."""
 TEXTS = {CALL: ("call_id", "name", "arguments"), FREE: ("call_id", "name", "input")}
 """Types of calls, and what is a text in each."""
 
 
 def is_told(message: Message) -> bool:
-    """Tell an item by its type where it has no role, a message by its type and those of parts."""
+    """Tell an item by a type that is known, a message by its type and those of its parts."""
     kind = message.get("type")
-    if not isinstance(kind, str):
+    if not isinstance(kind, str) or kind not in ITEM_KEYS:
         return False
-    if "role" in message:
-        return kind == "message" and _has_own_parts(message.get("content"))
-    return kind in ALONE or kind.endswith(("_call", "_output"))
+    if kind == MESSAGE:
+        return _has_own_parts(message.get("content"))
+    return "role" not in message or "role" in ITEM_KEYS[kind]
 
 
 def _has_own_parts(content: Any) -> bool:
@@ -273,7 +325,7 @@ def problem(message: Message) -> Problem | None:
 
 
 def _is_speech(message: Message) -> bool:
-    return bool(message.get("type", "message") == "message")
+    return bool(message.get("type", MESSAGE) == MESSAGE)
 
 
 def _problem_of_speech(message: Message) -> Problem | None:
@@ -306,9 +358,9 @@ def _row_of_item(item: Message) -> Message:
     paired = _paired_by(item)
     if not isinstance(item.get(paired), str):
         return row(NAME, "assistant", {}, {"block": item})
-    if kind.endswith("_call"):
+    if kind in RESULTS:
         return _row_of_call(item)
-    if kind.endswith("_output"):
+    if kind in RESULTS.values():
         return _row_of_result(item, paired)
     return row(NAME, "assistant", {}, {"block": item})
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         problem_of,
         utf8_size,
     )
-    from .media import MEDIA_TYPES, Media, changed, media_in, media_of
+    from .media import MEDIA_TYPES, Media, changed, is_unreadable, media_in, media_of
     from .opaque import WIRE, opaque_fields, set_apart
     from .owning import owned, owned_value
     from .preparing import (
@@ -87,6 +87,7 @@ __all__ = [
     "is_model",
     "is_neutral",
     "is_redacted",
+    "is_unreadable",
     "join_call",
     "media_in",
     "media_of",
@@ -116,7 +117,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "
             "utf8_size"
         ),
-        media="MEDIA_TYPES Media changed media_in media_of",
+        media="MEDIA_TYPES Media changed is_unreadable media_in media_of",
         opaque="WIRE opaque_fields set_apart",
         owning="owned owned_value",
         preparing=(

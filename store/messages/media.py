@@ -6,6 +6,7 @@ format that has a part for them sends it, any other says their type and size.
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from .columns import Message
 
 MEDIA_TYPES = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
-    *("file", "input_file", "document"),
+    *("file", "input_file", "document", "computer_screenshot"),
 )
 """Types of the parts that hold them."""
 TYPE_KEYS = ("media_type", "mimeType", "mimetype", "mime_type", "mediaType", "format")
@@ -22,14 +23,17 @@ URL_KEYS = ("url", "image_url", "image", "file_data", "video_url")
 """Where they have an address, which may be one that holds the bytes itself."""
 DATA_KEYS = ("data", "file_data")
 """Where they have the base64 of their bytes alone."""
-LINKED = ("image_url", "input_image", "video_url")
+LINKED = ("image_url", "input_image", "video_url", "computer_screenshot")
 """Parts that are media also where they only link to them."""
 NAMED = "[{type}, {size}]"
-"""What a format says of media that it has no part for."""
+"""What a format says of media that it has no part for; of what is no base64, that itself."""
 
 _DATA = "data:"
 _BASE64 = ";base64,"
 _LONGEST_LINK = 200
+_OPENED = ("https://", "http://")
+_TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
+_FOR_URLS = str.maketrans("-_", "+/")
 
 
 class Media(NamedTuple):
@@ -46,10 +50,28 @@ class Media(NamedTuple):
             return self.url[:_LONGEST_LINK]
         return _size(len(self.data.rstrip("=")) * 3 // 4)
 
-    def named(self, text: str = NAMED) -> Message:
-        """Return a text part that says its ``{type}`` and ``{size}``."""
-        with_type = text.replace("{type}", self.type)
-        return {"type": "text", "text": with_type.replace("{size}", self.size)}
+    @property
+    def is_readable(self) -> bool:
+        """Whether a provider can read it: it is base64, or has an address that it can open.
+
+        Transcripts that were cleaned have `REDACTED!` or the like in the place of pictures, and a
+        request that holds such a one is refused for ever.
+        """
+        if self.data is None:
+            return self.url.startswith(_OPENED)
+        try:
+            a2b_base64(self.data, strict_mode=True)
+        except ValueError:
+            return False
+        return True
+
+    def named(self, text: str | None = None) -> Message:
+        """Return a text part that says its ``{type}`` and ``{size}``; None for the usual text."""
+        size = self.size
+        if text is None and self.data is not None and not self.is_readable:
+            size = self.data[:_LONGEST_LINK]
+        with_type = (text or NAMED).replace("{type}", self.type)
+        return {"type": "text", "text": with_type.replace("{size}", size)}
 
 
 Change = Callable[[Media], Message | None]
@@ -65,7 +87,8 @@ def media_of(part: object) -> Media | None:
     url = _first(fields, URL_KEYS)
     if url and url.startswith(_DATA) and _BASE64 in url:
         told, _, data = url.removeprefix(_DATA).partition(_BASE64)
-        return Media(told or _family(kind), url, data)
+        plain = _plain(data)
+        return Media(told or _family(kind), url if plain is data else _url(told, plain), plain)
     held = _first(fields, DATA_KEYS)
     if held is not None:
         return _of_data(_first(fields, TYPE_KEYS) or _family(kind), held)
@@ -93,6 +116,27 @@ def changed(value: Any, change: Change) -> Any:
     if isinstance(value, dict):
         return _same_or(value, {key: changed(held, change) for key, held in value.items()})
     return value
+
+
+def is_unreadable(value: Any) -> bool:
+    """Tell a part that no provider can read, or that has such a one in it."""
+    if isinstance(value, list):
+        return any(map(is_unreadable, value))
+    if not isinstance(value, dict) or value.get("type") in _TEXTS:
+        return False
+    media = media_of(value)
+    if media is not None:
+        return not media.is_readable
+    return _promises_bytes(value) or any(map(is_unreadable, value.values()))
+
+
+def _promises_bytes(part: Message) -> bool:
+    """Tell a part that should have bytes, and has none."""
+    if part.get("type") not in MEDIA_TYPES or _is_words(part):
+        return False
+    source, fields = part.get("source"), _flat(part)
+    is_base64 = isinstance(source, dict) and source.get("type") == "base64"
+    return is_base64 or (_first(fields, URL_KEYS) or "").startswith(_DATA)
 
 
 def media_in(content: Any) -> list[Media]:
@@ -127,7 +171,17 @@ def _first(fields: Message, keys: tuple[str, ...]) -> str | None:
 
 
 def _of_data(told: str, data: str) -> Media:
-    return Media(told, f"{_DATA}{told}{_BASE64}{data}", data)
+    plain = _plain(data)
+    return Media(told, _url(told, plain), plain)
+
+
+def _url(told: str, data: str) -> str:
+    return f"{_DATA}{told}{_BASE64}{data}"
+
+
+def _plain(data: str) -> str:
+    """Return base64 in the alphabet that all providers take; Gemini's client writes that of URLs."""
+    return data.translate(_FOR_URLS) if "-" in data or "_" in data else data
 
 
 def _family(kind: str) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..clock import is_moment, told
-from ..errors import InvalidMessage
+from ..errors import InvalidMessage, quoted
 from ..text import is_text, plain, utf8
 from .columns import (
     KEYS,
@@ -124,8 +124,7 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
     order = tuple(rest)
     role = _split_text(rest, "role")
     if not role:
-        answer = "; of an answer append choices[0].message" if "choices" in rest else ""
-        raise InvalidMessage(index, "role", f"a role is a non-empty text{answer}")
+        raise InvalidMessage(index, "role", f"a role is a non-empty text{_instead(rest)}")
     usual_calls = _split_usual_calls(rest)
     name, status, tool_call_id = _split_texts(rest)
     moment = _split_time(rest)
@@ -136,6 +135,19 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
     extra = None if rest else _order_text(order)
     columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
     return columns, calls, wide
+
+
+def _instead(given: Message) -> str:
+    """Return what to do about an object without a role that a provider may have sent."""
+    if "choices" in given:
+        return "; of an answer append choices[0].message"
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        return ""
+    return (
+        f"; an item of type {quoted(kind)}, which no chat has, is taken with the name of its "
+        "format: append(…, format='responses')"
+    )
 
 
 def _rest_text(

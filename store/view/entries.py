@@ -148,11 +148,11 @@ def entries_of(
     judged: Verdicts,
     tokens: Counted,
     files: Files,
-    pictured: frozenset[int],
+    pictured: Mapping[int, str],
 ) -> tuple[Entry, ...]:
     """Return the entry of each message in its place.
 
-    Reads that are replaced name their ``files``; at ``pictured`` positions pictures gave way.
+    Reads that are replaced name their ``files``; ``pictured`` says why pictures gave way.
     """
     explain = _Explained(judged, explanations(policy), tokens.best(), files, pictured)
     return tuple([explain.entry(each) for each in placed])
@@ -165,7 +165,7 @@ class _Explained(NamedTuple):
     reasons: Mapping[str, str]
     tokens: Mapping[int, int]
     files: Files
-    pictured: frozenset[int]
+    pictured: Mapping[int, str]
 
     def entry(self, placed: Placed) -> Entry:
         """Return the entry of a message."""
@@ -186,7 +186,7 @@ class _Explained(NamedTuple):
     def _said_of(self, seq: int, verdict: Verdict | None) -> tuple[str | None, str]:
         """Return the rule that changed a message, if any, and why it is as it is."""
         if seq in self.pictured:
-            return RULE, self.reasons[RULE]
+            return RULE, self.reasons[self.pictured[seq]]
         return (None, "") if verdict is None else (verdict.rule, self._reason(verdict))
 
     def _reason(self, verdict: Verdict) -> str:

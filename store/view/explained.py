@@ -24,7 +24,7 @@ class Known(NamedTuple):
     judged: Verdicts
     tokens: Counted
     files: Files
-    pictured: frozenset[int]
+    pictured: dict[int, str]
     stored: int
     request: Request | None
 

@@ -23,6 +23,7 @@ from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import Changes, kinds_text
 from ..messages import Message
 from ..policy import Policy
+from . import pictures
 from .entries import Counted, counted, recounted
 from .judging import Verdicts, verdicts
 from .look import Look
@@ -124,7 +125,8 @@ def _anew(
     """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
     runs = look.visible_runs()
     made = rendered(look, judged.final, runs, format, turn_over=look.turn_over)
-    is_written = is_kept and format == CHAT.name and not _sends_pictures(look, made)
+    sends_pictures = made.has_pictures and pictures.is_sent(look.policy)
+    is_written = is_kept and format == CHAT.name and not sends_pictures
     written, times = _written(made, {}) if is_written else (None, {})
     return Followed(
         truth,
@@ -137,11 +139,6 @@ def _anew(
         times,
         _weight_of_all(made.placed) + _weight_of(truth, judged) if is_kept else 0,
     )
-
-
-def _sends_pictures(look: Look, made: Rendered) -> bool:
-    """Tell whether pictures of results may be sent, for which a chat has messages of their own."""
-    return made.has_pictures and look.policy.picture_keep > 0
 
 
 def _grown(
@@ -243,7 +240,7 @@ def _with(
         told,
         before.stretches[: before.loose] + stretches,
         before.loose + tail.loose,
-        frozenset(),
+        {},
         False,
         before.earliest_call,
     )

@@ -6,35 +6,55 @@ follows, so the old ones give way first.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from ..messages import Media, Message, changed
 from ..policy import Policy
-from .repair import Item
+from .repair import Item, open_turn
 
 RULE = "picture"
 """The rule of entries in which pictures gave way, and the name of its reason."""
+SCREENSHOT = "computer_screenshot"
+"""The type of what a computer's call has for a result."""
+PAST, UNREADABLE = "past_picture", "unreadable_picture"
+"""The names of its other reasons."""
 
 
 class Shown(NamedTuple):
-    """Messages with the pictures that are sent, and the positions where older ones gave way.
+    """Messages with the pictures that are sent, and why others gave way, by position.
 
     ``any``: there is a picture, sent or not.
     """
 
     items: list[Item]
-    named: frozenset[int]
+    named: dict[int, str]
     any: bool = False
 
 
-def shown(items: list[Item], policy: Policy) -> Shown:
-    """Return messages of a line, in order, with all but the newest pictures of results named."""
+def is_sent(policy: Policy) -> bool:
+    """Tell whether a policy sends any picture of a result."""
+    return policy.picture_keep != 0 or policy.picture_current_turn
+
+
+def shown(items: list[Item], policy: Policy, *, turn_over: bool) -> Shown:
+    """Return messages of a line, in order, with the pictures of results that a policy does not send
+    named.
+
+    ``turn_over``: a new turn begins behind them.
+    """
     if not any(_may_have_pictures(item) for item in items if item.message["role"] == "tool"):
-        return Shown(items, frozenset())
+        return Shown(items, {})
+    runs_from = inf if turn_over or not policy.picture_current_turn else open_turn(items)
     newest = _Newest(policy)
-    seen = [_with_newest(item, newest) for item in reversed(items)][::-1]
-    pairs = zip(items, seen, strict=True)
-    named = frozenset(old.seq for old, new in pairs if old is not new)
+    named: dict[int, str] = {}
+    seen = [*items]
+    for place in range(len(items) - 1, -1, -1):
+        item = items[place]
+        newest.is_running = item.seq >= runs_from
+        seen[place] = _with_newest(item, newest)
+        if seen[place] is not item:
+            named[item.seq] = newest.why
     return Shown(seen, named, newest.met_any)
 
 
@@ -43,24 +63,37 @@ def _may_have_pictures(item: Item) -> bool:
 
 
 class _Newest:
-    """What stands for each picture, asked of the newest first."""
+    """What stands for each picture, asked of the newest first; None for one that is sent."""
 
     def __init__(self, policy: Policy) -> None:
-        self._left = policy.picture_keep
+        self._left = inf if policy.picture_keep is None else policy.picture_keep
         self._text = policy.picture_placeholder
+        self._reason = PAST if policy.picture_current_turn else RULE
+        self.is_running = False
         self.met_any = False
+        self.why = RULE
 
     def __call__(self, media: Media) -> Message | None:
         self.met_any = True
         self._left -= 1
-        return None if self._left >= 0 else media.named(self._text)
+        is_sent = self.is_running or self._left >= 0
+        if is_sent and media.is_readable:
+            return None
+        self.why = UNREADABLE if is_sent else self._reason
+        return media.named(self._text)
 
 
 def _with_newest(item: Item, newest: _Newest) -> Item:
-    """Return a message with what stands for its pictures, if it is a result."""
+    """Return a message with what stands for its pictures, if it is a result.
+
+    A computer's screenshot stays: its call takes nothing else for a result.
+    """
     if item.message["role"] != "tool" or not _may_have_pictures(item):
         return item
     content = item.message.get("content")
+    if isinstance(content, dict) and content.get("type") == SCREENSHOT:
+        newest.met_any = True
+        return item
     seen = changed(content, newest)
     if seen is content:
         return item

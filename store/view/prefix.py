@@ -14,7 +14,8 @@ from .following import verdicts_before
 from .hiding import active, visible_after
 from .judging import Verdicts
 from .look import Look
-from .pictures import RULE
+from .pictures import RULE, UNREADABLE
+from .rules import REASONS
 from .standing import Standing, Visible
 
 Rules = dict[int, str | None]
@@ -88,10 +89,19 @@ def unchanged_tokens(
 
 
 def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
-    """Return the results whose pictures had given way before, too: where none is ever sent, all."""
+    """Return the results whose pictures had given way before, too.
+
+    Where none is ever sent, all; where those of the current turn are, all before that turn; what
+    nobody can read always has.
+    """
+    named = [entry for entry in there if entry.rule == RULE]
     if sight.policy.picture_keep:
-        return {}
-    return {entry.seq: RULE for entry in there if entry.rule == RULE and entry.seq}
+        named = [entry for entry in named if entry.reason == REASONS[UNREADABLE]]
+    elif sight.policy.picture_current_turn:
+        spoken = (each.seq for each in there if each.seq and each.message["role"] == "user")
+        began = max(spoken, default=0)
+        named = [entry for entry in named if entry.seq and entry.seq < began]
+    return {entry.seq: RULE for entry in named if entry.seq}
 
 
 def _same_tokens(there: list[Entry], rules: Rules) -> int:

@@ -62,15 +62,15 @@ CALL_OF = Statement(
 class Rendered(NamedTuple):
     """What runs of a line became: each message in its place, and what is said of the results.
 
-    ``loose`` is the place of the first stretch that may become something else. ``pictured`` are the
-    positions where pictures gave way. ``earliest_call`` is the first message that results answer.
+    ``loose`` is the place of the first stretch that may become something else. ``pictured`` says why
+    pictures gave way, by position. ``earliest_call`` is the first message that results answer.
     """
 
     placed: list[Placed]
     judged: Verdicts
     stretches: list[Stretch]
     loose: int
-    pictured: frozenset[int]
+    pictured: dict[int, str]
     has_pictures: bool
     earliest_call: int
 
@@ -91,7 +91,7 @@ def rendered(
         for each in read
         if "content" in each.message or _is_shown(each.message, format, tells=tells)
     ]
-    items, pictured, has_pictures = shown(said, look.policy)
+    items, pictured, has_pictures = shown(said, look.policy, turn_over=turn_over)
     arranged = arrange(items, look.policy, turn_over=turn_over)
     answered = (item.call[0] for item in items if item.call)
     return Rendered(

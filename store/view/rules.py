@@ -45,6 +45,8 @@ Why = Literal[
     "short",
     "uncovered",
     "picture",
+    "past_picture",
+    "unreadable_picture",
     "cleared",
     "waiting",
 ]
@@ -156,6 +158,16 @@ LATER = (
         "of pictures that are not among the newest {picture_keep}, type and size are said",
         ("picture_keep", "picture_placeholder"),
     ),
+    Rule(
+        "past_picture",
+        "of pictures of finished turns, type and size are said",
+        ("picture_current_turn", "picture_placeholder"),
+    ),
+    Rule(
+        "unreadable_picture",
+        "of a picture that is no base64, type and size are said",
+        ("picture_placeholder",),
+    ),
     Rule("cleared", "replaced since the cache was last given up", ("clearing",), "replaces"),
     Rule(
         "waiting",
@@ -175,7 +187,7 @@ NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
 """The rules that replace a result as a whole by a line that names what was in it."""
 SUMMED = frozenset({"terminal", "file_read", "tool_output"})
 """The rules that have queries of what they save; where another is on, verdicts are summed up."""
-REASONS = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
+REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
 LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
 
 

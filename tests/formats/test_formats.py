@@ -336,7 +336,7 @@ def test_pictures_are_sent_as_they_are() -> None:
 
     Who changes the one does not change the other.
     """
-    part = {"type": "image_url", "image_url": {"url": "data:" + "A" * 100_000}}
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     (written,) = sent_content([part])
     assert written == part
     written["image_url"]["url"] = "changed"
