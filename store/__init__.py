@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         Hit,
         Hits,
         Index,
+        LeftOut,
         Passage,
         Redaction,
         Removal,
@@ -125,6 +126,7 @@ __all__ = [
     "InvalidMessage",
     "InvalidPolicy",
     "InvalidValue",
+    "LeftOut",
     "MessageNotFound",
     "NotAStore",
     "NothingToUndo",
@@ -179,8 +181,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         policy="Policy",
         records=(
             "Branch Check Compaction Copy Draft Entry Erasure Finding Found HeadMove Hidden "
-            "Hit Hits Index Passage Redaction Removal Restored Session Sibling StoredMessage "
-            "TokenTotal Turn Usage View ViewStats"
+            "Hit Hits Index LeftOut Passage Redaction Removal Restored Session Sibling "
+            "StoredMessage TokenTotal Turn Usage View ViewStats"
         ),
         summaries="Summary SummaryRequest",
     )

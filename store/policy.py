@@ -103,6 +103,18 @@ class Policy(BaseModel):
     read, in front of the answer.
     """
 
+    chat_extensions: bool = True
+    """Send back what providers of OpenAI's chat API added to an answer, in the format `openai`.
+
+    Namely `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content` and the id of
+    `audio`. Some refuse a request without it, others one with it: where the provider changes, False.
+    """
+    cache_control: bool = False
+    """Send the `cache_control` that blocks came in with, in the format `anthropic`.
+
+    The last four at most, which is what a request may hold.
+    """
+
     show_drafts: bool = False
     """Send what has come of answers that broke off, each behind the message that it answers, until
     the line goes on with another answer there. Such a view depends on the drafts, too.

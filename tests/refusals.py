@@ -22,7 +22,10 @@ PARTS = {
 """The roles of the chat API and the content parts that each may have."""
 
 KEYS = {role: {"role", "content", "name"} for role in PARTS} | {
-    "assistant": {"role", "content", "name", "tool_calls", "refusal"},
+    "assistant": {
+        *("role", "content", "name", "tool_calls", "refusal", "audio"),
+        *("reasoning_content", "reasoning", "reasoning_details", "extra_content"),
+    },
     "tool": {"role", "content", "tool_call_id"},
 }
 
@@ -76,7 +79,7 @@ def _wrong(message: Message) -> Iterator[str]:
 
 def _wrong_content(role: str, message: Message) -> Iterator[str]:
     content = message.get("content")
-    if content is None and not message.get("tool_calls"):
+    if content is None and not (message.get("tool_calls") or message.get("audio")):
         yield "no content"
     if content is not None and not isinstance(content, str | list):
         yield f"content is {type(content).__name__}"
@@ -99,7 +102,7 @@ def _wrong_calls(made: list[Message]) -> Iterator[str]:
         yield "no calls in tool_calls"
     for call in made:
         kind = call.get("type")
-        if kind not in ASKED or call.keys() != {"id", "type", kind}:
+        if kind not in ASKED or call.keys() - {"extra_content"} != {"id", "type", kind}:
             yield f"call {call!r}"
             continue
         if not call["id"] or not isinstance(call["id"], str):

@@ -121,7 +121,7 @@ def with_markers(pieces: Sequence[Piece]) -> list[Piece]:
     another text each time.
     """
     ends = {_last_of(pieces, layers) for layers in CACHED_LAYERS}
-    return [_cached(piece) if place in ends else piece for place, piece in enumerate(pieces)]
+    return [_cached(piece, is_end=place in ends) for place, piece in enumerate(pieces)]
 
 
 def _last_of(pieces: Sequence[Piece], layers: Sequence[str]) -> int | None:
@@ -130,8 +130,9 @@ def _last_of(pieces: Sequence[Piece], layers: Sequence[str]) -> int | None:
     return max(places, default=None)
 
 
-def _cached(piece: Piece) -> Piece:
-    return piece._replace(placed=piece.placed._replace(cached=True))
+def _cached(piece: Piece, *, is_end: bool) -> Piece:
+    """Return a piece that is marked as an end or not, whatever markers it came in with."""
+    return piece._replace(placed=piece.placed._replace(cached=is_end, marked=False))
 
 
 def _is_system(piece: Piece) -> bool:

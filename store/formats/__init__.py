@@ -13,15 +13,26 @@ from typing import NamedTuple
 from ..errors import VERIFY, Damaged, InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
+from .cache_markers import with_own_markers
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
-from .openai import clean, continues, foreign_kinds, fresh, sendable
+from .openai import (
+    audio_of,
+    clean,
+    continues,
+    foreign_kinds,
+    fresh,
+    sendable,
+    without_audio,
+    without_extensions,
+)
 from .placed import ApiCall, Placed, System, new_call
 from .reasoning import reasoning_of, with_reasoning
 from .rows import Codec
 from .turns import BEGINNING, apart, marked
 
 __all__ = [
+    "ANTHROPIC",
     "BEGINNING",
     "CHAT",
     "CHAT_NAMES",
@@ -38,6 +49,7 @@ __all__ = [
     "Taken",
     "Written",
     "asks_for_tool",
+    "audio_of",
     "clean",
     "continues",
     "foreign_kinds",
@@ -54,7 +66,11 @@ __all__ = [
     "sendable",
     "stands_for_call",
     "taken",
+    "taken_from_reader",
+    "with_own_markers",
     "with_reasoning",
+    "without_audio",
+    "without_extensions",
 ]
 
 
@@ -81,6 +97,8 @@ class Format(NamedTuple):
     """Returns system messages in front as what is sent apart; None where they are messages too."""
     tools_apart: bool = True
     """Whether definitions of tools have a place of their own, beside the messages."""
+    unsent: Callable[[Sequence[Placed]], list[Placed]] = lambda _: []
+    """Returns the messages of which a request has nothing, though they have a place in it."""
     asks_for_tool: Callable[[str], bool] | None = None
     """Tells whether what the assistant said is a call; None where calls are no part of a text."""
 
@@ -109,6 +127,7 @@ RESPONSES = Format(
     responses.write,
     Codec(responses.problem, responses.is_told, responses.rows, responses.given),
     responses.NAMES,
+    unsent=responses.unsent,
 )
 ANTHROPIC = Format(
     anthropic.NAME,
@@ -166,6 +185,12 @@ def taken(message: Message, name: str | None, index: int) -> Taken:
         raise InvalidMessage(index, *problem)
     rows = row.codec.rows(message)
     return Taken(None if rows[0] is message else row.name, rows)
+
+
+def taken_from_reader(message: Message) -> Taken:
+    """Return a message as its row that a reader of transcripts tells in the shape of a chat."""
+    rows = said_elsewhere.rows_read(message)
+    return Taken(None if rows[0] is message else CHAT.name, rows)
 
 
 def _told(message: Message) -> Format:

@@ -18,6 +18,7 @@ from .parts import (
     arguments_object,
     as_json,
     as_sent,
+    mended,
     opened,
     part_told,
     parts_of,
@@ -36,6 +37,7 @@ from .rows import (
     together,
     wire_of,
 )
+from .server_tools import CALLS as SERVER_CALLS
 from .server_tools import left_alone
 from .turns import BEGINNING, SYSTEM_ROLES, Turn, alternating, marked_system, system_text
 
@@ -52,6 +54,8 @@ SAID_BY_USERS = (
     *("tool_reference", "tool_addition", "tool_removal"),
 )
 """Types of blocks that a user's message, or a result, may have; others are a program's own."""
+BESIDE_CALLS = ("caller", "toolset_name", CACHE)
+"""Keys that a call may have beside what it asks for."""
 IDS = ("id", "tool_use_id")
 """Keys of a server's call and of its result."""
 
@@ -61,6 +65,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     turns = alternating(map(_spoken, placed), _text(BEGINNING))
     for blocks, number in left_alone(turns):
         blocks[number] = _as_text(blocks[number])
+    _name_callers_there(turns)
     if any(each.cached for each in placed):
         mark_between([block for turn in turns for block in turn.said])
     return [_message(turn) for turn in turns]
@@ -72,10 +77,32 @@ def system(placed: Sequence[Placed]) -> list[Message] | None:
     for each in placed:
         text = system_text(each)
         if text.strip():
-            blocks.append(_text(text))
+            blocks.append(_text(text) | _marker_of_system(each))
         if each.cached:
             mark(blocks)
     return blocks or None
+
+
+def _marker_of_system(placed: Placed) -> Message:
+    """Return the last marker of a system message, where its own are sent."""
+    content = placed.message.get("content")
+    if not placed.marked or not isinstance(content, list):
+        return {}
+    markers = [part[CACHE] for part in content if isinstance(part, dict) and CACHE in part]
+    return {CACHE: mended(markers[-1])} if markers else {}
+
+
+def _name_callers_there(turns: Sequence[Turn]) -> None:
+    """Take from calls the name of the server's call that made them, where that is not sent."""
+    said = [block for turn in turns if not turn.is_users for block in turn.said]
+    called = [block for block in said if isinstance(block.get("caller"), dict)]
+    if not called:
+        return
+    there = {block["id"] for block in said if block["type"] in SERVER_CALLS}
+    for block in called:
+        block["caller"] = caller = with_ids(block["caller"], ("tool_id",))
+        if caller.get("tool_id") not in (None, *there):
+            del block["caller"]
 
 
 def _message(turn: Turn) -> Message:
@@ -100,7 +127,7 @@ def _blocks(placed: Placed) -> tuple[bool, list[Message]]:
     if role in SYSTEM_ROLES:
         said = marked_system(placed)
         return True, [_text(said)] if said else []
-    return True, told(message.get("content"), _speech(message, of_user=True))
+    return True, told(message.get("content"), _speech(placed, of_user=True))
 
 
 def _text(text: str) -> Message:
@@ -137,18 +164,28 @@ def _own_of_user(part: Message) -> Message | None:
 
 
 def _own(part: Message) -> Message | None:
-    """Return a part of a message that came in this format."""
+    """Return a part of a message that came in this format, without its marker."""
+    return with_ids(_unmarked(part), IDS) if _is_own(part) else None
+
+
+def _own_marked(part: Message) -> Message | None:
+    return with_ids(as_sent(part), IDS) if _is_own(part) else None
+
+
+def _is_own(part: Message) -> bool:
     kind = part.get("type")
     if kind in THINKING or not isinstance(kind, str):
-        return None
-    if kind == "text" and not str(part.get("text", "")).strip():
-        return None
-    return with_ids(_unmarked(part), IDS)
+        return False
+    return kind != "text" or bool(str(part.get("text", "")).strip())
 
 
 def _own_said(part: Message) -> Message | None:
     """Return a part of what a user or a tool said in this format."""
     return _own(part) if part.get("type") in SAID_BY_USERS else None
+
+
+def _own_said_marked(part: Message) -> Message | None:
+    return _own_marked(part) if part.get("type") in SAID_BY_USERS else None
 
 
 def _unmarked(part: Message) -> Message:
@@ -160,29 +197,37 @@ ASSISTANT = Speech(_text, lambda _: None)
 USER = Speech(_text, _media, _own_of_user)
 OWN = Speech(_text, _media, _own)
 OWN_SAID = Speech(_text, _media, _own_said)
+OWN_MARKED = Speech(_text, _media, _own_marked)
+OWN_SAID_MARKED = Speech(_text, _media, _own_said_marked)
 
 
-def _speech(message: Message, *, of_user: bool) -> Speech:
-    if kept(message, NAME) is not None:
-        return OWN_SAID if of_user else OWN
-    return USER if of_user else ASSISTANT
+def _speech(placed: Placed, *, of_user: bool) -> Speech:
+    if kept(placed.message, NAME) is None:
+        return USER if of_user else ASSISTANT
+    if placed.marked:
+        return OWN_SAID_MARKED if of_user else OWN_MARKED
+    return OWN_SAID if of_user else OWN
 
 
 def _answer(placed: Placed) -> list[Message]:
     """Return what the assistant thought, said and called, in its own order where that is known."""
     message = placed.message
-    speech, plan = _speech(message, of_user=False), _plan(message)
+    speech, plan = _speech(placed, of_user=False), _plan(message)
     content = message.get("content")
+    held = kept(message, NAME)
+    own = held.get("calls", {}) if held else {}
+    without = () if placed.marked else (CACHE,)
     if not plan:
-        return _without_end([*told(content, speech), *map(_call, placed.calls)])
+        calls = (_call(call, own, without) for call in placed.calls)
+        return _without_end([*told(content, speech), *calls])
     blocks: list[Message] = []
-    for place, held in planned(plan, parts_of(content), by_position(placed.calls)):
+    for place, there in planned(plan, parts_of(content), by_position(placed.calls)):
         if place == CALL:
-            blocks.append(_call(held))
+            blocks.append(_call(there, own, without))
         elif place == PART:
-            blocks.extend(part_told(held, speech))
-        elif _is_signed(held):
-            blocks.append(_unmarked(held))
+            blocks.extend(part_told(there, speech))
+        elif _is_signed(there):
+            blocks.append(_unmarked(there))
     return _without_end(blocks)
 
 
@@ -209,27 +254,37 @@ def _without_end(blocks: list[Message]) -> list[Message]:
     return blocks
 
 
-def _call(call: ApiCall) -> Message:
+def _call(call: ApiCall, own: Message, without: Sequence[str]) -> Message:
+    """Return a call with what the provider said of it beside, where it came in this format."""
     name, given = call.name, arguments_object(call.arguments)
-    return {"type": "tool_use", "id": call.id, "name": name, "input": given}
+    block = {"type": "tool_use", "id": call.id, "name": name, "input": given}
+    came = own.get(str(call.position)) if own else None
+    if not came:
+        return block
+    beside = {key: came[key] for key in BESIDE_CALLS if key in came}
+    return block | as_sent(beside, *without)
 
 
 def _result(placed: Placed) -> Message:
     message = placed.message
     block: Message = {"type": "tool_result", "tool_use_id": placed.call_id}
-    said = _said_by_tool(message)
+    said = _said_by_tool(placed)
     failed = message.get("messageStatus") == "error"
     if said or failed:
         block["content"] = said or "Error"
-    return {**block, "is_error": True} if failed else block
+    if failed:
+        block["is_error"] = True
+    held = kept(message, NAME) if placed.marked else None
+    marker = held.get("block", {}).get(CACHE) if held else None
+    return {**block, CACHE: mended(marker)} if marker else block
 
 
-def _said_by_tool(message: Message) -> str | list[Message]:
+def _said_by_tool(placed: Placed) -> str | list[Message]:
     """Return the content of a result; a blank text says nothing."""
-    content = message.get("content")
+    content = placed.message.get("content")
     if isinstance(content, str):
         return "" if content.isspace() else sendable(content)
-    return told(content, _speech(message, of_user=True))
+    return told(content, _speech(placed, of_user=True))
 
 
 # --- in, and out again as it was ------------------------------------------------------------------

@@ -1,17 +1,25 @@
 """Markers in Anthropic's requests: up to which block its cache is asked to keep them.
 
 A request holds at most four, and behind a marker the provider looks back over 20 blocks only, so a
-long turn gets one in its middle.
+long turn gets one in its middle. Those that messages came in with are of the requests of that time;
+they are sent only where they are asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ..messages import Message
+from .kept import kept
+from .placed import Placed
 
 CACHE = "cache_control"
 EPHEMERAL = {"type": "ephemeral"}
 UNMARKED = ("thinking", "redacted_thinking")
 """Types of blocks that have no marker."""
+MOST = 4
+"""Markers that a request may hold."""
 LOOK_BACK = 20
 """Blocks that the provider looks back from a marker for what it has kept."""
 
@@ -30,3 +38,23 @@ def mark_between(blocks: list[Message]) -> None:
     before, last = [0, 0, *places][-2:]
     if last - before > LOOK_BACK:
         mark(blocks[: last - LOOK_BACK + 1])
+
+
+def with_own_markers(placed: Sequence[Placed], name: str) -> list[Placed]:
+    """Return a request that sends the markers its messages came in with, as far as it may hold."""
+    left = MOST
+    marked: list[Placed] = []
+    for each in reversed(placed):
+        held = kept(each.message, name)
+        number = 0 if held is None else sum(CACHE in block for block in _blocks(each.message, held))
+        left -= number
+        marked.append(each._replace(marked=True) if number and left >= 0 else each)
+    return marked[::-1]
+
+
+def _blocks(message: Message, held: Message) -> Iterator[Any]:
+    """Yield the blocks of a message that can have a marker."""
+    if isinstance(message.get("content"), list):
+        yield from (part for part in message["content"] if isinstance(part, dict))
+    yield from held.get("calls", {}).values()
+    yield held.get("block", {})

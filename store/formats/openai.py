@@ -34,6 +34,28 @@ ITEMS = "responses"
 TEXTS = ("text", "input_text", "output_text")
 """Parts that are text, by the names of several providers."""
 
+EXTENSIONS: dict[str, type] = {
+    "reasoning_content": str,
+    "reasoning": str,
+    "reasoning_details": list,
+    "extra_content": dict,
+}
+"""Keys that providers of this API add to an answer, and the type of what they hold.
+
+DeepSeek, Kimi and GLM ask for reasoning while tools are called, OpenRouter for its details, and
+Gemini for the signature of a thought in ``extra_content``.
+"""
+OF_CALLS = "extra_content"
+"""The one that a call may have."""
+USUAL_KEYS = 3
+"""How many keys a call has where nothing was added to it: its id, its type and what it asks."""
+READ = "read"
+"""What a message keeps that a reader of transcripts tells in the shape of a chat."""
+AUDIO = "audio"
+"""Where an answer that was spoken has its id, by which the provider knows it."""
+BESIDE = frozenset((*EXTENSIONS, AUDIO, WIRE))
+"""Keys of which one at least is in an answer that has any of these."""
+
 _SURROGATES = re.compile("[\ud800-\udfff]")
 NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
 
@@ -57,6 +79,8 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
+        if each.calls or not BESIDE.isdisjoint(each.message):
+            sent = _extended(sent, each)
         if messages and WIRE in each.message and _goes_on(messages[-1], each.message):
             messages[-1] = _as_one(messages[-1], sent)
         else:
@@ -66,10 +90,74 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     return messages
 
 
+def is_extended(message: Message) -> bool:
+    """Tell an answer that came in this format, with what its provider may have added to it."""
+    held = kept(message, NAME)
+    is_own = WIRE not in message if held is None else READ not in held
+    return is_own and message["role"] == "assistant"
+
+
+def _extended(sent: Message, placed: Placed) -> Message:
+    """Return an answer with what its provider added to it, where it came in this format."""
+    message = placed.message
+    if not is_extended(message):
+        return sent
+    if placed.calls:
+        given = message["tool_calls"]
+        for call, written in zip(placed.calls, sent["tool_calls"], strict=True):
+            if len(given[call.position]) > USUAL_KEYS and OF_CALLS in given[call.position]:
+                written[OF_CALLS] = _sendable_value(given[call.position][OF_CALLS])
+    for key, kind in EXTENSIONS.items():
+        if isinstance(message.get(key), kind) and message[key]:
+            sent[key] = _sendable_value(message[key])
+    audio = audio_of(message)
+    if audio:
+        sent[AUDIO] = {"id": sendable(audio["id"])}
+        if AUDIO not in message or not message.get("content"):
+            sent["content"] = None
+    return sent
+
+
+def audio_of(message: Message) -> Message | None:
+    """Return the audio of an answer that was spoken, if it has an id."""
+    if BESIDE.isdisjoint(message):
+        return None
+    held = kept(message, NAME)
+    audio = held.get("moved", {}).get(AUDIO) if held else None
+    audio = audio or message.get(AUDIO)
+    return audio if isinstance(audio, dict) and isinstance(audio.get("id"), str) else None
+
+
+def without_audio(message: Message) -> Message:
+    """Return a message without the id of its audio; what was said stays."""
+    rest = {key: held for key, held in message.items() if key != AUDIO}
+    held = kept(message, NAME)
+    if held and AUDIO in held.get("moved", ()):
+        rest[WIRE] = {**held, "moved": {**held["moved"], AUDIO: None}}
+    return rest
+
+
+def without_extensions(placed: Placed) -> Placed:
+    """Return a message without what its provider added to it."""
+    message = placed.message
+    if message["role"] != "assistant":
+        return placed
+    rest = {key: held for key, held in without_audio(message).items() if key not in EXTENSIONS}
+    if placed.calls:
+        rest["tool_calls"] = [*map(_without_extension, message["tool_calls"])]
+    return placed._replace(message=rest)
+
+
+def _without_extension(call: Any) -> Any:
+    if not isinstance(call, dict):
+        return call
+    return {key: held for key, held in call.items() if key != OF_CALLS}
+
+
 def fresh(message: Message) -> Message:
     """Return a written message anew: the caller may do with it what it likes."""
     content, calls = message["content"], message.get("tool_calls")
-    if not isinstance(content, str | None):
+    if not isinstance(content, str | None) or not BESIDE.isdisjoint(message):
         return owned(message)
     if calls is None:
         return message.copy()
@@ -77,6 +165,8 @@ def fresh(message: Message) -> Message:
 
 
 def _fresh_call(call: Message) -> Message:
+    if len(call) > USUAL_KEYS:
+        return owned(call)
     kind = call["type"]
     return {**call, kind: call[kind].copy()}
 

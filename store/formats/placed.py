@@ -49,6 +49,8 @@ class Placed(NamedTuple):
     """The compaction of the newest summary in it."""
     cached: bool = False
     """Whether a cache is to be asked to keep the request up to its end."""
+    marked: bool = False
+    """Whether the markers for a cache are sent that it came in with."""
 
     @property
     def is_made_up_call(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..messages import WIRE, Message
-from .openai import sendable
+from .openai import EXTENSIONS, NAME, is_extended, sendable
 from .parts import parts_of
 from .placed import Placed
 
@@ -18,11 +18,23 @@ TEXTS = ("thinking", "text")
 NESTED = ("summary", "content")
 
 
-def with_reasoning(placed: Iterable[Placed], name: str) -> Iterator[Placed]:
-    """Yield a request in which answers begin with the reasoning that a format does not send."""
+def with_reasoning(
+    placed: Iterable[Placed], name: str, *, extensions: bool = True
+) -> Iterator[Placed]:
+    """Yield a request in which answers begin with the reasoning that a format does not send.
+
+    A chat sends its own, unless it is without ``extensions``.
+    """
     for each in placed:
-        text = reasoning_of(each.message, name) if each.message["role"] == "assistant" else ""
+        is_sent = extensions and _is_sent(each.message, name)
+        is_answer = each.message["role"] == "assistant" and not is_sent
+        text = reasoning_of(each.message, name) if is_answer else ""
         yield _thinking(each, text) if text else each
+
+
+def _is_sent(message: Message, name: str) -> bool:
+    """Tell an answer of a chat whose reasoning goes out in a chat, as it came."""
+    return name == NAME and is_extended(message) and any(map(message.get, EXTENSIONS))
 
 
 def _thinking(placed: Placed, text: str) -> Placed:

@@ -52,11 +52,22 @@ PDF = "application/pdf"
 
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as items."""
+    return [with_ids(item, IDS) for item in _with_programs(_written(placed).items)]
+
+
+def unsent(placed: Sequence[Placed]) -> list[Placed]:
+    """Return the items that came in this format and are not sent: they need another to stand by."""
+    writing = _written(placed)
+    there = {id(item) for item in _with_programs(writing.items)}
+    return [each for each, item in writing.own if id(item) not in there]
+
+
+def _written(placed: Sequence[Placed]) -> _Writing:
     writing = _Writing()
     for each in placed:
         writing.add(each)
     writing.end_step()
-    return [with_ids(item, IDS) for item in _with_programs(writing.items)]
+    return writing
 
 
 def _with_programs(items: list[Message]) -> list[Message]:
@@ -67,7 +78,9 @@ def _with_programs(items: list[Message]) -> list[Message]:
     kinds = [each.get("type") for each in items]
     if PROGRAM not in kinds and not any("caller" in each for each in items):
         return items
-    asked = max((place for place, each in enumerate(items) if each.get("role") == "user"), default=0)
+    asked = max(
+        (place for place, each in enumerate(items) if each.get("role") == "user"), default=0
+    )
     ended = {str(each.get("call_id")) for each in items if each.get("type") == ENDED}
     programs = {
         str(each.get("call_id"))
@@ -94,6 +107,7 @@ class _Writing:
 
     def __init__(self) -> None:
         self.items: list[Message] = []
+        self.own: list[tuple[Placed, Message]] = []
         self._open: dict[str, tuple[int, ApiCall]] = {}
         self._asked: set[str] = set()
 
@@ -108,7 +122,8 @@ class _Writing:
         if held is None or message["role"] != "assistant":
             self.end_step()
         if held is not None and "block" in held and not placed.calls:
-            self._add_own(_sent(held["block"]))
+            self.own.append((placed, _sent(held["block"])))
+            self._add_own(self.own[-1][1])
             return
         self._end_search()
         self.items.extend(_said(message, held, alone=not placed.calls))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..messages import WIRE, Message
-from .openai import CUSTOM, NAME
+from .openai import CUSTOM, EXTENSIONS, NAME, READ
 from .rows import Problem, emptied, filled, wire_of
 
 
@@ -163,6 +163,19 @@ def rows(message: Message) -> list[Message]:
     rest = {key: held for key, held in message.items() if key not in moved}
     beside = {"format": NAME, "keys": [*message], "was": was, "moved": moved}
     return [{**rest, **shown, WIRE: beside}]
+
+
+def rows_read(message: Message) -> list[Message]:
+    """Return a message as its row that a reader of transcripts tells in the shape of a chat.
+
+    What a model thought stands under a key that providers of a chat have for it, too. It came from
+    none of them, so none is sent it.
+    """
+    (one,) = rows(message)
+    if WIRE in message or EXTENSIONS.keys().isdisjoint(message):
+        return [one]
+    held = one.get(WIRE) or {"format": NAME, "keys": [*message], "was": {}, "moved": {}}
+    return [{**one, WIRE: {**held, READ: True}}]
 
 
 def given(rows: Sequence[Message]) -> Message:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from ..errors import InvalidMessage, StoreError
 from ..face import Steps, Store
-from ..formats import taken
+from ..formats import taken, taken_from_reader
 from ..history import append as appending
 from ..messages import (
     Message,
@@ -24,7 +24,7 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import Beside, Compacted, Noted, Numbers, Said
+from ..transcripts import READ, Beside, Compacted, Noted, Numbers, Said
 from .beside import NotesBeside
 from .elsewhere import Elsewhere
 from .known import at_latest_now, said_at
@@ -323,7 +323,10 @@ class SessionOfFile:
 
 def _rows(said: Said) -> list[Prepared]:
     """Return a message as the rows that it is stored as. Raises InvalidMessage."""
-    came_as, rows = taken(said.message, said.format, 0)
+    if said.format == READ:
+        came_as, rows = taken_from_reader(said.message)
+    else:
+        came_as, rows = taken(said.message, said.format, 0)
     return [prepare(row)._replace(wire_format=came_as) for row in rows]
 
 

@@ -70,7 +70,7 @@ class Media(NamedTuple):
         size = self.size
         if text is None and self.data is not None and not self.is_readable:
             size = self.data[:_LONGEST_LINK]
-        with_type = (text or NAMED).replace("{type}", self.type)
+        with_type = (NAMED if text is None else text).replace("{type}", self.type)
         return {"type": "text", "text": with_type.replace("{size}", size)}
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         UsageTotal,
         stored_message,
     )
-    from .views import Entry, Replaced, View, ViewStats
+    from .views import Entry, LeftOut, Replaced, View, ViewStats
 
 __all__ = [
     "ERROR_KINDS",
@@ -50,6 +50,7 @@ __all__ = [
     "Hits",
     "Index",
     "Kind",
+    "LeftOut",
     "Note",
     "Outcome",
     "Passage",
@@ -81,5 +82,5 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn "
             "Usage UsageTotal stored_message"
         ),
-        views="Entry Replaced View ViewStats",
+        views="Entry LeftOut Replaced View ViewStats",
     )

@@ -39,6 +39,17 @@ class Replaced(NamedTuple):
     tokens_saved: int
 
 
+class LeftOut(NamedTuple):
+    """A message that a view does not send: its position, what it is, and why it is left out.
+
+    ``type`` is that of an item which no other format has, else the role.
+    """
+
+    seq: int
+    type: str
+    reason: str
+
+
 class ViewStats(NamedTuple):
     """Totals of a view.
 
@@ -85,6 +96,10 @@ class Explained(Protocol):
     def stats(self) -> ViewStats:
         """What they cost together."""
 
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What is visible and is not sent; the list is the caller's."""
+
 
 class View(NamedTuple):
     """What is sent to the model.
@@ -112,3 +127,8 @@ class View(NamedTuple):
     def stats(self) -> ViewStats:
         """What the messages cost, and what the rules save."""
         return self.explained.stats
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What is visible and is not sent, in the order of positions: see `LeftOut`."""
+        return self.explained.left_out

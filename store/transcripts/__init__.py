@@ -23,6 +23,7 @@ from .costs import Spent, Tokens
 from .database import Database, Layout, is_database
 from .events import (
     EXTRA_KEYS,
+    READ,
     Beside,
     Compacted,
     Event,
@@ -50,6 +51,7 @@ __all__ = [
     "KINDS",
     "OWNER",
     "PROJECT_ROOT",
+    "READ",
     "Beside",
     "Compacted",
     "Event",

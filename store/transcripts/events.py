@@ -62,16 +62,20 @@ class Opened(NamedTuple):
     created_at: int | None = None
 
 
+READ = "read"
+"""What stands for the format of a message that is a reader's own words."""
+
+
 class Said(NamedTuple):
     """The next message of the session that was opened last.
 
-    ``format`` names the wire format that it is of, None where its shape tells. ``moment`` (ms) is
-    when it was said, where the message itself does not tell; ``spent`` is what its file tells
+    ``format`` names the wire format that it is of, None where its shape tells, and `READ` where the
+    program's own record was read, and is told here in the shape of a chat. ``moment`` (ms) is when it was said, where the message itself does not tell; ``spent`` is what its file tells
     beside it of what it cost.
     """
 
     message: Message
-    format: str | None = "openai"
+    format: str | None = READ
     moment: int | None = None
     spent: tuple[Spent, ...] = ()
 
@@ -167,7 +171,7 @@ def as_messages(
 def as_message(value: object, *, row: int | None, place: str) -> Said | Noted:
     """Return one message exactly as it is, or a note that it is none."""
     if isinstance(value, dict) and text_of(value.get("role")):
-        return Said(value)
+        return Said(value, "openai")
     expected = "an object with a role was expected"
     return Noted(row, f"{place} is not a message: {expected}, this is {sketch(value)}", broken=True)
 

@@ -17,7 +17,17 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..database import logger, paused
-from ..formats import CHAT, Placed, Written, format_named, fresh, with_reasoning
+from ..formats import (
+    ANTHROPIC,
+    CHAT,
+    Placed,
+    Written,
+    format_named,
+    fresh,
+    with_own_markers,
+    with_reasoning,
+    without_extensions,
+)
 from ..history import left, lines, measure, raw
 from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
@@ -114,18 +124,36 @@ def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public n
         made.pictured,
         measure(look.raw, look.last).tokens,
         last_request(look, placed),
+        made.left_out,
+        format,
     )
     explained = Explanation(known)
     log_reads(pointer.session_id, made.judged, followed.files)
     if log.isEnabledFor(logging.INFO):
         _log(pointer.session_id, explained.stats)
-    if look.policy.foreign_reasoning == "text":
-        placed, sent = [*with_reasoning(placed, format)], None
+    placed, sent = _as_asked(look.policy, placed, sent, format)
     return Composed(placed, explained, sent, pointer.session_id, pointer.branch, look.last)
 
 
 Laid = tuple[list[Placed], list[Message] | None]
 """Messages in order, and the same as they are sent, where that is known."""
+
+
+def _as_asked(
+    policy: Policy,
+    placed: list[Placed],
+    sent: list[Message] | None,
+    format: str,  # noqa: A002 - the public name
+) -> Laid:
+    """Return messages with what a policy asks to be told otherwise to a provider."""
+    if policy.foreign_reasoning == "text":
+        told = with_reasoning(placed, format, extensions=policy.chat_extensions)
+        placed, sent = [*told], None
+    if not policy.chat_extensions and format == CHAT.name:
+        placed, sent = [*map(without_extensions, placed)], None
+    if policy.cache_control and format == ANTHROPIC.name:
+        placed = with_own_markers(placed, format)
+    return placed, sent
 
 
 def _in_place(look: Look, followed: Followed) -> Laid:

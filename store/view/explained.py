@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
-from ..formats import Placed
-from ..records import Entry, ViewStats
+from ..formats import Placed, format_named
+from ..messages import WIRE
+from ..records import Entry, LeftOut, ViewStats
 from .entries import Counted, entries_of, stats_of
 from .judging import Verdicts
 from .prefix import Request, Sight, unchanged_tokens
@@ -27,6 +28,15 @@ class Known(NamedTuple):
     pictured: dict[int, str]
     stored: int
     request: Request | None
+    left_out: dict[int, LeftOut]
+    format: str
+
+
+def _unsent(placed: Placed) -> LeftOut:
+    """Return what is said of an item that has a place, and is not sent by its own format."""
+    block = placed.message[WIRE]["block"]
+    reason = "without the item that it belongs to it would be refused"
+    return LeftOut(placed.seq or 0, str(block["type"]), reason)
 
 
 class Explanation:
@@ -66,6 +76,18 @@ class Explanation:
             left_out=self._left_out(),
             unchanged_tokens=unchanged,
         )
+
+    @cached_property
+    def _all_left_out(self) -> tuple[LeftOut, ...]:
+        known = self._known
+        unsent = format_named(known.format).unsent(known.placed)
+        there = {each.seq: each for each in map(_unsent, unsent)}
+        return tuple(sorted({**known.left_out, **there}.values()))
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """What is visible and is not sent; the list is the caller's."""
+        return [*self._all_left_out]
 
     def _left_out(self) -> tuple[int, ...]:
         """Return the positions that were visible and are in no entry."""

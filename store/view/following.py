@@ -23,6 +23,7 @@ from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import Changes, kinds_text
 from ..messages import Message
 from ..policy import Policy
+from ..records import LeftOut
 from . import pictures
 from .entries import Counted, counted, recounted
 from .judging import Verdicts, verdicts
@@ -243,6 +244,7 @@ def _with(
         {},
         False,
         before.earliest_call,
+        _left_out(before, tail),
     )
     written, times = _rewritten(known, tail, patches)
     return Followed(
@@ -256,6 +258,13 @@ def _with(
         times,
         size,
     )
+
+
+def _left_out(before: Rendered, tail: Rendered) -> dict[int, LeftOut]:
+    """Return what is left out of a line with a new end: of the loose part the new end tells."""
+    first = before.stretches[before.loose].seq
+    settled = {seq: each for seq, each in before.left_out.items() if seq < first}
+    return settled | tail.left_out
 
 
 def _loose_begin(made: Rendered) -> int:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..formats import Placed, kept, reasoning_of
+from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
-from ..messages import Message, assemble, opaque_fields
+from ..messages import WIRE, Message, assemble, opaque_fields
+from ..records import LeftOut
 from .judging import Verdict, Verdicts
 from .look import Look
 from .named_results import lines_of
@@ -64,6 +65,7 @@ class Rendered(NamedTuple):
 
     ``loose`` is the place of the first stretch that may become something else. ``pictured`` says why
     pictures gave way, by position. ``earliest_call`` is the first message that results answer.
+    ``left_out`` is what nothing was made of, by position.
     """
 
     placed: list[Placed]
@@ -72,7 +74,9 @@ class Rendered(NamedTuple):
     loose: int
     pictured: dict[int, str]
     has_pictures: bool
+    """Whether what is sent follows from the whole line or the moment: pictures, ids of audio."""
     earliest_call: int
+    left_out: dict[int, LeftOut]
 
 
 def rendered(
@@ -91,18 +95,60 @@ def rendered(
         for each in read
         if "content" in each.message or _is_shown(each.message, format, tells=tells)
     ]
+    left_out: dict[int, LeftOut] = {}
+    if len(said) < len(read):
+        there = {each.seq for each in said}
+        left_out = {each.seq: _left_out(each) for each in read if each.seq not in there}
+    has_audio = format == CHAT.name and any(audio_of(each.message) for each in said)
+    if has_audio:
+        said = [_with_lasting_audio(each, look.now) for each in said]
     items, pictured, has_pictures = shown(said, look.policy, turn_over=turn_over)
     arranged = arrange(items, look.policy, turn_over=turn_over)
     answered = (item.call[0] for item in items if item.call)
+    if "drop" in (look.policy.unanswered, look.policy.orphans):
+        left_out |= _dropped(items, arranged.placed)
     return Rendered(
         reported(arranged.placed),
         judged,
         arranged.stretches,
         arranged.loose,
         pictured,
-        has_pictures,
+        has_pictures or has_audio,
         min(answered, default=look.last),
+        left_out,
     )
+
+
+def _with_lasting_audio(item: Item, now: int) -> Item:
+    """Return a message without the id of audio that its provider has deleted by now (ms)."""
+    audio = audio_of(item.message) or {}
+    ends = audio.get("expires_at")
+    if not isinstance(ends, int | float) or now < ends * 1_000:
+        return item
+    return item._replace(message=without_audio(item.message))
+
+
+def _left_out(item: Item) -> LeftOut:
+    """Return what is said of a message that a format has no place for."""
+    held = item.message.get(WIRE)
+    wire = held if isinstance(held, dict) else {}
+    block = wire.get("block")
+    if isinstance(block, dict):
+        reason = f"only the format {wire['format']} has such an item"
+        return LeftOut(item.seq, str(block.get("type")), reason)
+    kind = item.message.get("type", item.message["role"])
+    return LeftOut(item.seq, str(kind), "nothing in it is for a chat")
+
+
+def _dropped(items: list[Item], placed: list[Placed]) -> dict[int, LeftOut]:
+    """Return what is said of messages that pairing leaves out."""
+    there = {each.seq for each in placed}
+    reasons = {"tool": "a result of no call"}
+    return {
+        item.seq: LeftOut(item.seq, role, reasons.get(role, "its calls have no result"))
+        for item in items
+        if item.seq not in there and (role := item.message["role"])
+    }
 
 
 def _is_shown(

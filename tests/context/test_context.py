@@ -227,7 +227,7 @@ def test_parts_get_the_reminder_as_a_part(store: Store) -> None:
     """A message with a picture keeps it."""
     parts = [
         {"type": "text", "text": "see @a.py"},
-        {"type": "image_url", "image_url": {"url": "data:"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     ]
     session_id = begun(store, {"role": "user", "content": parts})
     (message,) = store.context(session_id).messages
@@ -601,7 +601,8 @@ def test_what_was_said_as_react_stays_verbatim(store: Store) -> None:
 
 def test_parts_that_are_no_text_are_named(store: Store) -> None:
     """A picture cannot stand in a text."""
-    parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:"}}]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    parts = [{"type": "text", "text": "see"}, picture]
     session_id = begun(store, {"role": "user", "content": parts})
     assert store.context(session_id).text == "[user] see\n(image_url)"
 

@@ -1052,12 +1052,12 @@ def test_every_position_is_counted(store: Store) -> None:
 def test_reasoning_is_told_as_text_by_choice(
     store: Store, name: str, messages: list[Message], wanted: str
 ) -> None:
-    """To other providers; its own gets it as it was."""
+    """To other providers; its own gets it as it was, a chat's too."""
     session_id = stored(store, messages, name)
     view = store.view(session_id, Policy(foreign_reasoning="text"), format=wanted)
     assert complaints(wanted, view.messages, view.system) == []
     is_told = "<thinking>\\nLet me look.\\n</thinking>" in json.dumps(view.messages)
-    assert is_told == (name == "openai" or name != wanted)
+    assert is_told == (name != wanted)
     plain = store.view(session_id, format=wanted)
     assert "<thinking>" not in json.dumps(plain.messages)
 

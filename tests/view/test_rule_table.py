@@ -25,7 +25,14 @@ from store.view.rules import (
 
 ROWS = (*TABLE, *LATER)
 FIRST_FIELD, AFTER_LAST_FIELD = "terminal", "context_window"
-NOT_JUDGED = {"unanswered", "foreign_reasoning", "show_drafts", "draft_notice"}
+NOT_JUDGED = {
+    "unanswered",
+    "foreign_reasoning",
+    "chat_extensions",
+    "cache_control",
+    "show_drafts",
+    "draft_notice",
+}
 """Fields among those of the rules that judge no tool results."""
 
 
