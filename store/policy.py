@@ -106,8 +106,9 @@ class Policy(BaseModel):
     chat_extensions: bool = True
     """Send back what providers of OpenAI's chat API added to an answer, in the format `openai`.
 
-    Namely `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content` and the id of
-    `audio`. Some refuse a request without it, others one with it: where the provider changes, False.
+    It is `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
+    `audio`. Some providers refuse a request without it, others one with it: False where a chat
+    changes its provider.
     """
     cache_control: bool = False
     """Send the `cache_control` that blocks came in with, in the format `anthropic`.

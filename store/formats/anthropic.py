@@ -54,7 +54,9 @@ SAID_BY_USERS = (
     *("tool_reference", "tool_addition", "tool_removal"),
 )
 """Types of blocks that a user's message, or a result, may have; others are a program's own."""
-BESIDE_CALLS = ("caller", "toolset_name", CACHE)
+CALLER, MADE_BY = "caller", "tool_id"
+"""Where a call says what called it, and there the id of the call of the server's that did."""
+BESIDE_CALLS = (CALLER, "toolset_name", CACHE)
 """Keys that a call may have beside what it asks for."""
 IDS = ("id", "tool_use_id")
 """Keys of a server's call and of its result."""
@@ -93,16 +95,20 @@ def _marker_of_system(placed: Placed) -> Message:
 
 
 def _name_callers_there(turns: Sequence[Turn]) -> None:
-    """Take from calls the name of the server's call that made them, where that is not sent."""
+    """Take from calls the name of the server's call that made them, where that is not sent.
+
+    A call that the model made itself names none, and needs not say so.
+    """
     said = [block for turn in turns if not turn.is_users for block in turn.said]
-    called = [block for block in said if isinstance(block.get("caller"), dict)]
+    called = [block for block in said if CALLER in block]
     if not called:
         return
     there = {block["id"] for block in said if block["type"] in SERVER_CALLS}
     for block in called:
-        block["caller"] = caller = with_ids(block["caller"], ("tool_id",))
-        if caller.get("tool_id") not in (None, *there):
-            del block["caller"]
+        caller = block.pop(CALLER)
+        named = with_ids(caller, (MADE_BY,)) if isinstance(caller, dict) else {}
+        if named.get(MADE_BY) in there:
+            block[CALLER] = named
 
 
 def _message(turn: Turn) -> Message:

@@ -180,7 +180,7 @@ def _url(told: str, data: str) -> str:
 
 
 def _plain(data: str) -> str:
-    """Return base64 in the alphabet that all providers take; Gemini's client writes that of URLs."""
+    """Return base64 in the alphabet that all take; Gemini's client writes that of URLs."""
     return data.translate(_FOR_URLS) if "-" in data or "_" in data else data
 
 

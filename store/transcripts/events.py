@@ -70,8 +70,9 @@ class Said(NamedTuple):
     """The next message of the session that was opened last.
 
     ``format`` names the wire format that it is of, None where its shape tells, and `READ` where the
-    program's own record was read, and is told here in the shape of a chat. ``moment`` (ms) is when it was said, where the message itself does not tell; ``spent`` is what its file tells
-    beside it of what it cost.
+    program's own record was read, and is told here in the shape of a chat. ``moment`` (ms) is when
+    it was said, where the message itself does not tell; ``spent`` is what its file tells beside it
+    of what it cost.
     """
 
     message: Message

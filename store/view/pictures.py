@@ -38,8 +38,7 @@ def is_sent(policy: Policy) -> bool:
 
 
 def shown(items: list[Item], policy: Policy, *, turn_over: bool) -> Shown:
-    """Return messages of a line, in order, with the pictures of results that a policy does not send
-    named.
+    """Return messages of a line, in order, with those pictures of results named that are not sent.
 
     ``turn_over``: a new turn begins behind them.
     """

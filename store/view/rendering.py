@@ -63,8 +63,8 @@ CALL_OF = Statement(
 class Rendered(NamedTuple):
     """What runs of a line became: each message in its place, and what is said of the results.
 
-    ``loose`` is the place of the first stretch that may become something else. ``pictured`` says why
-    pictures gave way, by position. ``earliest_call`` is the first message that results answer.
+    ``loose`` is the place of the first stretch that may become something else. ``pictured`` says
+    why pictures gave way, by position. ``earliest_call`` is the first message that results answer.
     ``left_out`` is what nothing was made of, by position.
     """
 

@@ -100,6 +100,10 @@ def anthropic(messages: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by
         if role == "assistant" and blocks[-1].get("text", "")[-1:].isspace():
             yield f"{place}: ends with white space"
         ids += [block["id"] for block in blocks if block["type"] in SERVER_CALLS]
+        callers = [block["caller"] for block in blocks if "caller" in block]
+        for caller in callers:
+            if caller.get("tool_id") not in (None, *ids):
+                yield f"{place}: called by {caller}, which is not there"
     yield from _ids(ids, WORD)
     yield from _of_server(messages)
     if cached > 4:
@@ -155,8 +159,12 @@ def responses(items: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
     """The Responses API."""
     open_calls: dict[str, str] = {}
     ids = []
+    programs = {each["call_id"] for each in items if each.get("type") == "program"}
     for place, item in enumerate(items):
         kind = item.get("type", "message")
+        caller = item.get("caller") or {}
+        if caller.get("caller_id") not in (None, *programs):
+            yield f"{place}: called by {caller}, which is not there"
         if not WORD.fullmatch(item.get("id", "none")):
             yield f"{place}: id {item['id']!r}"
         following = items[place + 1] if place + 1 < len(items) else {}
@@ -170,7 +178,8 @@ def responses(items: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
         elif kind == "reasoning":
             after = following.get("type", "")
             spoken = after == "message" and following["role"] == "assistant"
-            if not spoken and after != "reasoning" and not after.endswith("_call"):
+            is_call = after.endswith("_call") or after == "program"
+            if not spoken and after != "reasoning" and not is_call:
                 yield f"{place}: reasoning before {after!r}"
         elif kind.endswith("_call") and isinstance(item.get("call_id"), str):
             open_calls[item["call_id"]] = kind
@@ -188,8 +197,12 @@ def responses(items: list[Message]) -> Iterator[str]:  # noqa: C901 - rule by ru
             asked = [each.get("id") for each in items[:place]]
             if item["approval_request_id"] not in asked:
                 yield f"{place}: an answer to no request"
+        elif kind == "program_output":
+            if item["call_id"] not in programs:
+                yield f"{place}: {kind} of no program"
         elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
-            if open_calls.pop(item["call_id"], None) != kind.removesuffix("_output"):
+            call = "tool_search_call" if kind == "tool_search_output" else kind[: -len("_output")]
+            if open_calls.pop(item["call_id"], None) != call:
                 yield f"{place}: {kind} of no call"
             if kind == "function_call_output" and not isinstance(item["output"], str | list):
                 yield f"{place}: output {item['output']!r:.100}"
