@@ -49,6 +49,12 @@ OF_CALLS = "extra_content"
 """The one that a call may have."""
 USUAL_KEYS = 3
 """How many keys a call has where nothing was added to it: its id, its type and what it asks."""
+PDF = "application/pdf"
+SOUNDS = {
+    **dict.fromkeys(("wav", "audio/wav", "audio/x-wav"), "wav"),
+    **dict.fromkeys(("mp3", "audio/mp3", "audio/mpeg"), "mp3"),
+}
+"""Types of sounds that a user may have said, and what they are called there."""
 READ = "read"
 """What a message keeps that a reader of transcripts tells in the shape of a chat."""
 AUDIO = "audio"
@@ -63,8 +69,8 @@ NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as messages, one for each, and one for pictures of tool results.
 
-    A tool result has text alone here. So the pictures that are left in one, which a policy asks
-    for, follow in a message of the user's, behind the results of the same calls. What an answer
+    A tool result has text alone here. So the pictures and files that are left in one, which a
+    policy asks for, follow in a message of the user's, behind the results of the same calls. What an answer
     said and called in items of their own is one message.
     """
     messages: list[Message] = []
@@ -194,9 +200,24 @@ def _listed(content: Any) -> list[Message]:
 
 
 def _pictures(result: Placed) -> list[Message]:
-    """Return the pictures of a tool result as parts."""
-    found = media_in(result.message.get("content"))
-    return [_picture(each) for each in found if _is_picture(each)]
+    """Return the pictures, sounds and files of a tool result as parts of the user's."""
+    parts = map(_shown, media_in(result.message.get("content")))
+    return [part for part in parts if part is not None]
+
+
+def _shown(media: Media) -> Message | None:
+    """Return media as a part of the user's; None where it has none for them."""
+    if _is_picture(media):
+        return _picture(media)
+    if media.data is None or not media.is_readable:
+        return None
+    if media.type == PDF:
+        held = {"filename": "document.pdf", "file_data": media.url}
+        return {"type": "file", "file": held}
+    if media.type in SOUNDS:
+        sound = {"data": media.data, "format": SOUNDS[media.type]}
+        return {"type": "input_audio", "input_audio": sound}
+    return None
 
 
 def clean(placed: Placed) -> Message:

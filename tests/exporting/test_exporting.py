@@ -126,3 +126,52 @@ def test_what_is_refused_leaves_no_file(
     assert Path("there.jsonl").read_text() == "mine"
     assert Path("link.jsonl").is_symlink()
     assert Path("pipe").is_fifo()
+
+
+PNG, PDF = "iVBORw0KGgo=", "JVBERi0xLjQ="
+SEEN = [
+    {"type": "text", "text": "see"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+    {
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+    },
+]
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("shape", [None, *(each for each in Shape if each != Shape.markdown)])
+def test_an_export_has_the_pictures_and_files_of_results(
+    store: Store, run: Run, shape: Shape | None, compacted: bool
+) -> None:
+    """Of turns that are long over, too: what is not in the file is lost to whoever goes on."""
+    session_id = store.create_session(project_root="/w", now=NOW).id
+    for number in range(3):
+        turn = [
+            {"role": "user", "content": [{"type": "text", "text": f"look {number}"}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": f"t{number}", "name": "shot", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": f"t{number}", "content": SEEN}],
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "so " * 2_000}]},
+        ]
+        store.append(session_id, turn, format="anthropic")
+    if compacted:
+        policy = Policy.named("agent", trigger_tokens=1, keep_turns=1)
+        store.compact(session_id, policy)
+        assert store.hidden(session_id)
+    path = export_session(store, session_id, "out.jsonl", shape=shape).path
+    written = path.read_text("utf-8")
+    assert "此处" not in written
+    assert "Not shown here" not in written
+    assert written.count(PNG) == 3
+    # Codex has pictures in results, and no files
+    assert written.count(PDF) == (0 if shape == Shape.codex else 3)
+    if shape != Shape.gemini:
+        (again,) = import_file(store, path, session_id="again").sessions
+        stored = [each.message for each in store.messages(again.id)]
+        assert json.dumps(stored).count(PNG) == 3

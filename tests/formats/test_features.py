@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -12,6 +13,7 @@ from judge import JUDGES, complaints, misfits, own_types
 
 from store import InvalidMessage, Policy, Store
 from store.formats.item_keys import ITEM_KEYS, RESULTS
+from store.importing import import_file
 
 Message = dict[str, Any]
 PROVIDERS = [*JUDGES]
@@ -248,3 +250,165 @@ def test_what_a_repair_drops_is_left_out(store: Store) -> None:
     assert [(each.seq, each.type) for each in left] == [(1, "tool"), (2, "assistant")]
     store.append(session_id, {"role": "tool", "tool_call_id": "c1", "content": "ok"})
     assert [each.seq for each in store.view(session_id, dropping).left_out] == [1]
+
+
+# --- what providers add to a chat -----------------------------------------------------------------
+
+THOUGHT = {"reasoning_content": "Look.", "reasoning_details": [{"type": "reasoning.text"}]}
+SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+FUNCTION = {"name": "look", "arguments": "{}"}
+THINKS: list[Message] = [
+    {"role": "user", "content": "?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": FUNCTION, **SIGNED}],
+        **THOUGHT,
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+]
+
+
+def test_a_chat_that_changes_its_provider_leaves_out_what_the_old_one_added(store: Store) -> None:
+    """By choice; other formats never have it, nor has a request as text."""
+    session_id = store.create_session().id
+    store.append(session_id, THINKS)
+    assert store.view(session_id).messages == THINKS
+    plain = store.view(session_id, Policy(chat_extensions=False)).messages
+    assert "Look." not in json.dumps(plain)
+    assert "google" not in json.dumps(plain)
+    assert plain[1].keys() == {"role", "content", "tool_calls"}
+    told = Policy(chat_extensions=False, foreign_reasoning="text")
+    assert "<thinking>" in json.dumps(store.view(session_id, told).messages)
+    for wanted in ("responses", "anthropic", "gemini"):
+        assert "c2ln" not in json.dumps(store.view(session_id, format=wanted).messages)
+    assert "c2ln" not in store.context(session_id).text
+
+
+def test_what_a_provider_added_is_the_callers(store: Store) -> None:
+    """Whatever is done with it, the next request has it as it came."""
+    session_id = store.create_session().id
+    store.append(session_id, THINKS)
+    for _ in range(3):
+        sent = store.view(session_id).messages
+        assert sent == THINKS
+        sent[1]["reasoning_details"][0]["type"] = "spoilt"
+        sent[1]["tool_calls"][0]["extra_content"]["google"] = "spoilt"
+        sent[1]["tool_calls"][0]["function"]["name"] = "spoilt"
+    store.append(session_id, {"role": "user", "content": "and?"})
+    assert store.view(session_id).messages[:3] == THINKS
+
+
+def test_what_came_in_as_another_format_has_nothing_of_a_chats(store: Store) -> None:
+    """A key of the caller's beside an item or a block is no provider's."""
+    session_id = store.create_session().id
+    block = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    store.append(session_id, {"role": "assistant", "content": [block], **THOUGHT, **SIGNED})
+    item = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}", **THOUGHT}
+    store.append(session_id, item)
+    for wanted in PROVIDERS:
+        assert "Look." not in json.dumps(store.view(session_id, format=wanted).messages)
+
+
+def test_audio_goes_back_until_its_provider_deletes_it(store: Store) -> None:
+    """Then what was said is told; each view is of its moment, whatever was made before."""
+    session_id = store.create_session().id
+    audio = {"id": "a1", "data": "AAAA", "transcript": "Hello.", "expires_at": 1_800_000_000}
+    spoken = {"role": "assistant", "content": None, "audio": audio}
+    store.append(session_id, [{"role": "user", "content": "?"}, spoken])
+    end = 1_800_000_000_000
+    for now, is_there in ((end - 9, True), (end, False), (end - 1, True)):
+        view = store.view(session_id, now=now)
+        answer = view.messages[1]
+        assert complaints("openai", view.messages) == []
+        assert (answer.get("audio") == {"id": "a1"}) is is_there
+        assert (answer["content"] == "Hello.") is not is_there
+    for wanted in ("responses", "anthropic", "gemini"):
+        assert "Hello." in json.dumps(store.view(session_id, format=wanted).messages)
+    assert "Hello." in store.context(session_id).text
+
+
+def test_thoughts_that_a_transcript_tells_are_no_providers(store: Store, tmp_path: Path) -> None:
+    """Programs tell them in shapes of their own; an exchange with a provider of a chat has its."""
+    said = {"role": "assistant", "content": "ok", "reasoning_content": "Look."}
+    asked = {"role": "user", "content": "?"}
+    chat = tmp_path / "chat.json"
+    chat.write_text(json.dumps({"messages": [asked, said]}))
+    (exchanged,) = import_file(store, chat).sessions
+    assert store.view(exchanged.id).messages == [asked, said]
+    goose = tmp_path / "goose.jsonl"
+    rows = [
+        {"role": "user", "created": 1, "content": [{"type": "text", "text": "?"}]},
+        {
+            "role": "assistant",
+            "created": 2,
+            "content": [
+                {"type": "thinking", "thinking": "Look."},
+                {"type": "text", "text": "ok"},
+            ],
+        },
+    ]
+    head = {"working_dir": "/w", "description": "d"}
+    goose.write_text("".join(f"{json.dumps(each)}\n" for each in [head, *rows]))
+    report = import_file(store, goose)
+    (told,) = report.sessions
+    assert report.kind == "goose"
+    assert store.messages(told.id)[-1].message["reasoning_content"] == "Look."
+    assert "Look." not in json.dumps(store.view(told.id).messages)
+    assert "Look." in json.dumps(store.view(told.id, Policy(foreign_reasoning="text")).messages)
+    assert import_file(store, goose).sessions[0].appended == 0
+    assert store.verify() == []
+
+
+# --- calls that the server's code makes, and markers ----------------------------------------------
+
+
+def text(said: str = "hi", **more: Any) -> Message:
+    """A block of text."""
+    return {"type": "text", "text": said, **more}
+
+
+MARKER = {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(("marked", "sent"), [(3, 3), (4, 4), (6, 4)])
+def test_the_last_four_markers_are_sent_if_asked(store: Store, marked: int, sent: int) -> None:
+    """Of the system text, too; a context that sets its own has no others."""
+    session_id = store.create_session().id
+    system = {"role": "system", "content": [text("Be brief.", cache_control=MARKER)]}
+    line = [system]
+    for number in range(marked - 1):
+        line.append({"role": "user", "content": [text(f"{number}", cache_control=MARKER)]})
+        line.append({"role": "assistant", "content": [text("ok")]})
+    store.append(session_id, line, format="anthropic")
+    view = store.view(session_id, Policy(cache_control=True), format="anthropic")
+    assert json.dumps([view.system, view.messages]).count("cache_control") == sent
+    assert ("cache_control" in view.system[0]) == (marked == sent)
+    assert view.messages[-2]["content"][0]["cache_control"] == MARKER
+    assert "cache_control" not in json.dumps(store.view(session_id, format="anthropic").messages)
+    policy = Policy.named("turns", cache_control=True)
+    own = store.context(session_id, policy=policy, format="anthropic")
+    assert json.dumps([own.system, own.messages]).count("cache_control") == sent
+    made, plain = (
+        store.context(session_id, policy=each, format="anthropic", cache_markers=True)
+        for each in (policy, Policy.named("turns"))
+    )
+    assert (made.system, made.messages) == (plain.system, plain.messages)
+    for wanted in ("openai", "responses", "gemini"):
+        told = store.view(session_id, Policy(cache_control=True), format=wanted)
+        assert "cache_control" not in json.dumps(told.messages)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_call_names_its_caller_only_where_that_is_sent(store: Store, hidden: bool) -> None:
+    """Else the request would be refused, as it is for a result of the server's that is not there."""
+    called = FEATURES["calls that the server's code makes"].messages
+    line = [called[0], called[1], called[2]]
+    line.append(called[0] if hidden else called[3])
+    session_id = store.create_session().id
+    store.append(session_id, line, format="anthropic")
+    sent = store.view(session_id, format="anthropic").messages
+    assert complaints("anthropic", sent) == []
+    assert ("caller" in json.dumps([each for each in sent[1]["content"] if "name" in each])) == (
+        not hidden
+    )

@@ -13,6 +13,7 @@ import pytest
 
 from store import Policy, Store
 from store.messages import media_in, media_of
+from store.ready import POLICIES
 from store.tokens import IMAGE_TOKENS
 
 Message = dict[str, Any]
@@ -200,3 +201,98 @@ def test_a_request_with_a_picture_and_an_answer_of_two_items(store: Store) -> No
         sent, fresh = (each.context(session_id, policy=policy).messages for each in (store, plain))
     assert sent == fresh
     assert "You MUST read" in repr(sent)
+
+
+# --- of the running turn --------------------------------------------------------------------------
+
+READY = [name for name in POLICIES if name != "default"]
+PROVIDERS = ("openai", "responses", "anthropic", "gemini")
+
+
+def looks(store: Store, session_id: str, number: int, *pictures: Message) -> None:
+    """Append a turn in which a tool gives pictures, and the model has not answered yet."""
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "shot", "arguments": "{}"}}
+    content = [{"type": "text", "text": f"here is {number}"}, *pictures]
+    store.append(session_id, {"role": "user", "content": f"look {number}"})
+    store.append(session_id, {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append(session_id, {"role": "tool", "tool_call_id": f"c{number}", "content": content})
+
+
+def picture(said: str) -> Message:
+    """A picture of its own bytes, in Anthropic's shape."""
+    data = base64.b64encode(said.encode()).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+
+
+def bytes_in(view: Any, *pictures: Message) -> list[bool]:
+    """Whether a request holds each of some pictures."""
+    sent = json.dumps(view.messages)
+    return [each["source"]["data"] in sent for each in pictures]
+
+
+@pytest.mark.parametrize("format", PROVIDERS)
+@pytest.mark.parametrize("name", READY)
+def test_the_running_turn_has_its_pictures(store: Store, name: str, format: str) -> None:  # noqa: A002
+    """By every ready policy but the default profile; whether a view goes on or is made anew."""
+    old, new, newer = map(picture, ("old", "new", "newer"))
+    session_id = store.create_session().id
+    looks(store, session_id, 1, old)
+    assert bytes_in(store.view(session_id, Policy.named(name), format=format), old) == [True]
+    store.append(session_id, {"role": "assistant", "content": "ok"})
+    looks(store, session_id, 2, new, newer)
+    view = store.view(session_id, Policy.named(name), format=format)
+    stays = Policy.named(name).picture_keep != 0
+    assert bytes_in(view, old, new, newer) == [stays, True, True]
+    assert [entry.rule for entry in view.entries if entry.seq == 3] == [
+        None if stays else "picture"
+    ]
+    with Store(store.database.url, cache_bytes=0) as plain:
+        assert plain.view(session_id, Policy.named(name), format=format).messages == view.messages
+    named = store.view(session_id, Policy(), format=format)
+    assert bytes_in(named, old, new, newer) == [False] * 3
+
+
+def test_a_finished_turn_has_its_pictures_named_in_the_policys_language(store: Store) -> None:
+    """And the reason says that its turn is over."""
+    session_id = store.create_session().id
+    looks(store, session_id, 1, picture("old"))
+    looks(store, session_id, 2, picture("new"))
+    for language, text in (
+        ("en", "[Not shown here: image/png, 3 bytes]"),
+        ("zh", "[此处未显示:image/png,3 bytes]"),
+    ):
+        view = store.view(session_id, Policy.named("turns", language=language), format="responses")
+        assert text in json.dumps(view.messages, ensure_ascii=False)
+        (entry,) = (entry for entry in view.entries if entry.rule == "picture")
+        assert (entry.seq, entry.reason) == (
+            3,
+            "of pictures of finished turns, type and size are said",
+        )
+
+
+def test_a_request_for_new_input_names_the_pictures_of_the_turn_before(store: Store) -> None:
+    """The turn that a context begins is the running one."""
+    session_id = store.create_session().id
+    looks(store, session_id, 1, old := picture("old"))
+    resumed = store.context(session_id, format="anthropic")
+    assert bytes_in(resumed, old) == [True]
+    store.append(session_id, {"role": "assistant", "content": "ok"})
+    assert bytes_in(store.context(session_id, user_input="more", format="anthropic"), old) == [
+        False
+    ]
+
+
+def test_a_picture_that_gave_way_costs_the_cache_once(store: Store) -> None:
+    """When its turn ends; then what stands for it is the same in every request."""
+    session_id = store.create_session().id
+    policy = Policy.named("turns", tool_output=False)
+    looks(store, session_id, 1, picture("old"))
+    store.record_usage(session_id, input=900, output=9)
+    store.append(
+        session_id, [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "b"}]
+    )
+    first = store.view(session_id, policy)
+    assert first.stats.unchanged_tokens < first.stats.tokens - first.entries[-1].tokens
+    store.record_usage(session_id, input=900, output=9)
+    second = store.view(session_id, policy)
+    assert second.stats.unchanged_tokens == second.stats.tokens
