@@ -70,8 +70,8 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as messages, one for each, and one for pictures of tool results.
 
     A tool result has text alone here. So the pictures and files that are left in one, which a
-    policy asks for, follow in a message of the user's, behind the results of the same calls. What an answer
-    said and called in items of their own is one message.
+    policy asks for, follow in a message of the user's, behind the results of the same calls. What
+    an answer said and called in items of their own is one message.
     """
     messages: list[Message] = []
     shown: list[Message] = []

@@ -219,7 +219,7 @@ def _call(call: ApiCall, held: Message | None) -> Message:
 
 
 def _sent(item: Message) -> Message:
-    """Return an item that came in this format as it is sent: without null, and the caller's keys."""
+    """Return an item that came in this format as it is sent, without null and others' keys."""
     known = ITEM_KEYS.get(item.get("type", MESSAGE))
     if known is None:
         return as_sent(item, *OURS)

@@ -5,6 +5,8 @@ Names, ids and signatures are invented; the shapes are those of the providers' c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Message = dict[str, Any]
@@ -24,7 +26,7 @@ class Feature(NamedTuple):
     format: str
     messages: list[Message]
     back: list[Message] | None = None
-    fields: dict[str, Any] = {}
+    fields: Mapping[str, Any] = MappingProxyType({})
 
 
 def asks(content: Any = "Do it.") -> Message:
