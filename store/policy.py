@@ -88,10 +88,9 @@ class Policy(BaseModel):
     """Show the tool results of finished turns in their short form; the running turn stays whole."""
 
     picture_keep: Count | None = 0
-    """How many newest pictures, sounds and files of tool results are sent, for models that see.
+    """How many newest pictures, sounds and files of tool results are sent; None for all.
 
-    None: all that no other rule replaces. A provider may take so many in a request only, such as
-    100 with Anthropic.
+    A provider takes so many in a request only, such as 100 with Anthropic.
     """
     picture_current_turn: bool = False
     """Send all of the current turn as well, which the model has just asked for."""

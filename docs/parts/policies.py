@@ -43,7 +43,7 @@ GROUPS = {
     "any_tool": "Old results of any tool",
     "tool_output": "Short forms of tool results",
     "picture_keep": "Pictures in tool results",
-    "foreign_reasoning": "Reasoning of other providers",
+    "foreign_reasoning": "What providers have of their own",
     "show_drafts": "Answers that broke off",
     "recall": "What can be called back",
     "tool_kinds": "How results are judged",
