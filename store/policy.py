@@ -101,7 +101,6 @@ class Policy(BaseModel):
     """What becomes of reasoning that another provider's model has; ``text`` tells what of it can be
     read, in front of the answer.
     """
-
     chat_extensions: bool = True
     """Send back what providers of OpenAI's chat API added to an answer, in the format `openai`.
 
