@@ -62,7 +62,8 @@ PROGRAMS = {
 }
 """The shapes that programs go on with."""
 
-RAW = Policy.named("raw")
+RAW = Policy.named("raw", chat_extensions=False)
+"""All that any provider of a shape takes, pictures of results as well."""
 SYSTEM = ("system", "developer")
 
 Look = Callable[[str], View]

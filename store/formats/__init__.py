@@ -17,6 +17,7 @@ from .cache_markers import with_own_markers
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
 from .openai import (
+    AUDIO,
     audio_of,
     clean,
     continues,
@@ -33,6 +34,7 @@ from .turns import BEGINNING, apart, marked
 
 __all__ = [
     "ANTHROPIC",
+    "AUDIO",
     "BEGINNING",
     "CHAT",
     "CHAT_NAMES",

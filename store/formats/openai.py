@@ -85,7 +85,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
-        if each.calls or not BESIDE.isdisjoint(each.message):
+        if not BESIDE.isdisjoint(each.message) or (each.calls and _has_extended_call(each)):
             sent = _extended(sent, each)
         if messages and WIRE in each.message and _goes_on(messages[-1], each.message):
             messages[-1] = _as_one(messages[-1], sent)
@@ -94,6 +94,11 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     if shown:
         messages.append({"role": "user", "content": shown})
     return messages
+
+
+def _has_extended_call(placed: Placed) -> bool:
+    given = placed.message["tool_calls"]
+    return any(len(given[call.position]) > USUAL_KEYS for call in placed.calls)
 
 
 def is_extended(message: Message) -> bool:
@@ -126,11 +131,10 @@ def _extended(sent: Message, placed: Placed) -> Message:
 
 def audio_of(message: Message) -> Message | None:
     """Return the audio of an answer that was spoken, if it has an id."""
-    if BESIDE.isdisjoint(message):
-        return None
-    held = kept(message, NAME)
-    audio = held.get("moved", {}).get(AUDIO) if held else None
-    audio = audio or message.get(AUDIO)
+    audio = message.get(AUDIO)
+    if audio is None and WIRE in message:
+        held = kept(message, NAME)
+        audio = held.get("moved", {}).get(AUDIO) if held else None
     return audio if isinstance(audio, dict) and isinstance(audio.get("id"), str) else None
 
 
@@ -163,7 +167,9 @@ def _without_extension(call: Any) -> Any:
 def fresh(message: Message) -> Message:
     """Return a written message anew: the caller may do with it what it likes."""
     content, calls = message["content"], message.get("tool_calls")
-    if not isinstance(content, str | None) or not BESIDE.isdisjoint(message):
+    if not isinstance(content, str | None):
+        return owned(message)
+    if message["role"] == "assistant" and not BESIDE.isdisjoint(message):
         return owned(message)
     if calls is None:
         return message.copy()

@@ -39,6 +39,8 @@ ASKS, APPROVED = "mcp_approval_request", "mcp_approval_response"
 """An item that asks whether a tool may be called, and its answer."""
 PROGRAM, ENDED = "program", "program_output"
 """An item that calls tools from its own code, and what it came to."""
+CALLER = "caller"
+"""Where a call and its result say which program made them."""
 OURS = ("timestamp", "messageStatus")
 """Keys that no provider has, for items of which nothing else is known."""
 ASKED_BY = {ASKS: "id", PROGRAM: "call_id"}
@@ -52,7 +54,9 @@ PDF = "application/pdf"
 
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as items."""
-    return [with_ids(item, IDS) for item in _with_programs(_written(placed).items)]
+    writing = _written(placed)
+    items = _with_programs(writing.items) if writing.has_programs else writing.items
+    return [with_ids(item, IDS) for item in items]
 
 
 def unsent(placed: Sequence[Placed]) -> list[Placed]:
@@ -85,7 +89,7 @@ def _with_programs(items: list[Message]) -> list[Message]:
     programs = {
         str(each.get("call_id"))
         for place, each in enumerate(items)
-        if kinds[place] == PROGRAM and (place > asked or str(each.get("call_id")) in ended)
+        if each.get("type") == PROGRAM and (place > asked or str(each.get("call_id")) in ended)
     }
     return [
         _called_by(each, programs)
@@ -96,10 +100,10 @@ def _with_programs(items: list[Message]) -> list[Message]:
 
 def _called_by(item: Message, programs: set[str]) -> Message:
     """Return an item that does not name a program as its caller which is not sent."""
-    caller = item.get("caller")
+    caller = item.get(CALLER)
     if not isinstance(caller, dict) or caller.get("caller_id") in (None, *programs):
         return item
-    return {key: held for key, held in item.items() if key != "caller"}
+    return {key: held for key, held in item.items() if key != CALLER}
 
 
 class _Writing:
@@ -108,6 +112,7 @@ class _Writing:
     def __init__(self) -> None:
         self.items: list[Message] = []
         self.own: list[tuple[Placed, Message]] = []
+        self.has_programs = False
         self._open: dict[str, tuple[int, ApiCall]] = {}
         self._asked: set[str] = set()
 
@@ -116,7 +121,7 @@ class _Writing:
         message = placed.message
         if message["role"] == "tool":
             self.end_step()
-            self.items.append(self._result(placed))
+            self._add(self._result(placed))
             return
         held = kept(message, NAME)
         if held is None or message["role"] != "assistant":
@@ -129,7 +134,11 @@ class _Writing:
         self.items.extend(_said(message, held, alone=not placed.calls))
         for call in placed.calls:
             self._open[call.id] = (len(self.items), call)
-            self.items.append(_call(call, held))
+            self._add(_call(call, held))
+
+    def _add(self, item: Message) -> None:
+        self.has_programs |= CALLER in item
+        self.items.append(item)
 
     def end_step(self) -> None:
         """Take off the end what led to nothing that is sent: reasoning, a server's search."""
@@ -150,6 +159,7 @@ class _Writing:
             self._end_search()
             asked = ANSWERS.get(kind)
             is_sent = asked is None or str(item.get(asked)) in self._asked
+        self.has_programs |= kind == PROGRAM
         if kind in ASKED_BY:
             self._asked.add(str(item.get(ASKED_BY[kind])))
         if is_sent:

@@ -6,6 +6,7 @@ All that it is made of was read with the view, in its transaction, and is narrow
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import starmap
 from typing import NamedTuple
 
 from ..formats import Placed, format_named
@@ -15,6 +16,7 @@ from .entries import Counted, entries_of, stats_of
 from .judging import Verdicts
 from .prefix import Request, Sight, unchanged_tokens
 from .read_files import Files
+from .rendering import DROPPED, Unsent
 
 
 class Known(NamedTuple):
@@ -28,8 +30,21 @@ class Known(NamedTuple):
     pictured: dict[int, str]
     stored: int
     request: Request | None
-    left_out: dict[int, LeftOut]
+    left_out: dict[int, Unsent]
     format: str
+
+
+UNPAIRED = {"tool": "a result of no call", "assistant": "it says nothing but calls without results"}
+"""Why pairing leaves a message out, by its role."""
+
+
+def _left_out(seq: int, unsent: Unsent) -> LeftOut:
+    """Return what is said of a message that a format, or pairing, has no place for."""
+    kind, own = unsent
+    if own is None:
+        return LeftOut(seq, str(kind), "nothing in it is for a chat")
+    reason = UNPAIRED[kind] if own == DROPPED else f"only the format {own} has it"
+    return LeftOut(seq, str(kind), reason)
 
 
 def _unsent(placed: Placed) -> LeftOut:
@@ -80,9 +95,8 @@ class Explanation:
     @cached_property
     def _all_left_out(self) -> tuple[LeftOut, ...]:
         known = self._known
-        unsent = format_named(known.format).unsent(known.placed)
-        there = {each.seq: each for each in map(_unsent, unsent)}
-        return tuple(sorted({**known.left_out, **there}.values()))
+        alone = map(_unsent, format_named(known.format).unsent(known.placed))
+        return tuple(sorted([*starmap(_left_out, known.left_out.items()), *alone]))
 
     @property
     def left_out(self) -> list[LeftOut]:

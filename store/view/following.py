@@ -23,14 +23,13 @@ from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import Changes, kinds_text
 from ..messages import Message
 from ..policy import Policy
-from ..records import LeftOut
 from . import pictures
 from .entries import Counted, counted, recounted
 from .judging import Verdicts, verdicts
 from .look import Look
 from .read_files import Files, files_of
 from .rejudging import Judged, judge
-from .rendering import Rendered, rendered
+from .rendering import Rendered, Unsent, rendered
 from .repair import Stretch
 from .standing import Visible
 
@@ -260,7 +259,7 @@ def _with(
     )
 
 
-def _left_out(before: Rendered, tail: Rendered) -> dict[int, LeftOut]:
+def _left_out(before: Rendered, tail: Rendered) -> dict[int, Unsent]:
     """Return what is left out of a line with a new end: of the loose part the new end tells."""
     first = before.stretches[before.loose].seq
     settled = {seq: each for seq, each in before.left_out.items() if seq < first}

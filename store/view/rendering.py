@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
+from ..formats import AUDIO, CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
 from ..messages import WIRE, Message, assemble, opaque_fields
-from ..records import LeftOut
 from .judging import Verdict, Verdicts
 from .look import Look
 from .named_results import lines_of
@@ -60,6 +59,14 @@ CALL_OF = Statement(
 )
 
 
+Unsent = tuple[Any, str | None]
+"""The type of an item or the role of a message, and the format that alone has such an item.
+
+`DROPPED` stands for the format where pairing left the message out.
+"""
+DROPPED = "pairing"
+
+
 class Rendered(NamedTuple):
     """What runs of a line became: each message in its place, and what is said of the results.
 
@@ -76,7 +83,7 @@ class Rendered(NamedTuple):
     has_pictures: bool
     """Whether what is sent follows from the whole line or the moment: pictures, ids of audio."""
     earliest_call: int
-    left_out: dict[int, LeftOut]
+    left_out: dict[int, Unsent]
 
 
 def rendered(
@@ -95,11 +102,11 @@ def rendered(
         for each in read
         if "content" in each.message or _is_shown(each.message, format, tells=tells)
     ]
-    left_out: dict[int, LeftOut] = {}
+    left_out: dict[int, Unsent] = {}
     if len(said) < len(read):
         there = {each.seq for each in said}
         left_out = {each.seq: _left_out(each) for each in read if each.seq not in there}
-    has_audio = format == CHAT.name and any(audio_of(each.message) for each in said)
+    has_audio = format == CHAT.name and any(map(_is_spoken, said))
     if has_audio:
         said = [_with_lasting_audio(each, look.now) for each in said]
     items, pictured, has_pictures = shown(said, look.policy, turn_over=turn_over)
@@ -119,6 +126,11 @@ def rendered(
     )
 
 
+def _is_spoken(item: Item) -> bool:
+    message = item.message
+    return (AUDIO in message or WIRE in message) and audio_of(message) is not None
+
+
 def _with_lasting_audio(item: Item, now: int) -> Item:
     """Return a message without the id of audio that its provider has deleted by now (ms)."""
     audio = audio_of(item.message) or {}
@@ -128,27 +140,20 @@ def _with_lasting_audio(item: Item, now: int) -> Item:
     return item._replace(message=without_audio(item.message))
 
 
-def _left_out(item: Item) -> LeftOut:
-    """Return what is said of a message that a format has no place for."""
+def _left_out(item: Item) -> Unsent:
+    """Return what a message is that a format has no place for."""
     held = item.message.get(WIRE)
     wire = held if isinstance(held, dict) else {}
     block = wire.get("block")
     if isinstance(block, dict):
-        reason = f"only the format {wire['format']} has such an item"
-        return LeftOut(item.seq, str(block.get("type")), reason)
-    kind = item.message.get("type", item.message["role"])
-    return LeftOut(item.seq, str(kind), "nothing in it is for a chat")
+        return block.get("type"), wire.get("format")
+    return item.message.get("type", item.message["role"]), None
 
 
-def _dropped(items: list[Item], placed: list[Placed]) -> dict[int, LeftOut]:
-    """Return what is said of messages that pairing leaves out."""
+def _dropped(items: list[Item], placed: list[Placed]) -> dict[int, Unsent]:
+    """Return what messages are that pairing leaves out."""
     there = {each.seq for each in placed}
-    reasons = {"tool": "a result of no call"}
-    return {
-        item.seq: LeftOut(item.seq, role, reasons.get(role, "its calls have no result"))
-        for item in items
-        if item.seq not in there and (role := item.message["role"])
-    }
+    return {item.seq: (item.message["role"], DROPPED) for item in items if item.seq not in there}
 
 
 def _is_shown(
