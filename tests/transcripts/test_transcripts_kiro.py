@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
 
 STATE = {"env_state": {"current_working_directory": "/w"}}
@@ -64,10 +66,24 @@ def test_a_database_and_what_was_saved_tell_the_same(tmp_path: Path) -> None:
         assert [(each.tokens, each.model) for each in spent_on(called)] == [(Tokens(9, 2), "m")]
         assert (result["tool_call_id"], result["content"]) == ("c", 'a\n{"b": 1}')
         assert (result["messageStatus"], last["content"]) == ("error", "One file.")
-        assert [event.text for event in events(path, Noted)] == [
-            "left out 1 turn that cannot be read"
-        ]
+        (note,) = events(path, Noted)
+        assert (note.text, note.broken) == ("left out 1 turn that cannot be read", True)
     assert events(database(tmp_path / "b", "{"), Noted)[0].text.startswith("the chat 's' is left")
+
+
+@pytest.mark.parametrize("unasked", [None, {}, "absent"])
+def test_a_turn_without_a_question_is_what_the_agent_went_on_with(
+    tmp_path: Path, unasked: object
+) -> None:
+    """Its answer and its calls are kept, and nothing is left out."""
+    user = {} if unasked == "absent" else {"content": unasked}
+    goes_on = {"user": user, "assistant": {"ToolUse": {"content": "On.", "tool_uses": [USE]}}}
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps({"conversation_id": "s", "history": [HISTORY[0], goes_on]}))
+    asked, called, last = messages(path)
+    assert (asked["role"], called["role"], last["content"]) == ("user", "assistant", "On.")
+    assert [call["id"] for each in (called, last) for call in each["tool_calls"]] == ["c", "c"]
+    assert events(path, Noted) == []
 
 
 def line(kind: str, name: str, *parts: tuple[str, Any], **more: Any) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _chat(chat: Fields, names: SessionNames, folder: str | None) -> Iterator[Eve
     yield from with_compactions(events, dict(_compactions(known, said)))
     if missing:
         why = f" of {opened.session_id!r}, which the database does not have"
-        yield left_out(missing, "bubble", why)
+        yield left_out(missing, "bubble", why)._replace(broken=True)
     if others:
         yield left_out(others, "bubble", f" that {opened.session_id!r} no longer shows")
 

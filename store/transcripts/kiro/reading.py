@@ -110,7 +110,8 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
     yield opened
     yield from map(Said, said)
     if len(known) < len(told):
-        yield left_out(len(told) - len(known), "turn", " that cannot be read")
+        unread = left_out(len(told) - len(known), "turn", " that cannot be read")
+        yield unread._replace(broken=True)
     yield from notes
 
 

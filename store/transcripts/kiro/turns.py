@@ -47,18 +47,19 @@ def is_turn(value: object) -> bool:
     """Tell whether a JSON value is a turn that can be read."""
     fields = fields_of(value)
     answer = fields_of(fields.get("assistant"))
-    asked = fields_of(within(fields, "user", "content"))
-    return bool(asked) and not {"Response", "ToolUse"}.isdisjoint(answer)
+    asked = within(fields, "user", "content")
+    # where the agent goes on by itself nothing was asked
+    return isinstance(asked, dict | None) and not {"Response", "ToolUse"}.isdisjoint(answer)
 
 
 def messages_of(turn: Fields, number: int) -> list[Message]:
-    """Return the messages of a turn."""
-    return [*_asked(turn["user"]), _answer(turn, number)]
+    """Return the messages of a turn: its answer alone where the agent went on by itself."""
+    return [*_asked(fields_of(turn.get("user"))), _answer(turn, number)]
 
 
 def _asked(user: Fields) -> Iterator[Message]:
     at = telling({"timestamp": iso_milliseconds(user.get("timestamp"))})
-    for told in map(fields_of, user["content"].values()):
+    for told in map(fields_of, fields_of(user.get("content")).values()):
         for result in objects_of(told.get("tool_use_results")):
             yield _result(result) | at
         if text_of(told.get("prompt")):
