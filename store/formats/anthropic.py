@@ -300,7 +300,10 @@ CALL_KEYS = ("type", "id", "name", "input")
 USUAL_CALL = {"type": "tool_use", "id": None, "name": None, "input": None}
 RESULT = "tool_result"
 USUAL_RESULT = {"type": RESULT, "tool_use_id": None, "content": None}
-ALONE = ("tool_use", RESULT, "server_tool_use", "container_upload", *THINKING)
+ALONE = (
+    *("tool_use", RESULT, "server_tool_use", "mcp_tool_use"),
+    *("container_upload", "compaction", *THINKING),
+)
 """Types of blocks that no other format has; results of the provider's own tools are others."""
 FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE)
 

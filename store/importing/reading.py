@@ -32,6 +32,7 @@ from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
 from .report import ImportReport
 from .session import SessionOfFile
+from .trust import Trust
 from .whole import import_whole
 
 EARLY = 20
@@ -91,7 +92,8 @@ def begin(
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside)
     events = read(progress=progress, lines=lines.append)
-    return Begun(Path(path), found, _with_message(events, path, found), lines)
+    believed = _believed(events, path, found, is_named=kind is not None)
+    return Begun(Path(path), found, believed, lines)
 
 
 def import_begun(
@@ -128,18 +130,30 @@ def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event
             yield event
 
 
-def _with_message(
+def _believed(
     events: Iterator[Event],
     path: FilePath,
     kind: str,
+    *,
+    is_named: bool,
 ) -> Iterator[Event]:
-    """Return events, once it is seen that a message is among them."""
-    seen: list[Event] = []
+    """Return events, once it is seen that messages are among them that can be believed.
+
+    Of a kind that was named by the caller they are taken as they are, with a note.
+    """
+    trust, seen = Trust(), []
     for event in events:
         seen.append(event)
-        if isinstance(event, Said | StoreRow):
-            return chain(seen, events)
-    raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
+        trust.take(event)
+        if trust.is_enough or isinstance(event, StoreRow):
+            break
+    if not any(isinstance(event, Said | StoreRow) for event in seen):
+        raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
+    problem = trust.problem()
+    if problem and not is_named:
+        raise transcripts.refused(path, problem)
+    notes = [Noted(None, f"read as {kind}, as asked: {problem}", broken=True)] if problem else []
+    return chain(notes, seen, events)
 
 
 class _Import:

@@ -35,9 +35,10 @@ from .events import (
     fields_of,
     list_of,
     sketch,
+    words_of,
 )
 from .exported import HEAD
-from .foreign import program_of
+from .foreign import ITEM_TYPES, program_of, program_of_messages
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
 from .opencode import Stored, is_stored
@@ -48,6 +49,7 @@ from .spent import spent_on
 __all__ = [
     "EXTRA_KEYS",
     "HEAD",
+    "ITEM_TYPES",
     "KINDS",
     "OWNER",
     "PROJECT_ROOT",
@@ -70,17 +72,25 @@ __all__ = [
     "is_home",
     "is_kept",
     "list_of",
+    "program_of_messages",
     "read",
+    "refused",
     "size",
     "sniff",
     "spent_on",
     "spoken",
     "stands_before",
+    "words_of",
 ]
 
 
 OTHERS = ("anthropic", "responses")
 """Kinds of messages of which some look like a chat's."""
+
+UNKNOWN = "a program that is not known"
+
+EXPECTED = "docs/transcripts.md lists the kinds of files that are read"
+"""What every refusal ends with."""
 
 SNIFFED_VALUES = 200
 """Values of a file, at most, that are looked at to tell its kind, or that it is another program's.
@@ -115,6 +125,13 @@ def sniff(path: str | PathLike[str]) -> str:
     """
     source = _open(path)
     return source.kind or _sniff(source)
+
+
+def refused(path: str | PathLike[str], problem: str) -> UnknownTranscript:
+    """Return the error for a file of which a kind made what cannot be believed, and why not."""
+    program = _program_of(_open(path)) or UNKNOWN
+    found = f"looks like a file of {program}, which is not read: {problem}"
+    return UnknownTranscript(f"{os.fspath(path)} {found}; {EXPECTED}", program)
 
 
 def read(
@@ -204,14 +221,20 @@ def _told_kind(source: Source) -> str:
     """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
     first: Value | Noted | None = None
     kind: str | None = None
-    for item in islice(source.values(), SNIFFED_VALUES):
+    for item in _first_values(source):
         first = first or item
         if isinstance(item, Value):
             kind = _kind_with(kind, item.value)
             _refuse_foreign(source, kind, item.value)
     if kind is None:
-        raise _unknown(source, _describe(source, first), _program_of(first))
+        program = _program_of(source)
+        found = _written_by(program) if program else _described(source, first)
+        raise _unknown(source, found, program)
     return kind
+
+
+def _first_values(source: Source) -> Iterator[Value | Noted]:
+    return islice(source.values(), SNIFFED_VALUES)
 
 
 def _kind_with(kind: str | None, value: Any) -> str | None:
@@ -229,9 +252,16 @@ def _kind_of(value: Any) -> str | None:
 
 
 def _refuse_foreign(source: Source, kind: str | None, value: Any) -> None:
-    program = KINDS[kind].foreign(value) if kind else None
+    program = program_of(value, always=True) or (KINDS[kind].foreign(value) if kind else None)
     if program:
+        program = _program_of(source) or program
         raise _unknown(source, _written_by(program), program)
+
+
+def _program_of(source: Source) -> str | None:
+    """Return the program that one of a file's first values tells."""
+    values = (item.value for item in _first_values(source) if isinstance(item, Value))
+    return next(filter(None, map(program_of, values)), None)
 
 
 def _written_by(program: str) -> str:
@@ -239,23 +269,17 @@ def _written_by(program: str) -> str:
 
 
 def _unknown(source: Source, found: str, program: str | None) -> UnknownTranscript:
-    expected = ", ".join(KINDS)
-    return UnknownTranscript(f"{source.path} {found}; expected one of: {expected}", program)
+    return UnknownTranscript(f"{source.path} {found}; {EXPECTED}", program)
 
 
-def _describe(source: Source, first: Value | Noted | None) -> str:
+def _described(source: Source, first: Value | Noted | None) -> str:
     if source.problem:
         return f"is {source.problem}"
     if first is None:
         return "is empty"
     if isinstance(first, Noted):
         return f"cannot be read: {first.text}"
-    program = _program_of(first)
-    return _written_by(program) if program else f"begins with {sketch(first.value)}"
-
-
-def _program_of(first: Value | Noted | None) -> str | None:
-    return program_of(first.value) if isinstance(first, Value) else None
+    return f"begins with {sketch(first.value)}"
 
 
 def _unreadable(path: FilePath, problem: OSError) -> StoreError:

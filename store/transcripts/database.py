@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import StoreError, UnknownTranscript
 from .events import Noted
+from .foreign import program_of_columns
 from .source import FilePath, Source, Value
 
 MAGIC = b"SQLite format 3\0"
@@ -126,8 +127,10 @@ def _kind_of(rows: Rows, layouts: Layouts, path: Path) -> str:
         if layout.columns <= columns:
             return kind
     told = ", ".join(sorted(tables)[:6]) or "none"
-    what = "is an SQLite database of a program that is not read"
-    raise UnknownTranscript(f"{path} {what}; its tables: {told}")
+    program = program_of_columns(columns)
+    whose = f"{program}, which" if program else "a program that"
+    what = f"is an SQLite database of {whose} is not read; its tables: {told}"
+    raise UnknownTranscript(f"{path} {what}", program)
 
 
 def tables_in(rows: Rows) -> set[str]:

@@ -102,7 +102,8 @@ class Noted(NamedTuple):
     """Something the user should be told, with the row of the file that it is about, if one is.
 
     ``broken`` where a part of the file could not be read; the rest is kept. ``left_out`` is how
-    many of a ``thing`` were, where that is what it tells.
+    many of a ``thing`` were, where that is what it tells. ``speaks`` where it is of a value that
+    has words, and yet is no message.
     """
 
     row: int | None
@@ -110,6 +111,7 @@ class Noted(NamedTuple):
     broken: bool = False
     left_out: int = 0
     thing: str = ""
+    speaks: bool = False
 
 
 class StoreRow(NamedTuple):
@@ -119,6 +121,15 @@ class StoreRow(NamedTuple):
     fields: Fields
     row: int | None
 
+
+WORDS = ("content", "text", "output")
+"""Keys under which messages and their parts have their words."""
+INSTEAD = ("message", "parts", "value", "body", "prompt", "answer", "blocks", "summary")
+"""Keys under which a message has them that is of no known shape."""
+THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text")
+"""Types of parts that no one said."""
+WORDS_DEPTH = 8
+"""Levels of a message in which words are looked for: results in parts have them in the fifth."""
 
 Event = Opened | Said | Compacted | Beside | Noted | StoreRow
 
@@ -173,8 +184,7 @@ def as_message(value: object, *, row: int | None, place: str) -> Said | Noted:
     """Return one message exactly as it is, or a note that it is none."""
     if isinstance(value, dict) and text_of(value.get("role")):
         return Said(value, "openai")
-    expected = "an object with a role was expected"
-    return Noted(row, f"{place} is not a message: {expected}, this is {sketch(value)}", broken=True)
+    return unread(row, value, "not a message: an object with a role was expected", place)
 
 
 def split_metadata(fields: Fields) -> tuple[Fields, list[Noted]]:
@@ -213,6 +223,36 @@ def _sketch_of_list(items: list[Any]) -> str:
     if not items or isinstance(items[0], list):
         return f"a list of {len(items)}"
     return f"a list of {len(items)}, the first {sketch(items[0])}"
+
+
+def unread(row: int | None, value: object, what: str, place: str | None = None) -> Noted:
+    """Return a note that a value of a file is ``what``, and not what is read there."""
+    text = f"{place} is {what}, this is {sketch(value)}" if place else f"{sketch(value)} is {what}"
+    return Noted(row, text, broken=True, speaks=any(words_of(value)))
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Yield the texts that say something, of a message or of any value that may be one.
+
+    Thoughts are none of them, nor what is asked of tools.
+    """
+    fields = fields_of(value)
+    keys = WORDS if any(map(fields.get, (*WORDS, "tool_calls", "function_call"))) else INSTEAD
+    for key in keys:
+        yield from _words_in(fields.get(key), 1)
+
+
+def _words_in(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from filter(str.strip, [value])
+    elif depth > WORDS_DEPTH:
+        return
+    elif isinstance(value, list):
+        for each in value:
+            yield from _words_in(each, depth + 1)
+    elif isinstance(value, dict) and value.get("type") not in THOUGHTS:
+        for key in WORDS:
+            yield from _words_in(value.get(key), depth + 1)
 
 
 def omissions(counts: Counts, thing: str) -> Iterator[Noted]:

@@ -8,9 +8,10 @@ parts of a message, the shape of its calls.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 
-from ..text import Fields, items_of
+from ..text import items_of
 from .events import fields_of, list_of
 
 ANTHROPIC = "Anthropic's Messages API"
@@ -24,6 +25,10 @@ PART_TYPES = {
     "tool_result": ANTHROPIC,
     "thinking": ANTHROPIC,
     "redacted_thinking": ANTHROPIC,
+    "server_tool_use": ANTHROPIC,
+    "mcp_tool_use": ANTHROPIC,
+    "container_upload": ANTHROPIC,
+    "compaction": ANTHROPIC,
     "toolRequest": "goose",
     "toolResponse": "goose",
     "tool-call": VERCEL,
@@ -37,6 +42,9 @@ PART_TYPES = {
 
 Types that an import keeps as they are, as it knows no counterpart, are not among them.
 """
+
+SERVER_RESULT = "_tool_result"
+"""What the types of Anthropic's results end with whose tools its server runs."""
 
 PART_KEYS = {
     "toolUse": BEDROCK,
@@ -65,45 +73,112 @@ ITEM_TYPES = (
 
 
 class Mark(NamedTuple):
-    """What a program's value has: some keys, and some values under them."""
+    """What gives a program's value away: where it has something, and by which pattern that goes.
+
+    A place is a path of keys, through the first object of a list. ``always`` where a kind that is
+    read would take the value for its own.
+    """
 
     program: str
-    keys: frozenset[str]
-    values: Fields
+    places: dict[tuple[str, ...], str | None]
+    always: bool = False
 
 
-def _mark(program: str, keys: str, **values: Any) -> Mark:
-    return Mark(program, frozenset(keys.split()), values)
+def _mark(program: str, places: str, *, always: bool = False) -> Mark:
+    """Return a mark as it is written: ``key``, ``key.inner`` or ``key=pattern``, in any order."""
+    told = (place.partition("=") for place in places.split())
+    return Mark(program, {tuple(at.split(".")): how or None for at, _, how in told}, always)
 
 
 MARKS = (
-    _mark("Claude Code (its stream-json)", "session_id cwd", type="system", subtype="init"),
-    _mark("goose (its stream-json)", "type message", type="message"),
+    _mark("Amp", "id=T-* messages", always=True),
+    _mark("Cline (what its screen shows)", "ts type=say say", always=True),
+    _mark("Cline (what its screen shows)", "ts type=ask ask", always=True),
+    _mark("QwenPaw", "agent.memory.content"),
+    _mark("AgentScope, as QwenPaw writes it", "id name role content metadata timestamp"),
+    _mark("Grok Build", "type=tool_result tool_call_id content"),
+    _mark("Grok Build", "type=backend_tool_call kind"),
+    _mark("Grok Build", "type=user content prompt_index"),
+    _mark("Grok Build", "type=user content synthetic_reason"),
+    _mark("Grok Build", "type=assistant content model_id"),
+    _mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
+    _mark("GitHub Copilot (its old history.json)", "history.role history.text"),
+    _mark("a program whose messages have no 'content'", "role text"),
+    _mark("Kimi", "type=metadata protocol_version"),
+    _mark("Kimi", "timestamp message.type message.payload"),
+    _mark("Antigravity", "step_index source type status"),
+    _mark("Command Code", "sessionId role content.type metadata.cwd"),
+    _mark("Snowflake Cortex", "session_id history_length connection_name"),
+    _mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),
+    _mark("Zencoder", "id creationReason createdAt"),
+    _mark("Zencoder", "role content.tag"),
+    _mark("Zed", "messages.User"),
+    _mark("Zed", "messages.Agent"),
+    _mark("Letta", "agents.in_context_message_ids"),
+    _mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
+    _mark("LangChain", "lc type=constructor id"),
+    _mark("pydantic-ai", "parts.part_kind kind"),
+    _mark("Harbor (an ATIF trajectory)", "schema_version=ATIF* steps"),
+    _mark("a collector of OpenTelemetry traces", "resourceSpans"),
+    _mark("a collector of OpenTelemetry traces", "traceId spanId"),
+    _mark("Claude Code on the web", "loglines"),
+    _mark("Cowork (a record beside its session)", "cliSessionId processName"),
+    _mark("ChatGPT (a conversation that does not tell its present path)", "mapping create_time"),
+    _mark("Gemini in Google Takeout", "header=Gemini* title time products"),
+    _mark("Claude Code (its stream-json)", "session_id cwd type=system subtype=init"),
+    _mark("goose (its stream-json)", "type=message message"),
     _mark("opencode (its run --format json)", "type sessionID part"),
     _mark("Continue, or Kiro before 1.0", "sessionId history"),
     _mark("Kiro before 1.0", "executionId chat"),
     _mark("ToolBench", "answer_generation"),
     _mark("a recorder of HTTP requests", "request response"),
-    _mark(VERCEL, "role parts", role="user"),
+    _mark(VERCEL, "role parts.type"),
+    _mark(VERCEL, "messages.parts.type"),
     _mark(GEMINI, "contents"),
     _mark(GEMINI, "parts role"),
 )
 """What gives a whole value away, the narrowest first."""
 
+DATABASES = {
+    "Warp": "agent_conversations.conversation_data ai_queries.exchange_id",
+    "Zed": "threads.data_type threads.data",
+    "Forge": "conversations.context conversations.metrics",
+    "Shelley": "messages.llm_data messages.user_data",
+    "Piebald": "message_parts.parent_chat_message_id chats.message_count",
+    "Cursor (its command's store.db)": "blobs.id blobs.data meta.key meta.value",
+}
+"""Program → columns of its database that tell it, the narrowest first."""
 
-def program_of(value: object) -> str | None:
-    """Return the program that wrote a value no kind is told by, None where it is not known."""
-    fields = fields_of(next(iter(items_of(value)), None))
-    marks = (mark.program for mark in MARKS if _bears(fields, mark))
-    return next(marks, None)
+
+def program_of_columns(columns: set[str]) -> str | None:
+    """Return the program whose database has some columns, None where it is not known."""
+    told = (program for program, own in DATABASES.items() if columns.issuperset(own.split()))
+    return next(told, None)
 
 
-def _bears(fields: Fields, mark: Mark) -> bool:
-    return mark.keys <= fields.keys() and mark.values.items() <= _plain(fields).items()
+def program_of(value: object, *, always: bool = False) -> str | None:
+    """Return the program that wrote a value, None where it is not known.
+
+    ``always``: only one whose value no kind may take, though it looks like one of its own.
+    """
+    first = next(iter(items_of(value)), None)
+    marks = (mark for mark in MARKS if mark.always or not always)
+    return next((mark.program for mark in marks if _bears(first, mark)), None)
 
 
-def _plain(fields: Fields) -> dict[str, str]:
-    return {key: held for key, held in fields.items() if isinstance(held, str)}
+def _bears(value: object, mark: Mark) -> bool:
+    return all(_has(value, place, pattern) for place, pattern in mark.places.items())
+
+
+def _has(value: object, place: tuple[str, ...], pattern: str | None) -> bool:
+    """Tell whether a value has something at a place, of which a text goes by a pattern."""
+    for key in place:
+        if isinstance(value, list):
+            value = next((each for each in value if isinstance(each, dict)), None)
+        if not isinstance(value, dict) or key not in value:
+            return False
+        value = value[key]
+    return pattern is None or (isinstance(value, str) and fnmatchcase(value, pattern))
 
 
 def program_of_messages(messages: Iterable[object]) -> str | None:
@@ -125,7 +200,9 @@ def _program_of_part(part: object) -> str | None:
     kind = fields.get("type")
     if kind is None:
         return next((PART_KEYS[key] for key in fields if key in PART_KEYS), None)
-    return PART_TYPES.get(kind) if isinstance(kind, str) else None
+    if not isinstance(kind, str):
+        return None
+    return PART_TYPES.get(kind) or (ANTHROPIC if kind.endswith(SERVER_RESULT) else None)
 
 
 def _program_of_call(call: object) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..text import items_of
-from .events import Event, Noted, SessionNames, sketch
+from .events import Event, Noted, SessionNames, unread
 from .source import Source, Value
 
 Reading = Callable[[Value, SessionNames], Iterator[Event]]
@@ -29,4 +29,4 @@ def conversations(
             if is_one(each):
                 yield from read(Value(item.row, each), names)
             else:
-                yield Noted(item.row, f"{sketch(each)} is no {expected}", broken=True)
+                yield unread(item.row, each, f"no {expected}")

@@ -52,7 +52,14 @@ def lines(*values: Any) -> Write:
     return lambda path: path.write_text("".join(f"{json.dumps(each)}\n" for each in values))
 
 
-SIMULATION = {"id": "s", "task_id": "t", "messages": TALK, "reward_info": {"reward": 1}}
+ASKED = {"id": "c1", "name": "look", "arguments": {}, "requestor": "assistant"}
+PLAYED = [
+    *TALK[:2],
+    {"role": "assistant", "content": None, "tool_calls": [ASKED]},
+    {"role": "tool", "id": "c1", "content": "a.py", "requestor": "assistant"},
+    *TALK[4:],
+]
+SIMULATION = {"id": "s", "task_id": "t", "messages": PLAYED, "reward_info": {"reward": 1}}
 TREE = data_sets.tree(data_sets.reply("a", "So."), data_sets.reply("b", "Or so.", rank=0))
 SEARCH = {
     "tree": {

@@ -274,9 +274,10 @@ def test_an_unknown_file_is_refused_by_name(tmp_path: Path, lines: list[object])
     path = write(tmp_path / "talk.jsonl", *lines)
     for attempt in (lambda: sniff(path), lambda: read(path)):
         with pytest.raises(
-            UnknownTranscript, match=r"talk\.jsonl .*expected one of: .*openai, .*claude_code"
-        ):
+            UnknownTranscript, match=r"talk\.jsonl .*docs/transcripts\.md"
+        ) as refused:
             attempt()
+        assert len(str(refused.value)) < len(str(path)) + 250
 
 
 def test_a_file_that_cannot_be_read_is_a_store_error(tmp_path: Path) -> None:

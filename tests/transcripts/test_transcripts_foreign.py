@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.transcripts import Noted, Said, read, sniff
+from store.transcripts.foreign import DATABASES, MARKS
 
 
 def user(content: object = "x") -> dict[str, Any]:
@@ -47,15 +51,122 @@ LOOK_ALIKES = {
 }
 """Words of the refusal → values that look like messages of the chat."""
 
-OTHERS = {
-    "stream-json": {"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"},
-    "the Vercel AI SDK": [{"role": "user", "parts": []}],
-    "goose .its stream-json": {"type": "message", "message": {"role": "assistant"}},
-    "opencode .its run": {"type": "text", "sessionID": "s", "part": {"type": "text"}},
-    "Continue, or Kiro": {"sessionId": "s", "history": [{"message": {"role": "user"}}]},
-    "Kiro before 1.0": {"executionId": "e", "chat": [{"role": "human"}]},
+CALLS = [{"id": "call_1", "name": "read_file", "arguments": "{}"}]
+GROK = [
+    {"type": "system", "content": "You are Grok"},
+    {"type": "user", "content": [{"type": "text", "text": "Review it"}], "prompt_index": 0},
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "think"}]},
+    {"type": "assistant", "content": "Reading.", "tool_calls": CALLS},
+    {"type": "tool_result", "tool_call_id": "call_1", "content": "body"},
+]
+GIVEN = {"type": "tool_result", "toolUseID": "t", "run": {"status": "done", "result": "ok"}}
+AMP = {"v": 4, "id": "T-01", "created": 1, "messages": [user(), TOOL_USE, user([GIVEN])]}
+BACK = {"type": "tool_result", "id": "t", "output": [{"type": "text", "text": "x = 1"}]}
+AGENT_SCOPE = {"name": "Friday", "metadata": {}, "timestamp": "2026-03-16 09:00:00.000"}
+QWENPAW = [
+    {"id": "m1", **AGENT_SCOPE, **user([{"type": "text", "text": "Read it."}])},
+    {"id": "m2", **AGENT_SCOPE, **TOOL_USE},
+    {"id": "m3", **AGENT_SCOPE, "role": "system", "content": [BACK]},
+]
+CORTEX = [
+    user([{"type": "text", "text": "Ask."}]),
+    answer({"type": "tool_use", "tool_use": {"tool_use_id": "t", "name": "sql", "input": {}}}),
+    user([{"type": "tool_result", "tool_result": {"tool_use_id": "t", "content": []}}]),
+]
+
+OTHERS: dict[str, list[list[Any]]] = {
+    "Amp": [[AMP], [{**AMP, "messages": [user()]}]],
+    "Cline (what its screen shows)": [
+        [{"ts": 1, "type": "say", "say": "text", "text": "x", "role": "user", "content": "x"}],
+        [[{"ts": 1, "type": "ask", "ask": "followup", "text": "x"}]],
+    ],
+    "QwenPaw": [[{"agent": {"memory": {"content": [[QWENPAW[0], []]]}}}]],
+    "AgentScope, as QwenPaw writes it": [QWENPAW],
+    "Grok Build": [
+        GROK,
+        *([row] for row in GROK[1:2] + GROK[4:]),
+        [{"type": "backend_tool_call", "kind": {"tool_type": "web_search"}}],
+        [{"type": "user", "content": "x", "synthetic_reason": "interjection"}],
+        [{"type": "assistant", "content": "x", "model_id": "grok"}],
+    ],
+    "Grok Build (what its screen shows)": [
+        [{"method": "session/update", "params": {"update": {"sessionUpdate": "plan"}}}]
+    ],
+    "GitHub Copilot (its old history.json)": [[{"history": [{"role": "user", "text": "x"}]}]],
+    "a program whose messages have no 'content'": [[{"role": "user", "text": "x"}]],
+    "Kimi": [
+        [{"type": "metadata", "protocol_version": "1.3"}],
+        [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": []}}}],
+    ],
+    "Antigravity": [
+        [{"step_index": 0, "source": "MODEL", "type": "PLANNER_RESPONSE", "status": "DONE"}]
+    ],
+    "Command Code": [
+        [
+            {"sessionId": "s", "metadata": {"cwd": "/"}, **user([{"type": "text", "text": "x"}])},
+            {"sessionId": "s", **answer({"type": "tool-call", "toolCallId": "t"})},
+        ]
+    ],
+    "Snowflake Cortex": [
+        [{"session_id": "s", "history_length": 1, "connection_name": "c"}],
+        CORTEX,
+    ],
+    "Zencoder": [
+        [{"id": "s", "creationReason": "newChat", "createdAt": "2026-01-01"}],
+        [user([{"type": "text", "text": "x", "tag": "user-input"}]), answer({"type": "tool-call"})],
+    ],
+    "Zed": [[{"messages": [{"User": {"content": []}}]}], [{"messages": [{"Agent": {}}]}]],
+    "Letta": [
+        [{"agents": [{"in_context_message_ids": []}]}],
+        [{"agent_type": "a", "messages": [{"tool_calls": []}], "in_context_message_indices": []}],
+    ],
+    "LangChain": [[[{"lc": 1, "type": "constructor", "id": ["langchain"]}]]],
+    "pydantic-ai": [[[{"parts": [{"part_kind": "user-prompt"}], "kind": "request"}]]],
+    "Harbor (an ATIF trajectory)": [[{"schema_version": "ATIF-v1.4", "steps": []}]],
+    "a collector of OpenTelemetry traces": [
+        [{"resourceSpans": []}],
+        [{"traceId": "t", "spanId": 1}],
+    ],
+    "Claude Code on the web": [[{"loglines": []}]],
+    "Cowork (a record beside its session)": [[{"cliSessionId": "c", "processName": "p"}]],
+    "ChatGPT (a conversation that does not tell its present path)": [
+        [{"mapping": {}, "create_time": 1}]
+    ],
+    "Gemini in Google Takeout": [
+        [[{"header": "Gemini Apps", "title": "x", "time": "2026-01-01", "products": []}]]
+    ],
+    "Claude Code (its stream-json)": [
+        [{"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"}]
+    ],
+    "the Vercel AI SDK": [
+        [{"role": "user", "parts": [{"type": "text", "text": "x"}]}],
+        [{"messages": [{"role": "user", "parts": [{"type": "text", "text": "x"}]}]}],
+    ],
+    "Google's Gemini API": [
+        [{"role": "user", "parts": [{"text": "x"}]}],
+        [{"contents": [{"role": "user", "parts": [{"text": "x"}]}]}],
+    ],
+    "goose (its stream-json)": [[{"type": "message", "message": {"role": "assistant"}}]],
+    "opencode (its run --format json)": [[{"type": "text", "sessionID": "s", "part": {}}]],
+    "Continue, or Kiro before 1.0": [[{"sessionId": "s", "history": [{"message": {}}]}]],
+    "Kiro before 1.0": [[{"executionId": "e", "chat": [{"role": "human"}]}]],
+    "ToolBench": [[{"answer_generation": {}}]],
+    "a recorder of HTTP requests": [[{"request": {}, "response": {}}]],
 }
-"""Words of the refusal → a value that no kind is told by."""
+"""Program → files of it, each as the values of its lines."""
+
+COLUMNS = {
+    "Warp": {
+        "agent_conversations": "conversation_id, conversation_data",
+        "ai_queries": "exchange_id, input",
+    },
+    "Zed": {"threads": "id, summary, updated_at, data_type, data"},
+    "Forge": {"conversations": "conversation_id, title, context, metrics"},
+    "Shelley": {"messages": "message_id, llm_data, user_data"},
+    "Piebald": {"message_parts": "id, parent_chat_message_id", "chats": "id, message_count"},
+    "Cursor (its command's store.db)": {"blobs": "id, data", "meta": "key, value"},
+}
+"""Program → tables of its database, with their columns."""
 
 
 def write(path: Path, values: list[Any]) -> Path:
@@ -69,7 +180,7 @@ def test_a_file_that_only_looks_like_a_kind_is_refused_by_name(tmp_path: Path, w
     """Its calls or words would be lost; what tells it may be said late."""
     values = LOOK_ALIKES[words]
     path = write(tmp_path / "f.jsonl", [*values[:-1], *values[:-1] * 40, values[-1]])
-    with pytest.raises(UnknownTranscript, match=f"looks like a file .*{words}.*expected one of"):
+    with pytest.raises(UnknownTranscript, match=f"looks like a file .*{words}.*docs/transcripts"):
         sniff(path)
     write(path, [values])
     if not isinstance(values[0], list):
@@ -77,11 +188,34 @@ def test_a_file_that_only_looks_like_a_kind_is_refused_by_name(tmp_path: Path, w
             sniff(path)
 
 
-@pytest.mark.parametrize("words", OTHERS)
-def test_a_file_of_a_known_program_is_refused_by_name(tmp_path: Path, words: str) -> None:
-    """Two keys tell most of them."""
-    with pytest.raises(UnknownTranscript, match=f"looks like a file .*{words}"):
-        sniff(write(tmp_path / "f.jsonl", [OTHERS[words]]))
+@pytest.mark.parametrize("program", OTHERS)
+def test_a_file_of_a_known_program_is_refused_by_name(tmp_path: Path, program: str) -> None:
+    """Whether or not a kind would take it for its own; nothing of it is stored."""
+    with Store(tmp_path / "chat.db", durability="normal") as store:
+        for number, values in enumerate(OTHERS[program]):
+            path = write(tmp_path / f"{number}.jsonl", values)
+            with pytest.raises(UnknownTranscript, match=re.escape(program)) as refused:
+                import_file(store, path)
+            assert refused.value.program == program
+        assert store.sessions() == []
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_a_database_of_a_known_program_is_refused_by_name(tmp_path: Path, program: str) -> None:
+    """Its columns tell it."""
+    path = tmp_path / "f.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        for table, columns in COLUMNS[program].items():
+            database.execute(f"CREATE TABLE {table} ({columns})")
+    with pytest.raises(UnknownTranscript, match=re.escape(program)) as refused:
+        sniff(path)
+    assert refused.value.program == program
+
+
+def test_each_program_of_the_tables_is_tried() -> None:
+    """A new row brings an example along."""
+    assert {mark.program for mark in MARKS} == OTHERS.keys()
+    assert DATABASES.keys() == COLUMNS.keys()
 
 
 @pytest.mark.parametrize("one_a_line", [True, False])
@@ -109,7 +243,7 @@ def test_rows_without_readable_words_are_broken(tmp_path: Path, url: str) -> Non
 @pytest.mark.parametrize(
     "value",
     [
-        {"history": [{"role": "user", "text": "x"}]},
+        {"history": [{"role": "user", "words": "x"}]},
         [{"name": "Ann", "role": "admin", "content": "x"}],
         {"kind": "Event", "source": {"component": "kubelet"}, "timestamp": "2026-01-01"},
     ],

@@ -21,9 +21,9 @@ from ..events import (
     as_message,
     as_messages,
     fields_of,
-    sketch,
     split_metadata,
     title_of,
+    unread,
     without,
 )
 from ..foreign import program_of_messages
@@ -160,8 +160,7 @@ def _conversations(item: Value, stem: str, names: SessionNames) -> Iterator[Even
 def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
     messages = _messages(item.value)
     if messages is None:
-        text = f"{sketch(item.value)} is neither a message nor a conversation"
-        yield Noted(item.row, text, broken=True)
+        yield unread(item.row, item.value, "neither a message nor a conversation")
         return
     fields = fields_of(item.value)
     session_id = names.name(_first_said(fields, OWN_IDS) or stem)

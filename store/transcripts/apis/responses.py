@@ -18,10 +18,10 @@ from ..events import (
     SessionNames,
     fields_of,
     list_of,
-    sketch,
     split_metadata,
     text_of,
     title_of,
+    unread,
     without,
 )
 from ..foreign import ITEM_TYPES, RESPONSES
@@ -69,7 +69,7 @@ def _conversations(item: Value, names: SessionNames, stem: str) -> Iterator[Even
     for conversation in _listed(item.value):
         items = _items(conversation)
         if items is None:
-            yield Noted(item.row, f"{sketch(conversation)} is no item, and holds none", broken=True)
+            yield unread(item.row, conversation, "no item, and holds none")
         else:
             yield from _conversation(fields_of(conversation), items, names, stem, item.row)
 
@@ -115,8 +115,7 @@ def _events(values: Iterable[Value | Noted]) -> Iterator[Said | Noted]:
 def _said(value: Any, row: int | None, place: str) -> Said | Noted:
     if _is_item(value):
         return Said(value, API.format)
-    expected = "an object with a type or a role was expected"
-    return Noted(row, f"{place} is no item: {expected}, this is {sketch(value)}", broken=True)
+    return unread(row, value, "no item: an object with a type or a role was expected", place)
 
 
 def _is_item(value: Any) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ...text import Fields, counted
-from ..events import Noted, fields_of, left_out, omissions, sketch, text_of
+from ..events import Noted, fields_of, left_out, omissions, text_of, unread
 from ..shelf import Numbers, Shelf
 from ..source import Value
 from .agents import Agents
@@ -129,7 +129,7 @@ class Reading:
     def take(self, item: Value) -> Noted | None:
         """Take a row; return what is wrong with it."""
         if not isinstance(item.value, dict):
-            return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
+            return unread(item.row, item.value, "no line of a session")
         kind = item.value.get("type")
         line = self._absorbed_line(item.value)
         if line:

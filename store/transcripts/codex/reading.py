@@ -25,10 +25,10 @@ from ..events import (
     first_text,
     iso_milliseconds,
     omissions,
-    sketch,
     split_metadata,
     text_of,
     title_line,
+    unread,
     without,
 )
 from ..shelf import Shelf
@@ -375,7 +375,7 @@ EVENTS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
 
 
 def _no_row(value: Value) -> Noted:
-    return Noted(value.row, f"{sketch(value.value)} is no line of a rollout", broken=True)
+    return unread(value.row, value.value, "no line of a rollout")
 
 
 def _is_untyped(value: Fields) -> bool:

@@ -22,12 +22,12 @@ from ..events import (
     fields_of,
     first_text,
     omissions,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..shelf import Shelf, Shelved
@@ -58,7 +58,7 @@ def parse(source: Source) -> Iterator[Event]:
                 yield item
                 continue
             if not is_event(item.value):
-                yield Noted(item.row, f"{sketch(item.value)} is no event of a session", broken=True)
+                yield unread(item.row, item.value, "no event of a session")
                 continue
             if chat.is_ended_by(item.value):
                 yield from chat.events(source.stem)

@@ -24,11 +24,11 @@ from ..events import (
     list_of,
     objects_of,
     omissions,
-    sketch,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     within,
 )
 from ..source import Source
@@ -73,7 +73,7 @@ def parse(source: Source) -> Iterator[Event]:
         elif is_state(item.value):
             states[item.value["type"], ""] += 1
         else:
-            yield Noted(item.row, f"{sketch(item.value)} is no line of a chat", broken=True)
+            yield unread(item.row, item.value, "no line of a chat")
     if lines:
         said = list(messages_in(lines))
         yield _transcript(source, said)

@@ -24,12 +24,12 @@ from ..events import (
     list_of,
     objects_of,
     simplest_content,
-    sketch,
     split_metadata,
     telling,
     text_of,
     text_part,
     title_of,
+    unread,
     within,
     without,
 )
@@ -75,7 +75,7 @@ def parse(source: Source) -> Iterator[Event]:
             if _is_sample(sample):
                 yield from _session(sample, head, names)
             else:
-                yield Noted(item.row, f"{sketch(sample)} is no sample", broken=True)
+                yield unread(item.row, sample, "no sample")
 
 
 def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Event]:

@@ -17,11 +17,11 @@ from ..events import (
     fields_of,
     first_text,
     list_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_of,
+    unread,
     without,
 )
 from ..several import conversations
@@ -78,7 +78,7 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
 
 
 def _no_turn(item: Value, turn: Any) -> Noted:
-    return Noted(item.row, f"{sketch(turn)} is no turn of a conversation", broken=True)
+    return unread(item.row, turn, "no turn of a conversation")
 
 
 def _messages(system: Any, turns: list[Fields]) -> list[Message]:

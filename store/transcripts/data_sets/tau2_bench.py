@@ -22,11 +22,11 @@ from ..events import (
     iso_milliseconds,
     list_of,
     objects_of,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_of,
+    unread,
     within,
     without,
 )
@@ -73,7 +73,7 @@ def parse(source: Source) -> Iterator[Event]:
             if _is_simulation(each):
                 yield from _session(each, model, names)
             else:
-                yield Noted(item.row, f"{sketch(each)} is no simulation", broken=True)
+                yield unread(item.row, each, "no simulation")
 
 
 def _session(told: Fields, model: str | None, names: SessionNames) -> Iterator[Event]:

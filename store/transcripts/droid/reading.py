@@ -23,6 +23,7 @@ from ..events import (
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..shelf import Shelf, Shelved
@@ -61,7 +62,7 @@ def parse(source: Source) -> Iterator[Event]:
             elif text_of(fields_of(item.value).get("type")):
                 chat.take(item.value)
             else:
-                yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
+                yield unread(item.row, item.value, "no entry of a session")
         yield from chat.events()
     yield from _streamed(rows, source.stem)
 

@@ -25,11 +25,11 @@ from ..events import (
     first_text,
     list_of,
     omissions,
-    sketch,
     split_metadata,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..shelf import Shelf, Shelved
@@ -86,8 +86,7 @@ class _Chat:
         elif "$set" in fields or "sessionId" in fields:
             self._set(fields_of(fields.get("$set", fields)))
         else:
-            text = f"{sketch(item.value)} is no line of a session"
-            yield Noted(item.row, text, broken=True)
+            yield unread(item.row, item.value, "no line of a session")
 
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""

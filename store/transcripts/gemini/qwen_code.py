@@ -22,11 +22,11 @@ from ..events import (
     iso_milliseconds,
     list_of,
     omissions,
-    sketch,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..shelf import Shelf, Shelved
@@ -185,4 +185,4 @@ def _moment_of(row: Fields) -> Fields:
 
 
 def _no_row(item: Value) -> Noted:
-    return Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
+    return unread(item.row, item.value, "no line of a session")

@@ -22,12 +22,12 @@ from ..events import (
     first_text,
     iso_milliseconds,
     left_out,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     within,
     without,
 )
@@ -113,7 +113,7 @@ def _model(told: Fields) -> str | None:
 def _left(told: Fields, made: Made, known: int) -> Iterator[Noted]:
     for each in told["conversation"]:
         if not is_message(each):
-            yield Noted(None, f"{sketch(each)} is no message", broken=True)
+            yield unread(None, each, "no message")
     silent = known - sum(map(bool, made))
     if silent:
         yield left_out(silent, "notice", ", which were for the screen")

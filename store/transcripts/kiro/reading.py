@@ -29,12 +29,12 @@ from ..events import (
     left_out,
     list_of,
     omissions,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     within,
     without,
 )
@@ -82,7 +82,7 @@ def parse(source: Source) -> Iterator[Event]:
         elif looks(item.value):
             yield from _chat(item.value, names)
         else:
-            yield Noted(item.row, f"{sketch(item.value)} is no line of a session", broken=True)
+            yield unread(item.row, item.value, "no line of a session")
     yield from _file(source, lines)
     yield from _folder(source, written)
 

@@ -21,12 +21,12 @@ from ..events import (
     fields_of,
     first_text,
     omissions,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..several import conversations
@@ -85,7 +85,7 @@ def _told(item: Value) -> tuple[Told, list[Noted]]:
         if is_message(message):
             told[names.name(text_of(message["info"].get("id")))] = message
         else:
-            broken.append(Noted(item.row, f"{sketch(message)} is no message", broken=True))
+            broken.append(unread(item.row, message, "no message"))
     return told, broken
 
 

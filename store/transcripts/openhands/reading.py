@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from ...text import Fields, items_of
-from ..events import Event, Noted, SessionNames, fields_of, first_text, sketch, without
+from ..events import Event, Noted, SessionNames, fields_of, first_text, sketch, unread, without
 from ..source import Source, Value
 from .conversation import Conversation
 from .program_events import is_v0, is_v1
@@ -53,8 +53,8 @@ def _listed(item: Value, names: SessionNames) -> Iterator[Event]:
     """Return the session of one list of events, or of an object that holds one."""
     events = _events_in(item.value)
     if events is None:
-        text = f"{sketch(item.value)} is neither an event nor a record with a list of them"
-        yield Noted(item.row, text, broken=True)
+        what = "neither an event nor a record with a list of them"
+        yield unread(item.row, item.value, what)
         return
     fields = fields_of(item.value)
     wanted = first_text(fields.get(key) for key in NAMES)

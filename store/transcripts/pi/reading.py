@@ -22,12 +22,12 @@ from ..events import (
     first_text,
     iso_milliseconds,
     omissions,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..shelf import Shelf, Shelved
@@ -59,7 +59,7 @@ def parse(source: Source) -> Iterator[Event]:
             elif text_of(fields_of(item.value).get("type")):
                 chat.take(item.value)
             else:
-                yield Noted(item.row, f"{sketch(item.value)} is no entry of a session", broken=True)
+                yield unread(item.row, item.value, "no entry of a session")
         yield from chat.events()
 
 

@@ -24,12 +24,12 @@ from ..events import (
     list_of,
     objects_of,
     simplest_content,
-    sketch,
     split_metadata,
     telling,
     text_of,
     text_part,
     title_in,
+    unread,
     within,
     without,
 )
@@ -72,8 +72,7 @@ def parse(source: Source) -> Iterator[Event]:
             elif _is_message(each):
                 loose.setdefault(str(each.get("conversationId")), []).append(each)
             else:
-                text = f"{sketch(each)} is no conversation with messages"
-                yield Noted(item.row, text, broken=True)
+                yield unread(item.row, each, "no conversation with messages")
     for name, messages in loose.items():
         owner = first_text(message.get("user") for message in messages)
         told = {"conversationId": name, "messages": messages, "user": owner}

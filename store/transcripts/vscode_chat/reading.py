@@ -24,12 +24,12 @@ from ..events import (
     first_text,
     list_of,
     omissions,
-    sketch,
     split_metadata,
     telling,
     text_of,
     title_lines,
     title_of,
+    unread,
     without,
 )
 from ..source import Source, Value
@@ -71,8 +71,7 @@ def parse(source: Source) -> Iterator[Event]:
 
 
 def _no_chat(item: Value) -> Noted:
-    text = f"{sketch(item.value)} is no chat, and no change of one"
-    return Noted(item.row, text, broken=True)
+    return unread(item.row, item.value, "no chat, and no change of one")
 
 
 class _Chat:

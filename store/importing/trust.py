@@ -1,0 +1,152 @@
+"""Whether the messages that a kind made of a file can be believed.
+
+A kind is told by what a value looks like, and other programs write values that look alike. Read as
+the wrong kind, their words stand where no request has them, and their results belong to no call.
+So what was read is judged by what becomes of it: written in every format, a message must say what
+it said, in parts that the format knows, and a result must meet its call. A file in which too many
+do not is refused before anything of it is stored. Single ones may: crashed writers leave them, and
+so do types of items that came after this release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..errors import InvalidMessage
+from ..formats import FORMATS, ApiCall, Placed, sendable, taken
+from ..messages import WIRE, Message
+from ..tools import answered_call_id
+from ..transcripts import ITEM_TYPES, Event, Noted, Said, program_of_messages, words_of
+
+SAMPLE = 100
+"""Messages by which a file is judged, at most."""
+SAMPLE_SIZE = 64 * 1024
+"""Code points of their words after which no more are looked at."""
+ALLOWED, SHARE = 1, 0.05
+"""How many of the messages that speak may be misread: so many, or this share of them."""
+SHARE_UNMET = 0.5
+"""The share of results that may come while a call waits, and answer none."""
+NEEDLE = 200
+"""Code points by which a text is looked for in a request."""
+
+
+class Read(NamedTuple):
+    """The words of a message that was read, and the rows that it is stored as.
+
+    ``is_foreign`` where it is read as a chat's, and has parts or calls of another API.
+    """
+
+    words: list[str]
+    rows: list[Message]
+    is_foreign: bool
+
+
+class Trust:
+    """What was read of a file so far, to be judged."""
+
+    def __init__(self) -> None:
+        self._read: list[Read] = []
+        self._unread = 0
+        self._size = 0
+
+    def take(self, event: Event) -> None:
+        """Take what a parser said of the file next."""
+        if isinstance(event, Noted):
+            self._unread += event.speaks
+        elif isinstance(event, Said):
+            self._size += sum(map(len, words_of(event.message)))
+            self._read.append(_read(event))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether so much was read that it can be judged."""
+        return len(self._read) >= SAMPLE or self._size >= SAMPLE_SIZE
+
+    def problem(self) -> str | None:
+        """Return what keeps the file from being believed, None where nothing does."""
+        speaking = [each for each in self._read if each.words or each.is_foreign]
+        misread = self._unread + sum(each.is_foreign for each in speaking)
+        count = len(speaking) + self._unread
+        if misread > max(ALLOWED, SHARE * count) or 0 < count == misread:
+            return f"{misread} of {count} messages are in a shape that is not known"
+        for name in FORMATS:
+            silent = sum(_silent(speaking, name))
+            if silent > max(ALLOWED, SHARE * count) or 0 < count == silent:
+                return f"a request in the format {name} lacks words of {silent} of {count} messages"
+        unmet, results = _unmet(self._read)
+        if unmet > SHARE_UNMET * results:
+            return f"{unmet} of {results} results meet no call"
+        return None
+
+
+def _read(said: Said) -> Read:
+    try:
+        rows = taken(said.message, said.format, 0).rows
+    except InvalidMessage:
+        rows = [said.message]  # it is noted where it is to be stored
+    if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):
+        return Read([], rows, is_foreign=False)  # an item that only its own format has
+    program = program_of_messages(row for row in rows if WIRE not in row)
+    words = [sendable(text[:NEEDLE]) for text in words_of(said.message)]
+    return Read(words, rows, is_foreign=program is not None)
+
+
+def _shows(row: Message) -> bool:
+    return row["role"] == "tool" or any(map(row.get, ("content", "tool_calls")))
+
+
+def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
+    """Tell of each message whether words of it are missing in a request of a format."""
+    placed = [
+        Placed(seq, row, None, _calls(row), row.get("tool_call_id"))
+        for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
+    ]
+    written = FORMATS[name].request(placed)
+    sent = {*_texts([written.system, *written.messages])}
+    whole = "\n".join(sent)
+    for each in speaking:
+        yield not all(
+            text in sent or text in whole or _as_json(text) in whole for text in each.words
+        )
+
+
+def _as_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _calls(row: Message) -> tuple[ApiCall, ...]:
+    calls = row.get("tool_calls")
+    held = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
+    return tuple(ApiCall(n, str(each.get("id") or ""), "tool", "{}") for n, each in enumerate(held))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for held in value.values():
+            yield from _texts(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _texts(held)
+
+
+def _unmet(read: list[Read]) -> tuple[int, int]:
+    """Return how many results answer no call though one waits for them, and how many there are.
+
+    What comes as a part of another API while a call waits is a result that was not seen as one.
+    """
+    waiting: Counter[str | None] = Counter()
+    unmet = results = 0
+    for each in read:
+        for row in each.rows:
+            if row["role"] == "tool" or (each.is_foreign and waiting):
+                results += 1
+                named = answered_call_id(row)
+                unmet += waiting.total() > 0 and not waiting[named]
+                waiting -= Counter([named])
+            waiting.update(call.id or None for call in _calls(row))
+    return unmet, results
