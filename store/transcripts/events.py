@@ -7,13 +7,14 @@ goes into a session's metadata. Nothing here knows a file format or a store.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..messages import Message, content_text
-from ..text import Fields, counted, one_line
+from ..messages import Message, part_text
+from ..text import Fields, counted, items_of, one_line
 from .costs import Spent
 
 Counts = Mapping[tuple[str, str], int]
@@ -33,6 +34,31 @@ EXTRA_KEYS = (
     *("adk", "llm", "langgraph", "open_webui", "librechat"),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
+
+OWN_TAGS = {
+    "Gemini CLI": "session_context",
+    "Codex": "environment_context user_instructions permissions INSTRUCTIONS",
+    "Claude Code": "system-reminder command-message command-name local-command-stdout",
+    "Cline": "environment_details slash_command",
+    "Cursor": "user_info project_layout git_status rules open_and_recently_viewed_files",
+    "VS Code": "environment_info workspace_info reminderInstructions context attachments",
+    "Antigravity": "ADDITIONAL_METADATA",
+    "Forge": "current_working_directory",
+    "Copilot CLI": "current_datetime",
+}
+"""Program → tags around texts that it puts before what a user typed, or in the place of that."""
+OWN_WORDS = (
+    "# AGENTS.md instructions",
+    "Caveat: The messages below",
+    "This is the Gemini CLI. We are setting up the context",
+    "[Request interrupted",
+)
+"""How texts of programs begin that stand in the place of a user's."""
+AROUND = ("user_query", "userRequest", "USER_REQUEST", "task", "feedback")
+"""Tags that programs put around what a user typed."""
+_OWN = frozenset(" ".join(OWN_TAGS.values()).split())
+_TAG = re.compile(r"<([A-Za-z][\w-]*)(?: [^<>]*)?>")
+_GAP = re.compile(r"\s*")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -158,13 +184,27 @@ class SessionNames:
 
 
 def title_of(messages: Iterable[Message]) -> str | None:
-    """Return the first text of a user as a title, None where no user said anything."""
-    for message in messages:
-        if message.get("role") == "user":
-            text = content_text(message.get("content"))
-            if text.strip():
-                return title_line(text)
-    return None
+    """Return the first text that a user typed as a title, None where no user typed anything."""
+    users = (message for message in messages if message.get("role") == "user")
+    parts = (part for message in users for part in items_of(message.get("content")))
+    typed = filter(None, map(_typed, map(part_text, parts)))
+    return next(map(title_line, typed), None)
+
+
+def _typed(text: str) -> str:
+    """Return a user's text without what the program put before it; "" where it is all of it."""
+    place = len(text) - len(text.lstrip())
+    while found := _TAG.match(text, place):
+        name = found[1]
+        if name in AROUND:
+            return text[found.end() :].partition(f"</{name}>")[0].strip()
+        if name not in _OWN:
+            break
+        end = text.find(f"</{name}>", found.end())
+        if end < 0:
+            return ""
+        place = _GAP.match(text, end + len(name) + 3).end()  # type: ignore[union-attr]
+    return "" if text.startswith(OWN_WORDS, place) else text[place:].strip()
 
 
 def title_line(text: str) -> str:

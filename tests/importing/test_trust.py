@@ -93,7 +93,7 @@ def test_single_oddities_are_borne(tmp_path: Path, why: str) -> None:
 def test_a_file_that_cannot_be_read_rightly_is_refused(tmp_path: Path, why: str) -> None:
     """With the reason, and nothing of it is stored; the program is not known."""
     with Store(tmp_path / "chat.db", durability="normal") as store:
-        with pytest.raises(UnknownTranscript, match="messages|results") as refused:
+        with pytest.raises(UnknownTranscript, match=r"messages|results") as refused:
             import_file(store, write(tmp_path / "f.jsonl", REFUSED[why]))
         assert refused.value.program == "a program that is not known"
         assert store.sessions() == []
@@ -110,6 +110,9 @@ def test_whoever_names_the_kind_gets_it_with_a_note(tmp_path: Path, why: str) ->
 def test_the_whole_beginning_of_a_file_is_judged_and_not_its_first_rows(tmp_path: Path) -> None:
     """Nine good messages do not speak for those that follow."""
     rows = [said("user", number) for number in range(9)] + [MUTE] * 9
-    with Store(tmp_path / "chat.db", durability="normal") as store:
-        with pytest.raises(UnknownTranscript, match="9 of 18 messages"):
-            import_file(store, write(tmp_path / "f.jsonl", rows))
+    path = write(tmp_path / "f.jsonl", rows)
+    with (
+        Store(tmp_path / "chat.db", durability="normal") as store,
+        pytest.raises(UnknownTranscript, match="9 of 18 messages"),
+    ):
+        import_file(store, path)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from store.errors import StoreError, UnknownTranscript
 from store.transcripts import KINDS, Noted, Opened, Said, read, size, sniff
+from store.transcripts.events import title_of
 
 HELLO = {"role": "user", "content": "hello\nthere"}
 ANSWER = {
@@ -410,3 +411,31 @@ def test_no_json_breaks_a_parser(tmp_path: Path, kind: str, values: list[Any], t
         for event in events
         if isinstance(event, Said) and event.format == "openai" and kind != "exchanges"
     )
+
+
+CONTEXT = (
+    "<session_context>\nThis is the Gemini CLI. We are setting up the context.\n</session_context>"
+)
+TYPED: dict[str, list[Any]] = {
+    "in the next message": [CONTEXT, "Mend it."],
+    "behind a context": [f"{CONTEXT}\n\nMend it."],
+    "behind two": ["<user_info>\nOS: linux\n</user_info>\n<rules>r</rules>\nMend it."],
+    "in a part behind": [[{"type": "text", "text": CONTEXT}, {"type": "text", "text": "Mend it."}]],
+    "within a tag": ["<user_query>\nMend it.\n</user_query>"],
+    "within a tag with attributes": ["<task a='b'>Mend it.</task><environment_details>x"],
+    "behind a context that does not end": ["<environment_context>cut", "Mend it."],
+    "behind instructions": ["# AGENTS.md instructions for /w\n\nBe kind.", "Mend it."],
+}
+"""Where a user's words are → the contents of a session's messages."""
+
+
+@pytest.mark.parametrize("where", TYPED)
+def test_a_title_is_what_the_user_typed_first(where: str) -> None:
+    """Not what the program put before it, or in the place of it."""
+    assert title_of({"role": "user", "content": each} for each in TYPED[where]) == "Mend it."
+
+
+def test_a_session_without_anything_typed_has_no_title() -> None:
+    """Tags that are the user's own are a title like any text."""
+    assert title_of([{"role": "user", "content": CONTEXT}]) is None
+    assert title_of([{"role": "user", "content": "<b>Mend</b> it."}]) == "<b>Mend</b> it."

@@ -177,3 +177,11 @@ def test_a_growing_file_and_its_usage(tmp_path: Path, url: str) -> None:
         for form in ("openai", "responses", "anthropic", "gemini"):
             assert store.view("s1", format=form).messages
         assert not store.verify()
+
+
+def test_a_session_is_not_called_by_the_context_that_it_begins_with(tmp_path: Path) -> None:
+    """The first record of a user is the program's in newer versions; it is kept all the same."""
+    context = record("u0", "user", "<session_context>\nThis is the Gemini CLI.\n</session_context>")
+    path = lines(tmp_path / "session.jsonl", HEAD, context, *TALK)
+    assert [event.title for event in read(path) if isinstance(event, Opened)] == ["Read a."]
+    assert contents(path)[0] == context["content"]
