@@ -368,6 +368,17 @@ class UnknownTranscript(StoreError, ValueError):
         self.program = program
 
 
+class LimitExceeded(StoreError):
+    """Report that a file would take more than its import may.
+
+    ``limit`` names which limit, ``allowed`` is how much that is. What was stored before stays.
+    """
+
+    def __init__(self, limit: str, allowed: float, problem: str) -> None:
+        super().__init__(f"{problem}; {limit} allows {allowed:,}")
+        self.limit, self.allowed = limit, allowed
+
+
 class CompactionError(StoreError):
     """Report that a compaction could not be made; the session is as it was.
 

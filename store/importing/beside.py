@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..errors import StoreError
-from ..face import Steps, Store
 from ..text import Fields
 from ..transcripts import Noted
+from .names import AnySteps, Face
 
 
 class NotesBeside:
@@ -27,23 +27,23 @@ class NotesBeside:
         self._key = key
         self._told.setdefault(place, []).extend(rows)
 
-    def write(self, store: Store) -> Iterator[Noted]:
+    def write(self, store: Face) -> Iterator[Noted]:
         """Write what the store does not have; yield a note for each that it refuses."""
         known = self._known(store) if self._told else {}
         for place, rows in self._told.items():
             if known.get(place) != rows:
                 yield from self._write(store, place)
 
-    def _known(self, store: Store) -> dict[int, object]:
+    def _known(self, store: Face) -> dict[int, object]:
         notes = store.annotations(self._id, key=self._key)
         return {note.seq: note.value for note in notes}
 
-    def _write(self, store: Store, place: int) -> Iterator[Noted]:
+    def _write(self, store: Face, place: int) -> Iterator[Noted]:
         try:
             store.atomically(partial(self._annotate, place))
         except StoreError as refused:
             text = f"what stands beside position {place} of {self._id!r} is left out: {refused}"
             yield Noted(None, text, broken=True)
 
-    def _annotate(self, place: int, steps: Steps) -> None:
+    def _annotate(self, place: int, steps: AnySteps) -> None:
         steps.annotate(self._id, place, self._key, self._told[place])

@@ -12,11 +12,11 @@ from functools import cached_property, partial
 from operator import attrgetter
 
 from ..errors import SessionNotFound
-from ..face import Store
 from ..messages import Message
 from ..records import Session, StoredMessage
 from .left import Kept, count_while
 from .likeness import same_said
+from .names import Face
 
 PAGE = 100
 """Sessions listed at once."""
@@ -31,7 +31,7 @@ class Elsewhere:
 
     def __init__(
         self,
-        store: Store,
+        store: Face,
         tree: str,
         told: set[str],
         left: dict[str, Kept],

@@ -11,13 +11,13 @@ from functools import partial
 
 from ..clock import SECONDS_BELOW, milliseconds
 from ..errors import InvalidValue, SessionNotFound
-from ..face import Steps, Store
 from ..history import TEXT_LIMIT
 from ..messages import moment_of
 from ..records import Session
 from ..text import Fields, shortened
 from ..transcripts import EXTRA_KEYS, Noted, Opened, Said
 from .left import Kept
+from .names import AnySteps, Face
 
 
 def said_at(said: Said) -> int | None:
@@ -34,7 +34,7 @@ def at_latest_now(moment: int | None) -> int | None:
 
 
 def stored_session(
-    store: Store,
+    store: Face,
     opened: Opened,
     moment: int | None,
     notes: list[Noted],
@@ -58,7 +58,7 @@ def stored_session(
         return store.atomically(partial(create, metadata={}), now=moment)
 
 
-def _created(steps: Steps, opened: Opened, metadata: Fields) -> Session:
+def _created(steps: AnySteps, opened: Opened, metadata: Fields) -> Session:
     return steps.create_session(
         opened.session_id,
         title=_storable(opened.title),
@@ -68,14 +68,14 @@ def _created(steps: Steps, opened: Opened, metadata: Fields) -> Session:
     )
 
 
-def _forked(steps: Steps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
+def _forked(steps: AnySteps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
     """Return a session that continues another one's branch."""
     fork = partial(steps.fork, kept.session_id, kept.end, opened.session_id)
     session = fork(branch=kept.branch, title=_storable(opened.title), owner=_storable(opened.owner))
     return steps.set_metadata(session.id, metadata)
 
 
-def brought_up_to_date(store: Store, opened: Opened, notes: list[Noted]) -> None:
+def brought_up_to_date(store: Face, opened: Opened, notes: list[Noted]) -> None:
     """Give a session the title and the metadata that its file tells by now."""
     session = store.session(opened.session_id)
     if not (_title(session, opened) or _metadata(session, opened)):
@@ -86,7 +86,7 @@ def brought_up_to_date(store: Store, opened: Opened, notes: list[Noted]) -> None
         notes.append(_refused(opened, refused))
 
 
-def _bring(steps: Steps, opened: Opened) -> None:
+def _bring(steps: AnySteps, opened: Opened) -> None:
     """Change what differs, and leave the session in its place among the last active."""
     session = steps.session(opened.session_id)
     title, metadata = _title(session, opened), _metadata(session, opened)

@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 from .. import transcripts
 from ..database import is_file_of
-from ..errors import InvalidValue, StoreError, UnknownTranscript, in_steps
-from ..face import Store
+from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, in_steps
+from ..face import Scoped, Store
 from ..messages import Message
 from ..transcripts import (
+    UNLIMITED,
     Beside,
     Compacted,
     Event,
     FilePath,
+    Limits,
     Noted,
     Opened,
     Progress,
@@ -30,17 +32,20 @@ from ..transcripts import (
 from .elsewhere import Elsewhere
 from .known import brought_up_to_date, said_at, stored_session
 from .left import Ahead, Kept
+from .names import Face, OwnNames, WantedNames
 from .report import ImportReport
 from .session import SessionOfFile
 from .trust import Trust
 from .whole import import_whole
 
+ATTEMPTS = 3
+"""How often the import into an owner's sessions is begun while others take ids of the file."""
 EARLY = 20
 """Messages, at most, that are looked at for the moment when a session began."""
 
 
 def import_file(
-    store: Store,
+    store: Face,
     path: FilePath,
     *,
     kind: str | None = None,
@@ -49,6 +54,8 @@ def import_file(
     project_root: str | None = None,
     beside: bool = False,
     progress: Progress | None = None,
+    max_bytes: int | None = None,
+    max_seconds: float | None = None,
 ) -> ImportReport:
     """Import every session of a transcript; importing it again adds only what the file has gained.
 
@@ -59,13 +66,27 @@ def import_file(
     in the file. A session follows its file in title and metadata, but for a title that was given
     here, and has the times of its messages. ``project_root`` is that of new sessions (None: what
     the file tells). A message that cannot be stored is noted and left out. ``progress`` gets the
-    bytes read so far. Raises UnknownTranscript, also where there is no message; StoreError.
+    bytes read so far.
+
+    For files of others: neither what is read or unpacked nor what it is made into is more than
+    ``max_bytes``, and it takes at most ``max_seconds``; beyond that LimitExceeded is raised, and
+    what was stored before stays. On a `Scoped` all sessions are the owner's, whatever the file
+    says; one whose id is another's gets a new id, the same each time. Raises UnknownTranscript,
+    also where there is no message; LimitExceeded, InvalidValue, StoreError.
     """
     _refuse_own_file(store, path)
-    begun = begin(path, kind=kind, beside=beside, progress=progress)
-    return import_begun(
-        store, begun, session_id=session_id, replace=replace, project_root=project_root
-    )
+    limits = Limits(max_bytes, max_seconds)
+    for left in reversed(range(ATTEMPTS)):
+        begun = begin(path, kind=kind, beside=beside, progress=progress, limits=limits)
+        try:
+            return import_begun(
+                store, begun, session_id=session_id, replace=replace, project_root=project_root
+            )
+        except SessionExists as taken:
+            # somebody else took an id between its trial and its use: the next trial sees that
+            if taken.session_id == session_id or not (left and isinstance(store, Scoped)):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 class Begun(NamedTuple):
@@ -78,6 +99,7 @@ class Begun(NamedTuple):
     kind: str
     events: Iterator[Event]
     lines: list[int]
+    limits: Limits = UNLIMITED
 
 
 def begin(
@@ -86,18 +108,19 @@ def begin(
     kind: str | None = None,
     beside: bool = False,
     progress: Progress | None = None,
+    limits: Limits = UNLIMITED,
 ) -> Begun:
     """Begin to read a file. Raises UnknownTranscript where it holds no message, StoreError."""
-    found = kind or transcripts.sniff(path)
+    found = kind or transcripts.sniff(path, limits)
     lines: list[int] = []
-    read = partial(transcripts.read, path, kind=found, beside=beside)
+    read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)
     events = read(progress=progress, lines=lines.append)
     believed = _believed(events, path, found, is_named=kind is not None)
-    return Begun(Path(path), found, believed, lines)
+    return Begun(Path(path), found, believed, lines, limits)
 
 
 def import_begun(
-    store: Store,
+    store: Face,
     begun: Begun,
     *,
     session_id: str | None = None,
@@ -108,17 +131,31 @@ def import_begun(
     report = ImportReport(begun.path, begun.kind, [], [])
     with in_steps():
         if begun.kind == transcripts.HEAD:
-            _refuse_changes(session_id, project_root)
-            import_whole(store, begun.events, report)
+            import_whole(_whole(store, session_id, project_root), begun.events, report)
         else:
-            events = map(_Names(session_id).rename, _rooted(begun.events, project_root))
+            events = _counted(_rooted(begun.events, project_root), begun.limits)
+            events = map(WantedNames(session_id).rename, events)
+            if isinstance(store, Scoped):
+                events = map(OwnNames(store, session_id).rename, events)
             _Import(store, report, Ahead(events), replace=replace).take_all()
     return report._replace(lines=begun.lines[-1])
 
 
-def _refuse_changes(session_id: str | None, project_root: str | None) -> None:
+def _whole(store: Face, session_id: str | None, project_root: str | None) -> Store:
+    """Return what a whole store is taken into. Raises InvalidValue where that changes anything."""
+    if isinstance(store, Scoped):
+        raise InvalidValue("a whole store has sessions of several owners; import it without scope")
     if session_id is not None or project_root is not None:
         raise InvalidValue("a whole store is taken as it is: with its own ids and project roots")
+    return store
+
+
+def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
+    """Yield events as long as they are within limits. Raises LimitExceeded."""
+    for event in events:
+        limits.check_time()
+        limits.make(event)
+        yield event
 
 
 def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
@@ -164,7 +201,7 @@ class _Import:
 
     def __init__(
         self,
-        store: Store,
+        store: Face,
         report: ImportReport,
         ahead: Ahead,
         *,
@@ -293,33 +330,8 @@ class _Import:
             brought_up_to_date(self._store, opened, self._report.notes)
 
 
-class _Names:
-    """Session ids as the caller wants them: of the first session, and of those named after it."""
-
-    def __init__(self, wanted: str | None) -> None:
-        self._wanted = wanted
-        self._first: str | None = None
-
-    def rename(self, event: Event) -> Event:
-        """Return an event; a session under its new id, what it hangs on likewise."""
-        if self._wanted is None or not isinstance(event, Opened):
-            return event
-        self._first = first = self._first or event.session_id
-        metadata = dict(event.metadata)
-        if metadata.get("parent_session") == first:
-            metadata["parent_session"] = self._wanted
-        stem = event.stem and event.stem._replace(session_id=self._renamed(event.stem.session_id))
-        name = self._renamed(event.session_id)
-        return event._replace(session_id=name, metadata=metadata, stem=stem)
-
-    def _renamed(self, name: str) -> str:
-        if self._wanted is None or self._first is None or not name.startswith(self._first):
-            return name
-        return self._wanted + name.removeprefix(self._first)
-
-
-def _refuse_own_file(store: Store, path: FilePath) -> None:
-    if is_file_of(store.database.path, path):
+def _refuse_own_file(store: Face, path: FilePath) -> None:
+    if is_file_of(store._database.path, path):
         raise StoreError(
             f"{os.fspath(path)!r} is the store itself; "
             "export its sessions, then import what was exported"

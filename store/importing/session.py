@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from ..errors import InvalidMessage, StoreError
-from ..face import Steps, Store
 from ..formats import taken, taken_from_reader
 from ..history import append as appending
 from ..messages import (
@@ -30,6 +29,7 @@ from .elsewhere import Elsewhere
 from .known import at_latest_now, said_at
 from .left import Ahead, Kept, Stretch, count_while
 from .likeness import answers, begins, is_result, same_said, spoken
+from .names import AnySteps, Face
 from .report import ImportedSession
 from .sight import Sight
 from .spending import Spending
@@ -62,7 +62,7 @@ class SessionOfFile:
 
     def __init__(
         self,
-        store: Store,
+        store: Face,
         session: Session,
         ahead: Ahead,
         elsewhere: Elsewhere,
@@ -121,7 +121,7 @@ class SessionOfFile:
             told = f"a compaction of {self._id!r} after its message {self._count} is left out"
             self._notes.append(Noted(None, f"{told}: {refused}"))
 
-    def _hide(self, first: int, last: int, event: Compacted, steps: Steps) -> None:
+    def _hide(self, first: int, last: int, event: Compacted, steps: AnySteps) -> None:
         """Hide what may go of a range, and say with the last of it what stood for all."""
         known = [each.hidden[1] for each in steps.compactions(self._id) if each.hidden]
         ranges = [] if known and max(known) >= last else self._sight.ranges(first, last)
@@ -304,7 +304,7 @@ class SessionOfFile:
             self._appended += len(self._batch)
         self._batch, self._batch_size = [], 0
 
-    def _append(self, steps: Steps) -> int:
+    def _append(self, steps: AnySteps) -> int:
         """Append a batch, and record what its answers cost; return the new head."""
         head = self._head
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
@@ -349,6 +349,6 @@ def _covers(stretch: Stretch, line: list[Message]) -> bool:
     return 0 < len(stored) == same
 
 
-def _messages(store: Store, session: Session, start: int) -> Iterator[StoredMessage]:
+def _messages(store: Face, session: Session, start: int) -> Iterator[StoredMessage]:
     """Return a session's messages as they are read one after the other."""
     return chain.from_iterable(store.pages(session.id, start, session.head, size=PAGE))

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ..clock import SECONDS_BELOW
-from ..face import Steps
 from ..history import Request
 from ..messages import Message
 from ..records import StoredMessage, Usage
 from ..transcripts import Numbers, Said, Spent, Tokens, spent_on
+from .names import AnySteps
 
 ANSWER = "answer"
 """The key of a usage's details that names the answer, as its file does."""
@@ -31,7 +31,7 @@ class Spending:
         self._id = session_id
         self._known: _Paid | None = None
 
-    def record(self, steps: Steps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
+    def record(self, steps: AnySteps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
         """Record what the answers cost that were stored just now, with what their file tells."""
         requests: list[Request] = []
         for answer, said in stored:
@@ -41,7 +41,7 @@ class Spending:
             steps.record_usages(self._id, requests)
 
     def _unrecorded(
-        self, steps: Steps, answer: StoredMessage, spent: list[Spent]
+        self, steps: AnySteps, answer: StoredMessage, spent: list[Spent]
     ) -> Iterator[Request]:
         """Yield what is not recorded yet of an answer's requests."""
         name = _name_of(answer.message, spent[0])
@@ -50,7 +50,7 @@ class Spending:
             paid.add(name, left.tokens)
             yield _request(answer, name, left)
 
-    def _paid(self, steps: Steps) -> _Paid:
+    def _paid(self, steps: AnySteps) -> _Paid:
         """Return what is recorded of the session's answers, in whichever place they stood."""
         if self._known is None:
             self._known = _Paid()
@@ -58,7 +58,7 @@ class Spending:
                 self._known.add_recorded(usage)
         return self._known
 
-    def _recorded(self, steps: Steps) -> Iterator[Usage]:
+    def _recorded(self, steps: AnySteps) -> Iterator[Usage]:
         """Yield what earlier imports recorded."""
         page = partial(steps.usages, self._id, limit=PAGE)
         usages = page()

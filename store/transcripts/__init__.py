@@ -41,6 +41,7 @@ from .exported import HEAD
 from .foreign import ITEM_TYPES, program_of, program_of_messages
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
+from .limits import UNLIMITED, Limits
 from .opencode import Stored, is_stored
 from .shelf import Numbers
 from .source import FilePath, Progress, Source, Value, packed_as
@@ -54,11 +55,13 @@ __all__ = [
     "OWNER",
     "PROJECT_ROOT",
     "READ",
+    "UNLIMITED",
     "Beside",
     "Compacted",
     "Event",
     "FilePath",
     "Home",
+    "Limits",
     "Noted",
     "Numbers",
     "Opened",
@@ -117,13 +120,13 @@ def is_kept(path: Path) -> bool | None:
     return any(known) if known else None
 
 
-def sniff(path: str | PathLike[str]) -> str:
+def sniff(path: str | PathLike[str], limits: Limits = UNLIMITED) -> str:
     """Return the kind of transcript a file holds, judged by its content.
 
     Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
-    cannot be read.
+    cannot be read, LimitExceeded.
     """
-    source = _open(path)
+    source = _open(path, limits)
     return source.kind or _sniff(source)
 
 
@@ -141,6 +144,7 @@ def read(
     progress: Progress | None = None,
     lines: Progress | None = None,
     beside: bool = False,
+    limits: Limits = UNLIMITED,
 ) -> Iterator[Event]:
     """Read a transcript: each session, then its messages, with notes on what was left out.
 
@@ -149,10 +153,11 @@ def read(
     ``kind`` None means by content. ``progress`` gets the bytes consumed so far, ``lines`` at the
     end how many were read, a document being one. With ``beside`` what a program kept beside its
     messages is told, and not only counted. The same file gives the same events each time.
-    Raises StoreError where the file cannot be read, UnknownTranscript where it is none.
+    Raises StoreError where the file cannot be read, UnknownTranscript where it is none,
+    LimitExceeded.
     """
     _refuse_unknown(kind)
-    source = _open(path)
+    source = _open(path, limits)
     found = KINDS[kind or source.kind or _sniff(source)]
     source.keeps_beside = beside
     source.report_to(progress)
@@ -173,21 +178,28 @@ def size(path: str | PathLike[str]) -> int:
         raise _unreadable(path, problem) from problem
 
 
-def _open(path: FilePath) -> Source:
+def _open(path: FilePath, limits: Limits = UNLIMITED) -> Source:
     try:
         check_ends(path)
-        if is_export(path):
-            return Archive(path)
-        if is_database(path):
-            return Database(path, _layouts())
-        if is_history(path):
-            return History(path)
-        if is_stored(path):
-            return Stored(path)
-        _refuse_packed(path)
-        return Source(path)
+        limits.check_size(size(path))
+        source = _opened(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
+    source.limits = limits
+    return source
+
+
+def _opened(path: FilePath) -> Source:
+    if is_export(path):
+        return Archive(path)
+    if is_database(path):
+        return Database(path, _layouts())
+    if is_history(path):
+        return History(path)
+    if is_stored(path):
+        return Stored(path)
+    _refuse_packed(path)
+    return Source(path)
 
 
 def _layouts() -> dict[str, Layout]:

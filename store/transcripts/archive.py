@@ -46,7 +46,10 @@ class Archive(Source):
         self.rows = 0
         try:
             with zipfile.ZipFile(self.path) as archive:
-                for name in conversations_in(archive):
+                names = conversations_in(archive)
+                sizes = (archive.getinfo(name).file_size for name in names)
+                self.limits.check_size(sum(sizes), "unpacked, the file has")
+                for name in names:
                     _check_size(archive.getinfo(name))
                     yield from self._values_in(zipfile.Path(archive, name))
         except NotImplementedError as problem:
@@ -57,7 +60,9 @@ class Archive(Source):
         self._progress(self.path.stat().st_size)
 
     def _values_in(self, file: zipfile.Path) -> Iterator[Value | Noted]:
+        self.limits.check_time()
         source = Source(self.path, file)
+        source.limits = self.limits
         self.problem = self.problem or source.problem
         yield from source.values()
         self.rows += source.rows

@@ -27,6 +27,9 @@ MAGIC = b"SQLite format 3\0"
 OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
 """Tables by which a store of our own is told."""
 
+STEPS = 10_000
+"""Steps of SQLite between two looks at the time."""
+
 COLUMNS = """
     SELECT tables.name || '.' || columns.name
     FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
@@ -68,6 +71,7 @@ class Database(Source):
         with self._opened() as rows:
             for value in self._layout.values(rows):
                 self.rows += 1
+                self.limits.check_time()
                 yield value if isinstance(value, Noted) else Value(None, value)
         self._progress(self.path.stat().st_size)
 
@@ -75,8 +79,10 @@ class Database(Source):
     def _opened(self) -> Iterator[Rows]:
         try:
             with _undisturbed(self.path) as address, closing(_connected(address)) as rows:
+                rows.set_progress_handler(self.limits.is_over, STEPS)
                 yield rows
         except (sqlite3.Error, UnicodeError, LookupError) as problem:
+            self.limits.check_time()
             what = f"{str(self.path)!r} is an SQLite database that cannot be read"
             raise StoreError(f"{what}: {problem}") from problem
 

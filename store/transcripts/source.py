@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from .events import Noted
+from .limits import UNLIMITED, Limits
 from .shelf import packed
 
 FilePath = str | PathLike[str]
@@ -76,6 +77,9 @@ class Source:
     rows = 0
     kind: str | None = None
 
+    limits: Limits = UNLIMITED
+    """What reading may take."""
+
     keeps_beside = False
     """Whether what stands beside messages is told, and not only counted."""
 
@@ -120,6 +124,7 @@ class Source:
         with self._file.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
+                self.limits.check_time()
                 row = _content(number, raw)
                 at_top = at_top and _is_skipped(row)
                 if row and not at_top:

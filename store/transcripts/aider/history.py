@@ -40,6 +40,7 @@ class History(Source):
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
+                self.limits.check_time()
                 line = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
                 self.rows += bool(line.strip())
                 if line.startswith(BEGIN):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...errors import LimitExceeded
 from ...messages import Message
 from ...text import Fields
 from ..events import (
@@ -36,6 +37,12 @@ from ..events import (
 from ..source import Source
 
 ATTACHED = "attachment://"
+TIMES = 4
+"""So many times what its attachments hold a sample may be with each of them in its places: a short
+file could else name a long text a thousand times.
+"""
+LEAST = 16 * 1024 * 1024
+"""Code points that they may make in any case."""
 
 KEY = "inspect"
 
@@ -80,16 +87,17 @@ def parse(source: Source) -> Iterator[Event]:
 
 def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Event]:
     spent = dict(_spent(sample))
-    told = (_attached(each, sample) for each in objects_of(sample["messages"]) if "role" in each)
+    texts = _Attachments(sample)
+    told = (texts.put_into(each) for each in objects_of(sample["messages"]) if "role" in each)
     messages = [_message(each, spent) for each in told]
     run = first_text((head.get("run_id"), head.get("eval_id"))) or names.stem
     name = f"{run}-{sample.get('id')!s:.80}-{sample['epoch']}"
     metadata, notes = split_metadata(telling(without(sample, *LEFT_OUT)))
-    links = telling({"model": head.get("model"), "task": head.get("task")})
+    links, more = split_metadata(telling({"model": head.get("model"), "task": head.get("task")}))
     name = names.name(text_of(sample.get("uuid")) or name)
     yield Opened(name, title_of(messages), None, links | {KEY: metadata})
     yield from map(Said, messages)
-    yield from notes
+    yield from (*more, *notes)
 
 
 def _spent(sample: Fields) -> Iterator[tuple[str | None, Fields]]:
@@ -101,16 +109,32 @@ def _spent(sample: Fields) -> Iterator[tuple[str | None, Fields]]:
             yield text_of(within(choice, "message", "id")), usage
 
 
-def _attached(value: Any, sample: Fields) -> Any:
-    """Return a value with the texts that it names in place of their names."""
-    if isinstance(value, dict):
-        return {key: _attached(held, sample) for key, held in value.items()}
-    if isinstance(value, list):
-        return [_attached(held, sample) for held in value]
-    if isinstance(value, str) and value.startswith(ATTACHED):
-        name = value.removeprefix(ATTACHED)
-        return within(sample, "attachments", name) or value
-    return value
+class _Attachments:
+    """The texts that a sample names, and how much may be made of them."""
+
+    def __init__(self, sample: Fields) -> None:
+        self._texts = fields_of(sample.get("attachments"))
+        size = sum(len(text) for text in self._texts.values() if isinstance(text, str))
+        self._room = self._allowed = max(LEAST, TIMES * size)
+        self._name = f"{sample.get('id')!s:.80}"
+
+    def put_into(self, value: Any) -> Any:
+        """Return a value with the texts that it names in place of their names.
+
+        Raises LimitExceeded where they become too much.
+        """
+        if isinstance(value, dict):
+            return {key: self.put_into(held) for key, held in value.items()}
+        if isinstance(value, list):
+            return [self.put_into(held) for held in value]
+        if not isinstance(value, str) or not value.startswith(ATTACHED):
+            return value
+        text = text_of(self._texts.get(value.removeprefix(ATTACHED)))
+        self._room -= len(text or "")
+        if self._room < 0:
+            told = f"the attachments of sample {self._name!r} take more where they are named"
+            raise LimitExceeded("the size of what they hold", self._allowed, told)
+        return text or value
 
 
 def _message(told: Fields, spent: dict[Any, Fields]) -> Message:

@@ -37,7 +37,7 @@ class Stored(Source):
 
     def values(self) -> Iterator[Value | Noted]:
         """Return the session, and a note for each of its files that cannot be read."""
-        self.rows = 0
+        self.rows = self._size = 0
         storage = self.path.absolute().parents[2]
         broken: list[Noted] = []
         info = self._read(self.path, broken)
@@ -49,11 +49,16 @@ class Stored(Source):
         self._progress(self.path.stat().st_size)
 
     def _parts(self, storage: Path, message: Fields) -> list[Fields]:
-        folder = storage / "part" / str(message.get("id"))
-        return [self._read(path, []) for path in _files(folder)]
+        name = str(message.get("id"))
+        if Path(name).name != name:  # it names no folder there
+            return []
+        return [self._read(path, []) for path in _files(storage / "part" / name)]
 
     def _read(self, path: Path, broken: list[Noted]) -> Fields:
         self.rows += 1
+        self.limits.check_time()
+        self._size += path.stat().st_size
+        self.limits.check_size(self._size, "its files have")
         try:
             told: Any = json.loads(path.read_bytes())
         except (ValueError, RecursionError) as problem:

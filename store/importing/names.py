@@ -1,0 +1,125 @@
+"""The ids that the sessions of a file get: its own, those that the caller wants, or free ones.
+
+An owner's import may touch no session of anybody else, and must not tell whose an id is. So a
+session whose id is taken by another owner gets one made of that id and the owner's name: the same
+each time, so that importing again finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from hashlib import blake2b
+from typing import TypeAlias
+
+from ..errors import SessionExists, SessionNotFound, StoreError, quoted
+from ..face import Owned, Scoped, Steps, Store
+from ..text import shortened
+from ..transcripts import Event, Opened
+
+Face: TypeAlias = Store | Scoped
+"""What a file is imported into."""
+AnySteps: TypeAlias = Steps | Owned
+"""What its steps are done by."""
+
+ROOM = 400
+"""Code points of a taken id that are part of a new one."""
+CHOICES = 16
+"""New ids that are tried for one that is taken."""
+PARENT = "parent_session"
+"""The key of metadata under which a session names the one that it hangs on."""
+
+
+class WantedNames:
+    """Session ids as the caller wants them: of the first session, and of those named after it."""
+
+    def __init__(self, wanted: str | None) -> None:
+        self._wanted = wanted
+        self._first: str | None = None
+
+    def rename(self, event: Event) -> Event:
+        """Return an event; a session under its new id, what it hangs on likewise."""
+        if self._wanted is None or not isinstance(event, Opened):
+            return event
+        self._first = first = self._first or event.session_id
+        metadata = dict(event.metadata)
+        if metadata.get(PARENT) == first:
+            metadata[PARENT] = self._wanted
+        stem = event.stem and event.stem._replace(session_id=self._renamed(event.stem.session_id))
+        name = self._renamed(event.session_id)
+        return event._replace(session_id=name, metadata=metadata, stem=stem)
+
+    def _renamed(self, name: str) -> str:
+        if self._wanted is None or self._first is None or not name.startswith(self._first):
+            return name
+        return self._wanted + name.removeprefix(self._first)
+
+
+class OwnNames:
+    """Session ids as an owner may have them; an owner that the file names counts for nothing.
+
+    ``wanted`` is an id that the caller has chosen, which no other one takes the place of.
+    """
+
+    def __init__(self, scoped: Scoped, wanted: str | None) -> None:
+        self._scoped = scoped
+        self._known = {} if wanted is None else {wanted: wanted}
+
+    def rename(self, event: Event) -> Event:
+        """Return an event; a session under an id of the owner's, what it hangs on likewise."""
+        if not isinstance(event, Opened):
+            return event
+        name = self._known.get(event.session_id) or self._found(event.session_id)
+        self._known[event.session_id] = name
+        metadata = dict(event.metadata)
+        if isinstance(metadata.get(PARENT), str):
+            metadata[PARENT] = self._known.get(metadata[PARENT], metadata[PARENT])
+        stem = event.stem
+        if stem:
+            stem = stem._replace(session_id=self._known.get(stem.session_id, stem.session_id))
+        return event._replace(session_id=name, owner=None, metadata=metadata, stem=stem)
+
+    def _found(self, wanted: str) -> str:
+        """Return the id of the owner's session that was made for this one, else a free one."""
+        taken = {*self._known.values()}
+        names = [name for name in self._choices(wanted) if name not in taken]
+        made = filter(self._is_own, names[:2])
+        found = next(made, None) or next(filter(self._is_open, names), None)
+        if found is None:
+            raise StoreError(f"no id is free for the session {quoted(wanted)} of the file")
+        return found
+
+    def _choices(self, wanted: str) -> Iterator[str]:
+        yield wanted
+        for number in range(CHOICES):
+            told = f"{self._scoped.owner}\0{wanted}\0{number}".encode("utf-8", "surrogatepass")
+            ending = blake2b(told, digest_size=8).hexdigest()
+            yield f"{shortened(wanted, ROOM)}-{ending}"
+
+    def _is_own(self, name: str) -> bool:
+        try:
+            self._scoped.session(name)
+        except SessionNotFound:
+            return False
+        return True
+
+    def _is_open(self, name: str) -> bool:
+        """Tell whether a session of this id is the owner's, or can be made."""
+        if self._is_own(name):
+            return True
+        try:
+            self._scoped.atomically(partial(_tried, name))
+        except SessionExists:
+            return False
+        except _Free:
+            return True
+        raise AssertionError("a trial is taken back")
+
+
+class _Free(Exception):
+    """Report that an id is free."""
+
+
+def _tried(name: str, steps: Owned) -> None:
+    steps.create_session(name)
+    raise _Free
