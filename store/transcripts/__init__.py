@@ -236,6 +236,7 @@ def _told_kind(source: Source) -> str:
     for item in _first_values(source):
         first = first or item
         if isinstance(item, Value):
+            source.limits.check_time()
             kind = _kind_with(kind, item.value)
             _refuse_foreign(source, kind, item.value)
     if kind is None:

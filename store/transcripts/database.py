@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import StoreError, UnknownTranscript
+from ..errors import LimitExceeded, StoreError, UnknownTranscript
 from .events import Noted
 from .foreign import program_of_columns
 from .source import FilePath, Source, Value
@@ -27,6 +27,13 @@ MAGIC = b"SQLite format 3\0"
 OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
 """Tables by which a store of our own is told."""
 
+LEAST_LENGTH = 1024 * 1024
+"""Bytes that a value may have beyond those of the file that it is from."""
+TIMES, LEAST, ROW = 8, 32 * 1024 * 1024, 200
+"""What may be read of a database: so many times its size and so many bytes beyond, each row with
+what it takes in memory. A row is read once, or a few times; but joined by a name that all rows have
+in common, a thousand of one table and a thousand of another are a million.
+"""
 STEPS = 10_000
 """Steps of SQLite between two looks at the time."""
 
@@ -80,11 +87,30 @@ class Database(Source):
         try:
             with _undisturbed(self.path) as address, closing(_connected(address)) as rows:
                 rows.set_progress_handler(self.limits.is_over, STEPS)
+                rows.row_factory = _Fetched(self.path).row
+                # what a column is computed from may be short, and make a gigabyte of it
+                rows.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _size(self.path) + LEAST_LENGTH)
                 yield rows
         except (sqlite3.Error, UnicodeError, LookupError) as problem:
             self.limits.check_time()
             what = f"{str(self.path)!r} is an SQLite database that cannot be read"
             raise StoreError(f"{what}: {problem}") from problem
+
+
+class _Fetched:
+    """Count what is read of a database."""
+
+    def __init__(self, path: Path) -> None:
+        self._left = self._allowed = TIMES * _size(path) + LEAST
+
+    def row(self, cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
+        """Return a row with its names. Raises LimitExceeded where there are too many."""
+        sizes = (len(value) for value in values if isinstance(value, str | bytes))
+        self._left -= ROW + sum(sizes)
+        if self._left < 0:
+            told = "its tables, joined with each other, have more bytes"
+            raise LimitExceeded("the size of the file", self._allowed, told)
+        return sqlite3.Row(cursor, values)
 
 
 def is_database(path: FilePath) -> bool:
@@ -109,6 +135,12 @@ def _undisturbed(path: Path) -> Iterator[str]:
             yield _address(copy, "mode=ro")
 
 
+def _size(path: Path) -> int:
+    """Return the bytes of a database and its log."""
+    log = _beside(path, "-wal")
+    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+
+
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
@@ -120,7 +152,6 @@ def _address(path: Path, how: str) -> str:
 def _connected(address: str) -> Rows:
     rows = sqlite3.connect(address, uri=True, isolation_level=None)
     rows.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    rows.row_factory = sqlite3.Row
     return rows
 
 

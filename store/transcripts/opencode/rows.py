@@ -35,7 +35,7 @@ def _sessions(rows: Rows) -> Iterator[Any]:
         of = {"session": session["id"]}
         parts = _parts(rows, of)
         messages = [
-            {"info": _told(name, data), "parts": parts.get(name, [])}
+            {"info": _told(name, data), "parts": parts.pop(name, [])}
             for name, data in rows.execute(MESSAGES, of)
         ]
         yield {"info": _info(session), "messages": messages}
