@@ -204,12 +204,23 @@ def print_as_it_comes(result: Result, *, json: bool) -> None:
     if json:
         render.print_json(fields_of(result))
     elif isinstance(result, ImportReport):
+        # a line that is just being written is read again when it has grown
+        result = result._replace(notes=[each for each in result.notes if not each.unfinished])
         *_, new, _ = _counts(result)
         render.say(f"{result.path}: {counted(new, 'new message')}")
         _print_notes(result, every=False)
     else:
         _print_failed([result])
     sys.stdout.flush()
+
+
+def print_beyond(found: list[HomeFound]) -> None:
+    """Print what programs keep in folders that were passed over, and how it is imported."""
+    if found:
+        folders = " ".join(quote(str(each.folder)) for each in found)
+        render.say(
+            f"hidden folders with more sessions were passed over: convostore import {folders}"
+        )
 
 
 def print_homes(found: list[HomeFound]) -> None:

@@ -32,6 +32,7 @@ from ..importing import (
     ImportReport,
     begin,
     files_in,
+    homes_beyond,
     homes_found,
     import_begun,
     import_file,
@@ -43,6 +44,7 @@ from .accounts import (
     fields_of,
     fields_of_home,
     print_as_it_comes,
+    print_beyond,
     print_homes,
     print_results,
     status_of,
@@ -176,6 +178,7 @@ def import_(
         render.print_json_list(map(fields_of, results))
     else:
         print_results(results, every_note=notes)
+        print_beyond(homes_beyond(paths or []))
     raise typer.Exit(status_of(results, replace=replace))
 
 

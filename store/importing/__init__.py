@@ -5,7 +5,7 @@ message, and only what is new is appended. Nothing here knows a file format: `tr
 this writes, by the store's own face. Only the command stands above it.
 """
 
-from .folders import FileFound, HomeFound, files_in, homes_found
+from .folders import FileFound, HomeFound, files_in, homes_beyond, homes_found
 from .growing import Growing
 from .reading import Begun, begin, import_begun, import_file
 from .report import ImportedSession, ImportReport
@@ -21,6 +21,7 @@ __all__ = [
     "ImportedSession",
     "begin",
     "files_in",
+    "homes_beyond",
     "homes_found",
     "import_begun",
     "import_file",

@@ -48,6 +48,22 @@ def homes_found() -> list[HomeFound]:
     return [each for each in folders.values() if each.files]
 
 
+def homes_beyond(paths: Iterable[Path]) -> list[HomeFound]:
+    """Return what is found on this machine below some folders, and yet passed over in them."""
+    folders = [path.absolute() for path in paths if path.is_dir()]
+    return [
+        each
+        for each in (homes_found() if folders else [])
+        if any(_is_beyond(each.folder.absolute(), folder) for folder in folders)
+    ]
+
+
+def _is_beyond(home: Path, folder: Path) -> bool:
+    if not home.is_relative_to(folder):
+        return False
+    return not all(is_home(name) or _is_seen(name) for name in home.relative_to(folder).parts)
+
+
 def _kept(kind: str, home: Home) -> HomeFound:
     told = [path.stat() for path in home.files() if path.is_file()]
     changed_at = max((each.st_mtime_ns for each in told), default=0) // 1_000_000

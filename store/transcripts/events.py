@@ -129,7 +129,8 @@ class Noted(NamedTuple):
 
     ``broken`` where a part of the file could not be read; the rest is kept. ``left_out`` is how
     many of a ``thing`` were, where that is what it tells. ``speaks`` where it is of a value that
-    has words, and yet is no message.
+    has words, and yet is no message; ``unfinished`` of a last line without an end, which may still
+    be written.
     """
 
     row: int | None
@@ -138,6 +139,7 @@ class Noted(NamedTuple):
     left_out: int = 0
     thing: str = ""
     speaks: bool = False
+    unfinished: bool = False
 
 
 class StoreRow(NamedTuple):

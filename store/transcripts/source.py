@@ -129,7 +129,7 @@ class Source:
                 at_top = at_top and _is_skipped(row)
                 if row and not at_top:
                     self.rows += 1
-                    yield from _values_of(number, row)
+                    yield from _values_of(number, row, is_ended=raw.endswith(b"\n"))
                 if consumed - reported >= PROGRESS_STEP:
                     reported = consumed
                     self._progress(consumed)
@@ -176,7 +176,7 @@ def _is_skipped(row: bytes) -> bool:
     return not row or row.startswith(b"//")
 
 
-def _values_of(number: int, row: bytes) -> Iterator[Value | Noted]:
+def _values_of(number: int, row: bytes, *, is_ended: bool) -> Iterator[Value | Noted]:
     """Return every value of a row.
 
     Writers that crash or race leave two side by side (8 rows of 606 real files).
@@ -186,7 +186,7 @@ def _values_of(number: int, row: bytes) -> Iterator[Value | Noted]:
             yield Value(number, value)
     except (ValueError, RecursionError) as problem:
         text = f"line {number} is left out, it is {_explain(problem)}"
-        yield Noted(number, text, broken=True)
+        yield Noted(number, text, broken=True, unfinished=not is_ended)
 
 
 def _values_in(row: bytes) -> Iterable[Any]:

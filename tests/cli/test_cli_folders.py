@@ -136,6 +136,17 @@ def test_a_home_is_searched_for_the_folders_of_programs(run: Run, home: Path) ->
     assert str(copy / ".cache/chat.jsonl") not in {each["file"] for each in told.values()}
 
 
+def test_a_home_says_which_folders_of_programs_it_passes_over(run: Run, home: Path) -> None:
+    """Those that --found lists and that no walk of the home comes to; no other folder says it."""
+    task = home / ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1"
+    written(task / "api_conversation_history.json", HELLO)
+    told = run("import", home).out
+    (line,) = [each for each in told.splitlines() if "passed over" in each]
+    assert line.endswith(f"convostore import {task.parent.parent}")
+    assert "passed over" not in run("import", home / ".claude").out
+    assert "passed over" not in run("import", home / ".claude", task.parent.parent).out
+
+
 def test_a_bad_file_stops_no_other_and_all_is_accounted_for(run: Run, home: Path) -> None:
     """What is a transcript of a program that is not read is refused by its name: status 2."""
     bad = {"contents": []}

@@ -91,6 +91,27 @@ def test_what_the_store_did_not_take_is_read_again(
         assert [each.head for each in store.sessions()] == [1]
 
 
+def test_a_line_that_is_being_written_is_not_told_as_broken(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look later it is whole; without --watch it is all that there is, and broken."""
+    path = tmp_path / "talk.jsonl"
+    path.write_text(HELLO + HELLO[:9])
+    assert run("--db", "other.db", "import", "talk.jsonl").status == 1
+
+    def wait(_: float) -> None:
+        if path.read_text().endswith("\n"):
+            raise KeyboardInterrupt
+        path.write_text(HELLO * 2)
+
+    clock = SimpleNamespace(thread_time=lambda: 0.0, sleep=wait)
+    monkeypatch.setattr(growing, "time", clock)
+    ran = run("--db", "chat.db", "import", "talk.jsonl", "--watch")
+    assert (ran.status, "left out" in ran.out + ran.err) == (0, False)
+    with Store(tmp_path / "chat.db") as store:
+        assert [each.head for each in store.sessions()] == [2]
+
+
 def test_what_is_no_session_of_its_program_is_not_followed(tmp_path: Path) -> None:
     """Beside the sessions of a program other files grow all the time, and so does the store."""
     sessions = tmp_path / ".codex/sessions"
