@@ -23,7 +23,7 @@ from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..records import Erasure, Redaction, Session
-from .binding import Call, Face, reads, writes
+from .binding import Call, Face, reads
 from .operations import Operations
 from .steps import atomically, check_work
 from .workflows import Workflows
@@ -93,7 +93,6 @@ class Owned(Operations):
         return self._owner
 
     redactions = reads(lambda: _redactions)
-    record_usages = writes(lambda: history.usages.record_usages)
 
     def _moment(self, now: Now) -> int:
         return self._face._moment(now)

@@ -17,7 +17,6 @@ from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript,
 from ..face import Scoped, Store
 from ..messages import Message
 from ..transcripts import (
-    UNLIMITED,
     Beside,
     Compacted,
     Event,
@@ -99,7 +98,7 @@ class Begun(NamedTuple):
     kind: str
     events: Iterator[Event]
     lines: list[int]
-    limits: Limits = UNLIMITED
+    limits: Limits
 
 
 def begin(
@@ -108,9 +107,14 @@ def begin(
     kind: str | None = None,
     beside: bool = False,
     progress: Progress | None = None,
-    limits: Limits = UNLIMITED,
+    limits: Limits | None = None,
 ) -> Begun:
-    """Begin to read a file. Raises UnknownTranscript where it holds no message, StoreError."""
+    """Begin to read a file.
+
+    Raises UnknownTranscript where it holds no message that can be believed, LimitExceeded,
+    StoreError.
+    """
+    limits = limits or Limits()
     found = kind or transcripts.sniff(path, limits)
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)

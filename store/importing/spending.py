@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ..clock import SECONDS_BELOW
+from ..face import Steps
 from ..history import Request
 from ..messages import Message
 from ..records import StoredMessage, Usage
@@ -37,8 +38,11 @@ class Spending:
         for answer, said in stored:
             if spent := [*said.spent, *spent_on(answer.message)]:
                 requests += self._unrecorded(steps, answer, spent)
-        if requests:
+        if requests and isinstance(steps, Steps):
             steps.record_usages(self._id, requests)
+            return
+        for each in requests:  # an owner's steps have no way to record several at once
+            steps.record_usage(self._id, **each._asdict())
 
     def _unrecorded(
         self, steps: AnySteps, answer: StoredMessage, spent: list[Spent]

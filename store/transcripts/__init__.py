@@ -41,7 +41,7 @@ from .exported import HEAD
 from .foreign import ITEM_TYPES, program_of, program_of_messages
 from .homes import Home
 from .kinds import KINDS, TranscriptKind
-from .limits import UNLIMITED, Limits
+from .limits import Limits
 from .opencode import Stored, is_stored
 from .shelf import Numbers
 from .source import FilePath, Progress, Source, Value, packed_as
@@ -55,7 +55,6 @@ __all__ = [
     "OWNER",
     "PROJECT_ROOT",
     "READ",
-    "UNLIMITED",
     "Beside",
     "Compacted",
     "Event",
@@ -120,7 +119,7 @@ def is_kept(path: Path) -> bool | None:
     return any(known) if known else None
 
 
-def sniff(path: str | PathLike[str], limits: Limits = UNLIMITED) -> str:
+def sniff(path: str | PathLike[str], limits: Limits | None = None) -> str:
     """Return the kind of transcript a file holds, judged by its content.
 
     Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
@@ -144,7 +143,7 @@ def read(
     progress: Progress | None = None,
     lines: Progress | None = None,
     beside: bool = False,
-    limits: Limits = UNLIMITED,
+    limits: Limits | None = None,
 ) -> Iterator[Event]:
     """Read a transcript: each session, then its messages, with notes on what was left out.
 
@@ -178,7 +177,8 @@ def size(path: str | PathLike[str]) -> int:
         raise _unreadable(path, problem) from problem
 
 
-def _open(path: FilePath, limits: Limits = UNLIMITED) -> Source:
+def _open(path: FilePath, limits: Limits | None = None) -> Source:
+    limits = limits or Limits()
     try:
         check_ends(path)
         limits.check_size(size(path))

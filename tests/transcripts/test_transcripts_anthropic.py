@@ -120,3 +120,61 @@ def test_files_of_one_name_are_told_by_their_folders(store: Store, tmp_path: Pat
         report = import_file(store, path)
         assert [each.id for each in report.sessions] == [task]
         assert [each.appended for each in import_file(store, path).sessions] == [0]
+
+
+SEARCHED = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+FOUND = {
+    "type": "web_search_result",
+    "title": "X",
+    "url": "https://x.org",
+    "encrypted_content": "e",
+}
+ASKED = {
+    "type": "mcp_tool_use",
+    "id": "m1",
+    "name": "ask",
+    "server_name": "wiki",
+    "input": {"q": 1},
+}
+SAID = {"type": "text", "text": "So it is."}
+ALONE: dict[str, list[dict[str, Any]]] = {
+    "compaction": [{"type": "compaction", "content": "They talked of x."}, SAID],
+    "a search of the server": [
+        SEARCHED,
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [FOUND]},
+        SAID,
+    ],
+    "code of the server": [
+        {**SEARCHED, "name": "bash_code_execution", "input": {"command": "ls"}},
+        {
+            "type": "bash_code_execution_tool_result",
+            "tool_use_id": "s1",
+            "content": {"stdout": "a"},
+        },
+        SAID,
+    ],
+    "a tool of a server of tools": [
+        ASKED,
+        {"type": "mcp_tool_result", "tool_use_id": "m1", "is_error": False, "content": [SAID]},
+    ],
+}
+"""What the only blocks are that no chat has → an answer with them."""
+
+
+@pytest.mark.parametrize("only", ALONE)
+def test_one_kind_of_block_tells_whose_messages_they_are(
+    url: str, tmp_path: Path, only: str
+) -> None:
+    """They go out as they came; what is exported in their format is read as that again."""
+    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+    line = [asked, {"role": "assistant", "content": ALONE[only]}]
+    path, exported = tmp_path / "f.jsonl", tmp_path / "again.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in line))
+    assert sniff(path) == "anthropic"
+    with Store(url, durability="normal") as store:
+        import_file(store, path)
+        sent = store.view("f", format="anthropic").messages
+        assert sent == line
+        exported.write_text("".join(f"{json.dumps(each)}\n" for each in sent))
+        assert import_file(store, exported).kind == "anthropic"
+        assert store.view("again", format="anthropic").messages == sent
