@@ -374,6 +374,8 @@ class LimitExceeded(StoreError):
     ``limit`` names which limit, ``allowed`` is how much that is. What was stored before stays.
     """
 
+    status = 413
+
     def __init__(self, limit: str, allowed: float, problem: str) -> None:
         super().__init__(f"{problem}; {limit} allows {allowed:,}")
         self.limit, self.allowed = limit, allowed

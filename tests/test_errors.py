@@ -16,6 +16,7 @@ TABLE = {
         "InvalidMessage InvalidValue InvalidPolicy PositionOutOfRange UnknownTranscript QueryRefused"
     ),
     403: "ReadOnly",
+    413: "LimitExceeded",
     423: "StoreBusy",
     503: "Unavailable ConnectionLost",
     507: "StoreFull",
