@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from ..errors import InvalidMessage, StoreError
-from ..formats import taken, taken_from_reader
 from ..history import append as appending
 from ..messages import (
     Message,
@@ -23,7 +22,7 @@ from ..messages import (
     prepare,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import READ, Beside, Compacted, Noted, Numbers, Said
+from ..transcripts import Beside, Compacted, Noted, Numbers, Said
 from .beside import NotesBeside
 from .elsewhere import Elsewhere
 from .known import at_latest_now, said_at
@@ -33,6 +32,7 @@ from .names import AnySteps, Face
 from .report import ImportedSession
 from .sight import Sight
 from .spending import Spending
+from .trust import parse_message
 
 BATCH = 500
 """Messages appended in one transaction, at most."""
@@ -323,10 +323,7 @@ class SessionOfFile:
 
 def _rows(said: Said) -> list[Prepared]:
     """Return a message as the rows that it is stored as. Raises InvalidMessage."""
-    if said.format == READ:
-        came_as, rows = taken_from_reader(said.message)
-    else:
-        came_as, rows = taken(said.message, said.format, 0)
+    came_as, rows = parse_message(said)
     return [prepare(row)._replace(wire_format=came_as) for row in rows]
 
 

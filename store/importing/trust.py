@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import InvalidMessage
-from ..formats import FORMATS, ApiCall, Placed, sendable, taken
+from ..formats import FORMATS, ApiCall, Placed, Taken, sendable, taken, taken_from_reader
 from ..messages import WIRE, Message
 from ..tools import answered_call_id
-from ..transcripts import ITEM_TYPES, Event, Noted, Said, program_of_messages, words_of
+from ..transcripts import ITEM_TYPES, READ, Event, Noted, Said, program_of_messages, words_of
 
 SAMPLE = 100
 """Messages by which a file is judged, at most."""
@@ -82,9 +82,16 @@ class Trust:
         return None
 
 
+def parse_message(said: Said) -> Taken:
+    """Return the rows as which a message of a file is stored. Raises InvalidMessage."""
+    if said.format == READ:
+        return taken_from_reader(said.message)
+    return taken(said.message, said.format, 0)
+
+
 def _read(said: Said) -> Read:
     try:
-        rows = taken(said.message, said.format, 0).rows
+        rows = parse_message(said).rows
     except InvalidMessage:
         rows = [said.message]  # it is noted where it is to be stored
     if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):

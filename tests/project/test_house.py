@@ -61,7 +61,7 @@ INSIDE = {
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report whole names spending beside left likeness known sight elsewhere session trust reading folders growing",
+    "importing": "report whole names spending beside left likeness known sight elsewhere trust session reading folders growing",
     "inspection": (
         "console invariants structures usage_statistics replacing sql schema_check branches line_check key_check seal_check integrity "
         "read_check whole checking copies advice"
