@@ -36,7 +36,7 @@ _IDS = re.compile(
     | (?:(?:[a-z]|call|tool|message|msg|user|assistant|result|turn|step|id)[-_]?)?\d{1,6}
     | call_\d{1,9}_\d{1,6}
     | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
-    | redacted_[0-9a-f]{32}
+    | redacted_[0-9a-f]{24}
     )(?:/\d{1,6})?""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
@@ -57,7 +57,7 @@ def neutral_id(given: str) -> str:
     """Return what stands for an id in a redacted message: itself where it stays."""
     if _IDS.fullmatch(given):
         return given
-    return _NEUTRAL + sha256(given.encode()).hexdigest()[:32]
+    return _NEUTRAL + sha256(given.encode()).hexdigest()[:24]
 
 
 def without_words(

@@ -409,3 +409,14 @@ def test_a_title_that_repeats_a_message_goes_with_it(path: Path, tmp_path: Path)
         assert store.verify() == []
         assert store.purge()
         assert files_with_mark(tmp_path) == []
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_neutral_ids_are_taken_by_every_provider(url: str, form: str) -> None:
+    """They are sent as they are stored."""
+    with Store(url) as store:
+        store.create_session("s", now=NOW)
+        store.append("s", [{"role": "user", "content": "Go."}, *step(MARK)], now=NOW)
+        store.redact("s", 2, "leaked", now=NOW)
+        sent = store.view("s", Policy.named("raw"), now=NOW, format=form).messages
+        assert repr(sent).count(repr(neutral_id(MARK))) == 2
