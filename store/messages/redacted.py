@@ -27,7 +27,7 @@ UNKNOWN_ROLE = "other"
 """The role of a message whose own does not stay."""
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 """The roles that stay."""
-STATUSES = frozenset({"success", "partial", "error"})
+STATUSES = frozenset({"pending", "success", "partial", "error"})
 """The words of ``messageStatus`` that stay."""
 _NEUTRAL = "redacted_"
 _IDS = re.compile(

@@ -420,3 +420,20 @@ def test_neutral_ids_are_taken_by_every_provider(url: str, form: str) -> None:
         store.redact("s", 2, "leaked", now=NOW)
         sent = store.view("s", Policy.named("raw"), now=NOW, format=form).messages
         assert repr(sent).count(repr(neutral_id(MARK))) == 2
+
+
+@pytest.mark.parametrize("status", [*sorted(STATUSES), "errors", "", None])
+def test_a_status_stays_that_is_a_known_word(store: Store, status: str | None) -> None:
+    """So a result that failed is one that failed, whatever else goes."""
+    session = store.create_session().id
+    told = {} if status is None else {"messageStatus": status}
+    store.append(session, {"role": "tool", "tool_call_id": "c1", "content": MARK, **told}, now=NOW)
+    store.redact(session, 1, "leaked", now=NOW)
+    kept = {"messageStatus": status} if status in STATUSES else {}
+    assert store.messages(session)[0].message == {
+        "role": "tool",
+        "content": REDACTED,
+        "redacted": True,
+        "tool_call_id": "c1",
+        **kept,
+    }
