@@ -43,13 +43,13 @@ def session(store: Store) -> str:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The positions that are read from the database, first and last of each run."""
     runs: list[tuple[int, int]] = []
-    stored = raw._stored
+    stored = raw.read_stored
 
     def noted(connection: Any, run: dict[str, int]) -> Any:
         runs.append((run["first"], run["last"]))
         return stored(connection, run)
 
-    monkeypatch.setattr(raw, "_stored", noted)
+    monkeypatch.setattr(raw, "read_stored", noted)
     return runs
 
 
