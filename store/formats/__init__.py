@@ -17,7 +17,6 @@ from .cache_markers import with_own_markers
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
 from .openai import (
-    AUDIO,
     audio_of,
     clean,
     continues,
@@ -34,7 +33,6 @@ from .turns import BEGINNING, apart, marked
 
 __all__ = [
     "ANTHROPIC",
-    "AUDIO",
     "BEGINNING",
     "CHAT",
     "CHAT_NAMES",

@@ -99,11 +99,11 @@ def _name_callers_there(turns: Sequence[Turn]) -> None:
 
     A call that the model made itself names none, and needs not say so.
     """
-    said = [block for turn in turns if not turn.is_users for block in turn.said]
-    called = [block for block in said if CALLER in block]
+    answers = [turn.said for turn in turns if not turn.is_users]
+    called = [block for said in answers for block in said if CALLER in block]
     if not called:
         return
-    there = {block["id"] for block in said if block["type"] in SERVER_CALLS}
+    there = {block["id"] for said in answers for block in said if block["type"] in SERVER_CALLS}
     for block in called:
         caller = block.pop(CALLER)
         named = with_ids(caller, (MADE_BY,)) if isinstance(caller, dict) else {}
@@ -133,7 +133,8 @@ def _blocks(placed: Placed) -> tuple[bool, list[Message]]:
     if role in SYSTEM_ROLES:
         said = marked_system(placed)
         return True, [_text(said)] if said else []
-    return True, told(message.get("content"), _speech(placed, of_user=True))
+    speech = _speech(placed, kept(message, NAME), of_user=True)
+    return True, told(message.get("content"), speech)
 
 
 def _text(text: str) -> Message:
@@ -207,8 +208,8 @@ OWN_MARKED = Speech(_text, _media, _own_marked)
 OWN_SAID_MARKED = Speech(_text, _media, _own_said_marked)
 
 
-def _speech(placed: Placed, *, of_user: bool) -> Speech:
-    if kept(placed.message, NAME) is None:
+def _speech(placed: Placed, held: Message | None, *, of_user: bool) -> Speech:
+    if held is None:
         return USER if of_user else ASSISTANT
     if placed.marked:
         return OWN_SAID_MARKED if of_user else OWN_MARKED
@@ -218,9 +219,9 @@ def _speech(placed: Placed, *, of_user: bool) -> Speech:
 def _answer(placed: Placed) -> list[Message]:
     """Return what the assistant thought, said and called, in its own order where that is known."""
     message = placed.message
-    speech, plan = _speech(placed, of_user=False), _plan(message)
-    content = message.get("content")
     held = kept(message, NAME)
+    speech, plan = _speech(placed, held, of_user=False), _plan(message, held)
+    content = message.get("content")
     own = held.get("calls", {}) if held else {}
     without = () if placed.marked else (CACHE,)
     if not plan:
@@ -237,9 +238,8 @@ def _answer(placed: Placed) -> list[Message]:
     return _without_end(blocks)
 
 
-def _plan(message: Message) -> Sequence[Any]:
+def _plan(message: Message, held: Message | None) -> Sequence[Any]:
     """Return the order of an answer; reasoning that an import kept apart comes first."""
-    held = kept(message, NAME)
     if held is not None:
         return held.get("plan") or ()
     blocks = message.get("thinking_blocks")
@@ -290,7 +290,7 @@ def _said_by_tool(placed: Placed) -> str | list[Message]:
     content = placed.message.get("content")
     if isinstance(content, str):
         return "" if content.isspace() else sendable(content)
-    return told(content, _speech(placed, of_user=True))
+    return told(content, _speech(placed, kept(placed.message, NAME), of_user=True))
 
 
 # --- in, and out again as it was ------------------------------------------------------------------

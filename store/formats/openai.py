@@ -59,8 +59,8 @@ READ = "read"
 """What a message keeps that a reader of transcripts tells in the shape of a chat."""
 AUDIO = "audio"
 """Where an answer that was spoken has its id, by which the provider knows it."""
-BESIDE = frozenset((*EXTENSIONS, AUDIO, WIRE))
-"""Keys of which one at least is in an answer that has any of these."""
+BESIDE = frozenset((*EXTENSIONS, AUDIO))
+"""Keys by which an answer says what its provider added to it."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
@@ -85,7 +85,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
-        if not BESIDE.isdisjoint(each.message) or (each.calls and _has_extended_call(each)):
+        if sent["role"] == "assistant" and _may_be_extended(each):
             sent = _extended(sent, each)
         if messages and WIRE in each.message and _goes_on(messages[-1], each.message):
             messages[-1] = _as_one(messages[-1], sent)
@@ -96,9 +96,14 @@ def write(placed: Sequence[Placed]) -> list[Message]:
     return messages
 
 
-def _has_extended_call(placed: Placed) -> bool:
-    given = placed.message["tool_calls"]
-    return any(len(given[call.position]) > USUAL_KEYS for call in placed.calls)
+def _may_be_extended(placed: Placed) -> bool:
+    """Tell most answers, to which nothing was added, at little cost."""
+    message = placed.message
+    if placed.calls:
+        given = message["tool_calls"]
+        if any(len(given[call.position]) > USUAL_KEYS for call in placed.calls):
+            return True
+    return not BESIDE.isdisjoint(message) or (WIRE in message and audio_of(message) is not None)
 
 
 def is_extended(message: Message) -> bool:
@@ -132,9 +137,11 @@ def _extended(sent: Message, placed: Placed) -> Message:
 def audio_of(message: Message) -> Message | None:
     """Return the audio of an answer that was spoken, if it has an id."""
     audio = message.get(AUDIO)
-    if audio is None and WIRE in message:
-        held = kept(message, NAME)
-        audio = held.get("moved", {}).get(AUDIO) if held else None
+    if audio is None:
+        held = message.get(WIRE)
+        if held is None or not isinstance(held, dict) or held.get("format") != NAME:
+            return None
+        audio = held.get("moved", {}).get(AUDIO)
     return audio if isinstance(audio, dict) and isinstance(audio.get("id"), str) else None
 
 
@@ -166,11 +173,14 @@ def _without_extension(call: Any) -> Any:
 
 def fresh(message: Message) -> Message:
     """Return a written message anew: the caller may do with it what it likes."""
-    content, calls = message["content"], message.get("tool_calls")
-    if not isinstance(content, str | None):
+    content = message["content"]
+    if not isinstance(content, str) and content is not None:
         return owned(message)
-    if message["role"] == "assistant" and not BESIDE.isdisjoint(message):
+    if len(message) == 2:
+        return message.copy()
+    if not BESIDE.isdisjoint(message):
         return owned(message)
+    calls = message.get("tool_calls")
     if calls is None:
         return message.copy()
     return {**message, "tool_calls": [*map(_fresh_call, calls)]}

@@ -137,7 +137,8 @@ class _Writing:
             self._add(_call(call, held))
 
     def _add(self, item: Message) -> None:
-        self.has_programs |= CALLER in item
+        if CALLER in item:
+            self.has_programs = True
         self.items.append(item)
 
     def end_step(self) -> None:
@@ -159,8 +160,8 @@ class _Writing:
             self._end_search()
             asked = ANSWERS.get(kind)
             is_sent = asked is None or str(item.get(asked)) in self._asked
-        self.has_programs |= kind == PROGRAM
         if kind in ASKED_BY:
+            self.has_programs |= kind == PROGRAM
             self._asked.add(str(item.get(ASKED_BY[kind])))
         if is_sent:
             self.items.append(item)
@@ -268,10 +269,12 @@ def _own_content(message: Message) -> Any:
     content = message.get("content") or ""
     if not isinstance(content, list):
         return content
-    return [each for part in content for each in _own_part(part)]
+    if is_unreadable(content):
+        return [each for part in content for each in _readable(part)]
+    return [as_sent(part) if isinstance(part, dict) else part for part in content]
 
 
-def _own_part(part: Any) -> Iterable[Any]:
+def _readable(part: Any) -> Iterable[Any]:
     """Return a part as it came; one that nobody can read is told as a text."""
     if is_unreadable(part):
         return part_told(part, SPEECH)

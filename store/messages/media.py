@@ -122,7 +122,10 @@ def is_unreadable(value: Any) -> bool:
     """Tell a part that no provider can read, or that has such a one in it."""
     if isinstance(value, list):
         return any(map(is_unreadable, value))
-    if not isinstance(value, dict) or value.get("type") in _TEXTS:
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    if isinstance(kind, str) and kind in _TEXTS:
         return False
     media = media_of(value)
     if media is not None:

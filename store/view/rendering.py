@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..formats import AUDIO, CHAT, Placed, audio_of, kept, reasoning_of, without_audio
+from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
 from ..messages import WIRE, Message, assemble, opaque_fields
 from .judging import Verdict, Verdicts
@@ -106,7 +106,7 @@ def rendered(
     if len(said) < len(read):
         there = {each.seq for each in said}
         left_out = {each.seq: _left_out(each) for each in read if each.seq not in there}
-    has_audio = format == CHAT.name and any(map(_is_spoken, said))
+    has_audio = format == CHAT.name and any(audio_of(each.message) for each in said)
     if has_audio:
         said = [_with_lasting_audio(each, look.now) for each in said]
     items, pictured, has_pictures = shown(said, look.policy, turn_over=turn_over)
@@ -124,11 +124,6 @@ def rendered(
         min(answered, default=look.last),
         left_out,
     )
-
-
-def _is_spoken(item: Item) -> bool:
-    message = item.message
-    return (AUDIO in message or WIRE in message) and audio_of(message) is not None
 
 
 def _with_lasting_audio(item: Item, now: int) -> Item:
