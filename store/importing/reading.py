@@ -37,8 +37,6 @@ from .session import SessionOfFile
 from .trust import Trust
 from .whole import import_whole
 
-ATTEMPTS = 3
-"""How often the import into an owner's sessions is begun while others take ids of the file."""
 EARLY = 20
 """Messages, at most, that are looked at for the moment when a session began."""
 
@@ -75,7 +73,8 @@ def import_file(
     """
     _refuse_own_file(store, path)
     limits = Limits(max_bytes, max_seconds)
-    for left in reversed(range(ATTEMPTS)):
+    lost: set[str] = set()
+    while True:
         begun = begin(path, kind=kind, beside=beside, progress=progress, limits=limits)
         try:
             return import_begun(
@@ -83,9 +82,11 @@ def import_file(
             )
         except SessionExists as taken:
             # somebody else took an id between its trial and its use: the next trial sees that
-            if taken.session_id == session_id or not (left and isinstance(store, Scoped)):
+            name = taken.session_id
+            if not isinstance(store, Scoped) or name in lost or name == session_id:
                 raise
-    raise AssertionError("the last attempt returns or raises")
+            lost.add(name)
+            limits.begin_anew()
 
 
 class Begun(NamedTuple):

@@ -21,7 +21,9 @@ from ..messages import WIRE, Message
 from ..tools import answered_call_id
 from ..transcripts import ITEM_TYPES, READ, Event, Noted, Said, program_of_messages, words_of
 
-SAMPLE = 100
+PROVIDERS = [row.name for row in FORMATS.values() if row.codec]
+"""The formats in which requests are written for providers."""
+SAMPLE = 60
 """Messages by which a file is judged, at most."""
 SAMPLE_SIZE = 64 * 1024
 """Code points of their words after which no more are looked at."""
@@ -72,7 +74,7 @@ class Trust:
         count = len(speaking) + self._unread
         if misread > max(ALLOWED, SHARE * count) or 0 < count == misread:
             return f"{misread} of {count} messages are in a shape that is not known"
-        for name in FORMATS:
+        for name in PROVIDERS:
             silent = sum(_silent(speaking, name))
             if silent > max(ALLOWED, SHARE * count) or 0 < count == silent:
                 return f"a request in the format {name} lacks words of {silent} of {count} messages"

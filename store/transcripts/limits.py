@@ -43,6 +43,10 @@ class Limits:
             elif isinstance(held, list | tuple):
                 waiting += held
 
+    def begin_anew(self) -> None:
+        """Forget what was made, as it is made again; the time goes on."""
+        self._made = 0
+
     def check_time(self) -> None:
         """Raise LimitExceeded where the time is over."""
         if self.is_over():
