@@ -188,7 +188,7 @@ class Database:
             idle = self._idle[engine]
             try:
                 lease = _popped(idle) or self._new(engine)
-                lease.writes = writes
+                lease.writes, lease.is_lent = writes, True
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
                 is_idle = lease.end()

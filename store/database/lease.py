@@ -25,7 +25,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ..callers import bind
-from ..errors import StoreForked
+from ..errors import StoreError, StoreForked
 from .files import KnownFile
 from .forking import FORKED, keep_for_ever
 from .kept import Kept, forget_tree, forgotten
@@ -39,6 +39,7 @@ _KEY = "_convostore_lease"
 Its `info` is found through the pool, by as many steps as a short statement takes altogether.
 """
 
+GIVEN_BACK = "the operation that this connection was lent to has ended; nothing was done"
 DEADLINE_STEP = 0.1
 """How many seconds a deadline may move before the database is told that fewer or more are left."""
 
@@ -50,7 +51,7 @@ class Lease:
     waits ``timeout`` seconds for others. ``kept`` is what its store keeps in memory. ``patience``
     is how many seconds the next transaction waits. ``locked`` names what a transaction on a server
     has asked to lock. ``since`` says what a reader may keep (`kept`), ``taken_out`` names the trees
-    of which a writer takes something out.
+    of which a writer takes something out. Transactions begin only while it ``is_lent``.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Lease:
         self._place = Place(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
-        self.is_committing = False
+        self.is_committing = self.is_lent = False
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
@@ -92,10 +93,12 @@ class Lease:
         """Begin the transaction, if it has not begun.
 
         A write to a file goes in line first; then the file must still be the same. Raises
-        StoreBusy, StoreMoved, StoreForked.
+        StoreBusy, StoreMoved, StoreForked, StoreError for a connection that was given back.
         """
         if self.begun:
             return
+        if not self.is_lent:
+            raise StoreError(GIVEN_BACK)
         self._check_process()
         self.begun = True
         self.since = None if self.writes else forgotten.times
@@ -213,6 +216,9 @@ class Lease:
         if self.begun:
             self.begun = False
             self.driver.rollback()
+        if self._is_in_transaction():
+            raise AssertionError("a connection is given back inside a transaction")
+        self.is_lent = False
         self.taken_out.clear()
         if self.locked:
             self.locked = []
@@ -222,6 +228,12 @@ class Lease:
             self._queued = False
             self._place.leave()
         return True
+
+    def _is_in_transaction(self) -> bool:
+        """Tell whether the driver's connection is inside a transaction."""
+        if self.is_on_server:
+            return self.driver.info.transaction_status.name in ("ACTIVE", "INTRANS", "INERROR")
+        return bool(self.driver.in_transaction)
 
     def _keep_log_short(self, log: WriteAheadLog) -> None:
         try:

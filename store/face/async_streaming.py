@@ -61,7 +61,8 @@ class AsyncStreaming(Told):
             await self.keep()
 
     def _begin(self) -> None:
-        self._begun = self._opened()._answer
+        if self._begun is None:
+            self._begun = self._opened()._answer
         self._answer.begin()
 
     async def _keep_last(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from anyio import sleep
 
 from ..clock import Now
+from ..errors import StoreError
 from .async_streaming import AsyncStreaming
 from .binding import Late, Method
 from .streaming import EVERY_BYTES, EVERY_MS
@@ -62,16 +63,33 @@ def _iterating(
     method: Method[P, Iterator[R]],
 ) -> Callable[..., AsyncIterator[R]]:
     @wraps(method)
-    async def face(
-        self: Threads,
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> AsyncIterator[R]:
-        items = await self._run(partial(self._call, method, *args, **options))
-        while item := await self._run(partial(next, items, None)):
-            yield item
+    def face(self: Threads, *args: P.args, **options: P.kwargs) -> AsyncIterator[R]:
+        return AsyncPages(self, partial(self._call, method, *args, **options))
 
     return face
+
+
+class AsyncPages(AsyncIterator[R]):
+    """What a method of a face yields, each awaited; closed, it raises StoreError."""
+
+    def __init__(self, threads: Threads, opened: Callable[[], Iterator[R]]) -> None:
+        self._threads, self._opened = threads, opened
+        self._items: Iterator[R] | None = None
+        self._is_closed = False
+
+    async def __anext__(self) -> R:
+        if self._is_closed:
+            raise StoreError("these pages were closed; ask for `pages` anew")
+        if self._items is None:
+            self._items = await self._threads._run(self._opened)
+        item: R | None = await self._threads._run(partial(next, self._items, None))
+        if item is None:
+            raise StopAsyncIteration
+        return item
+
+    async def aclose(self) -> None:
+        """Give nothing any more."""
+        self._is_closed = True
 
 
 def says_as(method: Callable[..., Any]) -> Callable[[F], F]:

@@ -32,11 +32,15 @@ Find: TypeAlias = Callable[[], Operation[P, R]]
 
 @dataclass(slots=True)
 class Call(Generic[R]):
-    """An operation or a workflow with all that it was given but its first argument."""
+    """An operation or a workflow with all that it was given but its first argument.
+
+    ``sessions`` are those that a step holds which reads them, where they are known (None).
+    """
 
     operation: Callable[..., R]
     args: tuple[Any, ...]
     options: dict[str, Any]
+    sessions: list[str] | None = None
 
     def __call__(self, first: Any) -> R:
         """Do it, with a connection or what opens transactions; it may import what it needs."""

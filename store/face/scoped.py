@@ -3,57 +3,33 @@
 Whatever is asked names the sessions that it is about. In the transaction that does it, each of them
 has to be the owner's: before, so that no error tells of another's session, and once more after,
 when what was changed is locked, since on a server the session of an id may be erased and another
-one made meanwhile. Unless the tables here say otherwise it is the first argument that names a
-session, so a new operation is closed until it is known what it names.
+one made meanwhile. Which sessions those are `naming` says; a new operation is closed until it is known
+what it names.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, literal_column, or_, select
 
 from .. import history
-from .. import search as searching
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads
+from .naming import Arguments, bound, held, named, signature
 from .operations import Operations
 from .steps import atomically, check_work
 from .workflows import Workflows
 
 R = TypeVar("R")
-Arguments = dict[str, Any]
-"""What an operation is given, by the names of its parameters."""
 Open = Callable[[], AbstractContextManager[Connection]]
-
-
-@cache
-def may_name() -> dict[Any, tuple[str, ...]]:
-    """Return what takes no session in its first place, and the parameters that may name one.
-
-    A draft is looked for among those of the owner's sessions.
-    """
-    return {
-        history.sessions.create_session: (),
-        history.listing.list_sessions: ("tree", "after"),
-        history.listing.count_sessions: ("tree",),
-        history.lookup.find: ("session",),
-        history.spending.list_usages: ("session_id",),
-        history.spending.usage_totals: ("session_id",),
-        history.heads.switch: ("session_id", "of"),
-        history.drafts.list_drafts: ("session_id",),
-        history.drafts.finish_draft: (),
-        history.drafts.discard_draft: (),
-        history.beside.list_notes: ("session_id",),
-        searching.finding.search: ("session",),
-    }
 
 
 def changes_tree(operation: object) -> bool:
@@ -105,10 +81,11 @@ class Owned(Operations):
 
     def _limited(self, call: Call[R]) -> Call[R]:
         """Return an operation that is done within the owner's sessions."""
-        asked = _bound(call)
+        asked = bound(call)
         _keep_to(self._owner, call, asked.arguments)
         _prepare(asked.arguments)
-        return Call(_within, (self._owner, call, asked), {})
+        sessions = held(call, asked.arguments)
+        return Call(_within, (self._owner, call, asked), {}, sessions)
 
 
 class Scoped(Owned, Workflows):
@@ -126,11 +103,11 @@ class Scoped(Owned, Workflows):
         self._database, self._requests = store._database, store._requests
 
     def _opened(self, call: Call[Any], /) -> Transactions:
-        whole, given = self._store._opened(call), _bound(call).arguments
+        whole, given = self._store._opened(call), bound(call).arguments
         _keep_to(self._owner, call, given)
         if "owner" in given:
             call.options["owner"] = self._owner
-        within = partial(_opened_within, self._owner, _named(call, given))
+        within = partial(_opened_within, self._owner, named(call, given))
         return whole._replace(
             reading=partial(within, whole.reading),
             writing=partial(within, whole.writing),
@@ -170,25 +147,9 @@ def checked_owner(owner: str) -> str:
     return text
 
 
-_signature = cache(inspect.signature)
-
-
-def _bound(call: Call[Any]) -> inspect.BoundArguments:
-    return _signature(call.operation).bind(None, *call.args, **call.options)
-
-
-def _named(call: Call[Any], given: Arguments) -> list[Any]:
-    """Return the sessions that are named; what has to name one and does not, names None."""
-    named = may_name().get(call.operation)
-    if named is None:
-        _, first, *_ = _signature(call.operation).parameters
-        return [given.get(first)]
-    return [given[name] for name in named if isinstance(given.get(name), str)]
-
-
 def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
     """Give an owner to what takes one. Raises InvalidValue for another one."""
-    if "owner" not in _signature(call.operation).parameters:
+    if "owner" not in signature(call.operation).parameters:
         return
     if given.get("owner") not in (None, owner):
         raise InvalidValue(
@@ -208,8 +169,8 @@ def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.Bo
     """Do an operation within an owner's sessions."""
     given = asked.arguments
     if given.get("create"):
-        _create(connection, owner, given)
-    with _kept(connection, owner, _named(call, given)):
+        _create(connection, owner, given["session_id"], given["now"])
+    with _kept(connection, owner, named(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
         if changes_tree(call.operation):
             _check_tree(connection, owner, given["session_id"])
@@ -218,13 +179,16 @@ def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.Bo
     return result
 
 
-def _create(connection: Connection, owner: str, given: Arguments) -> None:
-    """Make the session that an append may make; it is the owner's."""
-    session_id, now = given["session_id"], given["now"]
+def _create(connection: Connection, owner: str, session_id: str, now: int) -> None:
+    """Make the session that an append may make; it is the owner's. Raises SessionExists."""
+    with suppress(SessionNotFound):
+        history.sessions.check_owner(connection, session_id, owner)
+        return
+    history.sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
     try:
         history.sessions.check_owner(connection, session_id, owner)
     except SessionNotFound:
-        history.sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
+        raise SessionExists(session_id) from None
 
 
 @contextmanager

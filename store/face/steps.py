@@ -4,6 +4,10 @@ What a host does in `Store.atomically` is one write transaction; each step in it
 within that one (a savepoint), so a step that fails leaves nothing of its own behind, and the host
 may go on. An exception of the host's takes back all steps.
 
+What a step has read holds until the commit. On a file nobody else writes meanwhile. On a server the
+first step that reads a session locks its row, and reads only then: so whoever reads a number and
+writes the next one loses none. Lists of sessions lock none of them.
+
 Where two hosts lock the same trees in another order, a server ends one of them and asks for it to
 be done again. Then it is done from the beginning, and first of all locks what it had come to the
 last time, in the order of the trees: whoever does the same waits for it and cannot be in its way.
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -20,8 +25,10 @@ from sqlalchemy import Connection
 from .. import history
 from ..clock import Now, given
 from ..database import Database, asks_again, guarded, locks
-from ..errors import InvalidValue, StoreBusy, quoted
-from .binding import Work, writes
+from ..errors import InvalidValue, SessionNotFound, StoreBusy, quoted
+from .binding import Call, writes
+from .lifetime import Lifetime
+from .naming import bound, held
 from .operations import Whole
 
 R = TypeVar("R")
@@ -38,19 +45,34 @@ class Steps(Whole):
 
     record_usages = writes(lambda: history.usages.record_usages)
 
-    def __init__(self, connection: Connection, moment: int) -> None:
-        self._connection, self._began = connection, moment
+    def __init__(self, connection: Connection, moment: int, lifetime: Lifetime) -> None:
+        self._connection, self._began, self._lifetime = connection, moment, lifetime
+        self._held: set[str] = set()
 
     def _moment(self, now: Now) -> int:
+        self._lifetime.check()
         return self._began if now is None else given(now)
 
-    def _read(self, work: Work[R]) -> R:
+    def _read(self, work: Call[R]) -> R:
+        self._lifetime.check()
         with guarded(self._connection):
+            if self._connection.dialect.name != "sqlite":
+                self._hold(work)
             return work(self._connection)
 
-    def _write(self, work: Work[R]) -> R:
+    def _write(self, work: Call[R]) -> R:
+        self._lifetime.check()
         with guarded(self._connection), self._connection.begin_nested():
             return work(self._connection)
+
+    def _hold(self, work: Call[Any]) -> None:
+        """Lock the sessions that a step reads first, in order; others write them at the end."""
+        sessions = held(work, bound(work).arguments) if work.sessions is None else work.sessions
+        for session_id in sessions:
+            if session_id not in self._held:
+                with suppress(SessionNotFound), self._connection.begin_nested():
+                    history.lines.lock(self._connection, session_id)
+                    self._held.add(session_id)
 
 
 def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R:
@@ -62,7 +84,8 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
             with database.writing_for_host() as connection:
                 before, locked = locked, locks(connection)
                 history.lock_in_order(connection, before)
-                return work(Steps(connection, moment))
+                with Lifetime("these steps of `atomically`") as lifetime:
+                    return work(Steps(connection, moment, lifetime))
         except StoreBusy as busy:
             if not left or not asks_again(busy):
                 raise

@@ -187,10 +187,13 @@ class Store(Whole, Workflows):
         ``work`` is given the operations as methods, of as many sessions as it likes, and sees what
         its earlier steps did. A step that fails leaves nothing of its own behind; an exception that
         leaves ``work`` takes back all of them. No other writer of a file goes on meanwhile, so
-        nothing else should be waited for in it. A server may ask for it to be done again, from the
+        nothing else should be waited for in it; on a server the first step that reads a session
+        locks it, so what was read holds. A server may ask for it to be done again, from the
         beginning: ``work`` changes nothing but what its steps do. On a database that is spread over
-        machines by tree (Citus) all sessions have to be of one tree. Raises what its steps raise,
-        StoreError where ``work`` writes to the store by other means, InvalidValue.
+        machines by tree (Citus) all sessions have to be of one tree. The steps end with ``work``,
+        and are of its thread: used later, or in another one, they raise StoreError. Raises what its
+        steps raise, StoreBusy, StoreError where ``work`` writes to the store by other means,
+        InvalidValue.
         """
         return atomically(self.database, work, milliseconds(now))
 

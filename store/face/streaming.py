@@ -19,6 +19,7 @@ from ..messages import Message, utf8_size
 from ..records import StoredMessage
 from ..text import is_text
 from .binding import Face, writes
+from .lifetime import Lifetime
 
 if TYPE_CHECKING:
     from ..history import drafts
@@ -29,6 +30,7 @@ EVERY_BYTES = 4096
 EVERY_MS = 250
 """Ms after which the next text is kept, however little has come."""
 OUTSIDE = "an answer grows inside of the `with` of its stream only"
+ONCE = "a stream is entered once; `streaming` gives another one"
 LARGEST = 2**62
 """More bytes or ms than this are none."""
 
@@ -59,7 +61,7 @@ class Answer:
         self._texts: list[drafts.Text] = []
         self._written: set[str] = set()
         self._kept, self._next = 0, 1
-        self._is_open = False
+        self._is_open = self._is_over = False
         self.id = ""
         self.stored: StoredMessage | None = None
 
@@ -76,7 +78,9 @@ class Answer:
         return (time.monotonic() - self._kept_at) * 1000 >= self._asked.every_ms
 
     def begin(self) -> None:
-        """Begin the draft."""
+        """Begin the draft. Raises InvalidValue for an answer that has ended."""
+        if self._is_open or self._is_over:
+            raise InvalidValue(ONCE)
         face, session_id, message, expected, *_ = self._asked
         named = self._asked.format
         draft = _begin(face, session_id, message, expected=expected, format=named)
@@ -127,6 +131,7 @@ class Answer:
 
     def end(self) -> None:
         """Let it be a message; where it cannot be, keep all that came."""
+        self._check_open()
         face, session_id, _, expected, *_, named = self._asked
         whole = self.message
         try:
@@ -142,7 +147,7 @@ class Answer:
 
     def close(self) -> None:
         """Let nothing come any more: nobody would keep it."""
-        self._is_open = False
+        self._is_open, self._is_over = False, True
 
 
 def _check_pace(every_bytes: int, every_ms: int) -> None:
@@ -191,11 +196,13 @@ class Told:
 class Streaming(Told):
     """An answer that is being streamed, as ``with store.streaming(…) as answer`` gives it.
 
-    Not to be shared by threads.
+    Its methods raise StoreError outside of the ``with``, and in another thread than the one that
+    entered it.
     """
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(Answer(asked))
+        self._lifetime = Lifetime("the methods of a stream")
 
     def write(self, text: str, key: str = "content") -> None:
         """Add a text to what the message says, or to what another key of it does.
@@ -204,6 +211,7 @@ class Streaming(Told):
         that holds none; where it is kept, StoreError and its children: DraftNotFound if somebody
         discarded it meanwhile.
         """
+        self._lifetime.check()
         self._answer.add(text, key)
         if self._answer.is_due:
             self._answer.keep()
@@ -213,23 +221,31 @@ class Streaming(Told):
 
         Raises what `write` does, and InvalidMessage.
         """
+        self._lifetime.check()
         self._answer.replace(message)
         if self._answer.is_due:
             self._answer.keep()
 
     def keep(self) -> None:
         """Keep at once what came. Raises StoreError and its children."""
+        self._lifetime.check()
         self._answer.keep()
 
     def __enter__(self) -> Self:
         self._answer.begin()
+        self._lifetime = Lifetime("the methods of a stream")
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         try:
-            if error is None:
-                self._answer.end()
-            else:
+            if error is not None:
                 self._answer.keep_last()
+                return
+            try:
+                self._lifetime.check()
+            except StoreError:
+                self._answer.keep_last()
+                raise
+            self._answer.end()
         finally:
             self._answer.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -268,8 +268,36 @@ def pages(
     """Yield a line's raw messages in lists of at most ``size``, so any line fits in memory.
 
     The line is the one that the session has at the first page, wherever its head moves meanwhile.
-    Raises what `messages` does.
+    Raises what `messages` does, and StoreError after the iterator, or the store, was closed.
     """
+    return Pages(_pages(transactions, session_id, start, stop, at, size))
+
+
+class Pages(Iterator[list[StoredMessage]]):
+    """The pages of a line; one that is closed raises StoreError, so nobody takes it for the end."""
+
+    def __init__(self, pages: Generator[list[StoredMessage]]) -> None:
+        self._pages, self._is_closed = pages, False
+
+    def __next__(self) -> list[StoredMessage]:
+        if self._is_closed:
+            raise StoreError("these pages were closed; ask for `pages` anew")
+        return next(self._pages)
+
+    def close(self) -> None:
+        """Give no page any more."""
+        self._is_closed = True
+        self._pages.close()
+
+
+def _pages(
+    transactions: Transactions,
+    session_id: str,
+    start: int,
+    stop: int | None,
+    at: int | None,
+    size: int,
+) -> Generator[list[StoredMessage]]:
     _check_size(size)
     with transactions.reading() as connection:
         branch, start, last = stretch(connection, session_id, start, stop, at)

@@ -147,9 +147,10 @@ def create_session(
     try:
         claimed = claim(connection, id_for(session_id, moment), tree_id)
     except SessionExists as taken:
-        if exist_ok:
-            return session(connection, taken.session_id)
-        raise
+        if not exist_ok:
+            raise
+        lines.lock(connection, taken.session_id)  # what a step reads of it holds
+        return session(connection, taken.session_id)
     return insert_session(connection, {**values, "id": claimed}, ROOT)
 
 

@@ -708,7 +708,7 @@ class TakenAtOnce(list[Lease]):
 
     def append(self, lease: Lease) -> None:
         """Let another write begin on the connection before the operation has quite ended."""
-        lease.writes = True
+        lease.writes = lease.is_lent = True
         lease.begin()
 
 

@@ -138,7 +138,7 @@ def _called(operation: Operation, given: dict[str, Any], store: Store) -> None:
     args = [given.pop(each) for each in several]
     bound = signature.bind(store, *args) if several else signature.bind(store, **given)
     result = operation(*bound.args, **bound.kwargs, **(given if several else {}))
-    if inspect.isgenerator(result):
+    if isinstance(result, Iterator):
         list(result)
     if isinstance(result, Streaming):
         with result as answer:

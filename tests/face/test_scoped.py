@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -83,8 +82,8 @@ TRIES: dict[str, list[Call]] = {
     "set_project_root": [gone(HIS, "/mine"), (["shared", "/mine"], {}, StoreError)],
     "append": [
         gone(HIS, said("mine")),
-        gone(HIS, said("mine"), create=True),
-        gone(HIS, said("mine"), create=True, metadata={"mine": 1}),
+        ([HIS, said("mine")], {"create": True}, SessionExists),
+        ([HIS, said("mine")], {"create": True, "metadata": {"mine": 1}}, SessionExists),
         gone(HIS, said("mine"), expected_head=99),
         gone(session_id=HIS, messages=[said("mine")], expected="no"),
         gone(HIS, said("another", id="secret-id")),
@@ -175,7 +174,7 @@ TRIES: dict[str, list[Call]] = {
     ],
     "atomically": [
         ([lambda t: t.messages(HIS)], {}, SessionNotFound),
-        ([lambda t: t.append(HIS, said("mine"), create=True)], {}, SessionNotFound),
+        ([lambda t: t.append(HIS, said("mine"), create=True)], {}, SessionExists),
         ([lambda t: t.sessions()], {}, None),
         ([lambda t: t.owner == "ann" or t.verify()], {}, None),
     ],
@@ -306,7 +305,7 @@ def test_awaited_methods_are_scoped(chats: Store) -> None:
         asked = getattr(face, name)(*_with_draft(chats, args, HIS), **options)
         if isinstance(asked, AsyncStreaming):
             return await asked.__aenter__()
-        return [each async for each in asked] if inspect.isasyncgen(asked) else await asked
+        return [each async for each in asked] if isinstance(asked, AsyncIterator) else await asked
 
     with asyncio.Runner() as runner:
         opened = AsyncStore(chats)
@@ -403,7 +402,7 @@ def test_an_id_that_changes_hands_meanwhile(url: str) -> None:
         for number in range(10):
             try:
                 face.append(str(number), said(owner), create=True)
-            except SessionNotFound:
+            except SessionExists:
                 told.append(owner)
 
     with Store(url, durability="normal") as store:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,14 @@ from store.errors import (
     InvalidValue,
     SessionExists,
     SessionNotFound,
+    StoreBusy,
     StoreError,
 )
 
 NOW = 1_800_000_000_000
+on_server = pytest.mark.skipif(
+    not os.environ.get("CONVOSTORE_TEST_URL"), reason="a file has one writer at a time"
+)
 
 
 def said(content: object, **keys: object) -> dict[str, Any]:
@@ -190,21 +196,13 @@ def count_up(url: str, times: int, order: tuple[str, str]) -> None:
 
     def work(t: Steps) -> None:
         for session_id in order:
-            found = t.session(session_id)  # once: on a server two reads may tell of two moments
-            number = (found.metadata or {}).get("number", 0)
-            t.set_metadata(session_id, {"number": number + 1}, expected=found.revision)
+            number = t.session(session_id).metadata.get("number", 0)
+            t.set_metadata(session_id, {"number": number + 1})
             t.append(session_id, said(number))
-
-    def repeated(store: Store) -> None:
-        while True:
-            try:
-                return store.atomically(work)
-            except Conflict:  # on a server somebody came between the reading and the writing
-                continue
 
     with Store(url, timeout=60) as store:
         for _ in range(times):
-            repeated(store)
+            store.atomically(work)
 
 
 def test_increments_by_processes_are_all_counted(
@@ -221,6 +219,86 @@ def test_increments_by_processes_are_all_counted(
         assert chats.session(session_id).metadata == {"number": 2 * times}
         assert contents(chats, session_id) == list(range(2 * times))
     assert chats.verify() == []
+
+
+READS: dict[str, Callable[[Any], int]] = {
+    "session": lambda t: int(t.session("a").head),
+    "messages": lambda t: len(t.messages("a")),
+    "metadata": lambda t: int(t.create_session("a", exist_ok=True).metadata.get("number", 0)),
+    "branches": lambda t: int(t.branches("a")[0].head),
+}
+"""How steps may read how many messages a session has."""
+
+
+def append_what_was_read(url: str, read: str, owner: str | None, times: int) -> None:
+    """Append where a session's head was found to be, so many times, without saying so."""
+
+    def work(t: Any) -> None:
+        number = READS[read](t)
+        t.append("a", said(number))
+        t.set_metadata("a", {"number": number + 1})
+
+    with Store(url, timeout=60, durability="normal") as store:
+        face = store.scoped(owner) if owner else store
+        for _ in range(times):
+            face.atomically(work)
+
+
+@pytest.mark.parametrize("owner", [None, "ann"])
+@pytest.mark.parametrize("read", READS)
+def test_what_a_step_has_read_holds(
+    url: str, fork: Callable[..., Any], read: str, owner: str | None
+) -> None:
+    """Of 200 times that two processes read a number and write the next one, all 200 count."""
+    with Store(url) as store:
+        store.create_session("a", owner=owner)
+        children = [fork(append_what_was_read, url, read, owner, 100) for _ in range(2)]
+        for child in children:
+            child.result()
+        assert store.session("a").metadata == {"number": 200}
+        assert contents(store, "a") == list(range(200))
+
+
+@on_server
+def test_lists_in_steps_hold_nothing(chats: Store, url: str) -> None:
+    """Whoever looks through sessions keeps nobody from writing to them; one that is read is held."""
+
+    def work(t: Steps) -> None:
+        t.sessions(tree="a")
+        t.usages()
+        t.count_sessions()
+        other.append("a", said("meanwhile"))
+        t.messages("a")
+        with pytest.raises(StoreBusy):
+            other.append("a", said("too early"))
+        other.append("b", said("meanwhile"))
+
+    with Store(url, timeout=0.2) as other:
+        chats.atomically(work)
+        other.append("a", said("after"))
+    assert contents(chats, "a") == ["meanwhile", "after"]
+
+
+@on_server
+def test_a_step_that_reads_waits_as_long_as_the_store_does(chats: Store, url: str) -> None:
+    """Then it is told that the session is busy, and may go on with others."""
+
+    def late(t: Steps) -> int:
+        began = time.monotonic()
+        with pytest.raises(StoreBusy):
+            t.messages("a")
+        assert time.monotonic() - began < 20
+        return t.session("b").head
+
+    with Store(url, timeout=0.3) as other:
+
+        def work(t: Steps) -> None:
+            t.session("a")
+            in_thread = ThreadPoolExecutor(1)
+            with in_thread:
+                assert in_thread.submit(other.atomically, late).result() == 0
+
+        chats.atomically(work)
 
 
 def test_awaited_steps(chats: Store, url: str) -> None:

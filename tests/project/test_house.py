@@ -55,7 +55,7 @@ INSIDE = {
         "engine copying json_sql queries transactions script migrate"
     ),
     "exporting": "files shapes sessions whole",
-    "face": "binding operations steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
+    "face": "binding naming operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
         "places lines left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "

@@ -1,0 +1,63 @@
+"""The sessions that an operation is about, by the parameters that name them.
+
+Unless the table here says otherwise it is the first argument that names a session: so a new
+operation is taken to be about one until it is known what it names.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+from .. import history
+from .. import search as searching
+from .binding import Call
+
+Arguments = dict[str, Any]
+"""The arguments of an operation by the names of its parameters."""
+
+
+@cache
+def may_name() -> dict[Any, tuple[str, ...]]:
+    """Return the operations whose first argument names no session, and the parameters that may.
+
+    A draft is looked for among those of the owner's sessions.
+    """
+    return {
+        history.sessions.create_session: (),
+        history.listing.list_sessions: ("tree", "after"),
+        history.listing.count_sessions: ("tree",),
+        history.lookup.find: ("session",),
+        history.spending.list_usages: ("session_id",),
+        history.spending.usage_totals: ("session_id",),
+        history.heads.switch: ("session_id", "of"),
+        history.drafts.list_drafts: ("session_id",),
+        history.drafts.finish_draft: (),
+        history.drafts.discard_draft: (),
+        history.beside.list_notes: ("session_id",),
+        searching.finding.search: ("session",),
+    }
+
+
+signature = cache(inspect.signature)
+
+
+def bound(call: Call[Any]) -> inspect.BoundArguments:
+    """Return the arguments of an operation; its connection is None."""
+    return signature(call.operation).bind(None, *call.args, **call.options)
+
+
+def named(call: Call[Any], given: Arguments) -> list[Any]:
+    """Return the sessions that are named; None for one that has to be named and is not."""
+    names = may_name().get(call.operation)
+    if names is None:
+        return [given.get(first) for first in [*signature(call.operation).parameters][1:2]]
+    return [given[name] for name in names if isinstance(given.get(name), str)]
+
+
+def held(call: Call[Any], given: Arguments) -> list[str]:
+    """Return the sessions that a step which reads them holds, in order; a list holds none."""
+    if call.operation in (history.listing.list_sessions, history.listing.count_sessions):
+        return []
+    return sorted({each for each in named(call, given) if isinstance(each, str)})
