@@ -32,7 +32,8 @@ from ..messages import decode
 from ..records import Note
 from . import lines
 from .lines import Line
-from .sessions import checked_json, checked_limit, checked_text, session
+from .sessions import checked_json, checked_limit, checked_text
+from .sight import notes_seen
 
 _n = notes.c
 _key = _n.key == bindparam("key", type_=IDENTIFIER)
@@ -74,8 +75,8 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
 def on_line(names: tuple[str, ...]) -> Statement[Note]:
     """Build the list of an owner's notes on a line, in its order."""
     segments = lines.segments_cte()
-    query = select(*_COLUMNS).select_from(segments).join(notes, lines.inside(notes, segments))
-    found = query.where(_whose, *(_CONDITIONS[name] for name in names))
+    query = select(*_COLUMNS).select_from(segments).join(notes, notes_seen(segments))
+    found = query.where(*(_CONDITIONS[name] for name in names))
     return Statement(found.order_by(_n.seq, _n.key), row=Note)
 
 
@@ -114,7 +115,7 @@ def annotate(
     pointer = lines.lock_tree(connection, session_id)
     pointer.check_message(seq)
     place = Line(connection, pointer).place(seq)
-    whose = {"key": name, "owner": session(connection, session_id).owner}
+    whose = {"key": name, "owner": pointer.owner}
     DELETE_NOTE.run(connection, **place, **whose)
     if text is None:
         return None
@@ -154,10 +155,9 @@ def _on_line(
 ) -> list[Note]:
     """Return the notes of a session's owner on its line; none where another owner is asked for."""
     pointer = lines.find(connection, session_id)
-    whose = session(connection, session_id).owner
-    if owner not in (None, whose):
+    if owner not in (None, pointer.owner):
         return []
-    return on_line(_names(asked)).rows(connection, **pointer.whole, owner=whose, **asked)
+    return on_line(_names(asked)).rows(connection, **pointer.whole, owner=pointer.owner, **asked)
 
 
 def _of(owner: str | None) -> dict[str, Any]:

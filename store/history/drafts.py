@@ -57,6 +57,7 @@ from .append import Batch
 from .lines import Line
 from .places import Pointer
 from .sessions import check_owner
+from .sight import drafts_seen
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """What a draft's id looks like: a tree and a number of 63 bits."""
@@ -106,13 +107,7 @@ _of_owner = and_(
     sessions.c.owner == bindparam("owner"),
 )
 DRAFT = Statement(select(*_columns).where(_is_draft(drafts)), row=Kept)
-OF_SESSION = Statement(
-    select(*_columns).where(
-        drafts.c.tree_id == bindparam("tree_id"),
-        drafts.c.session_id == bindparam("session_id"),
-    ),
-    row=Kept,
-)
+OF_SESSION = Statement(select(*_columns).where(drafts_seen()), row=Kept)
 OF_OWNER = Statement(select(*_columns).join(sessions, _of_owner), row=Kept)
 ALL = Statement(select(*_columns), row=Kept)
 PIECES = Statement(

@@ -1,4 +1,7 @@
-"""What requests really cost, as providers said: recorded at the head, read back by line."""
+"""What requests really cost, as providers said: recorded at the head, read back by line.
+
+On a line a session sees the usages that it recorded itself (`sight`).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ from ..messages import decode_as
 from ..records import Usage
 from . import lines
 from .lines import Line, line_cte
-from .places import NEVER, Pointer
+from .places import Pointer
 from .sessions import checked_object, checked_text
+from .sight import usages_seen
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
@@ -34,12 +38,10 @@ class LastRequest(NamedTuple):
 
 
 _line = line_cte()
-_counts = usages.c.seq <= _line.c.last
-
 LAST_USAGE = Statement(
     select(*(usages.c[name] for name in LastRequest._fields))
     .select_from(_line)
-    .join(usages, lines.on_branch(usages, _line) & _counts)
+    .join(usages, usages_seen(_line))
     .order_by(*(usages.c[name].desc() for name in ("seq", "branch", "usage")))
     .limit(literal_column("1")),
     row=LastRequest,
@@ -183,5 +185,7 @@ def _checked_cost(cost: float | None) -> float | None:
 
 
 def last_usage(line: Line, last: int) -> LastRequest | None:
-    """Return the usage recorded last on a line, up to a position."""
-    return LAST_USAGE.row(line.connection, **line.pointer.line, last=last, newest=NEVER)
+    """Return the usage that a line's session recorded last on it, up to a position."""
+    pointer = line.pointer
+    seen = {"branch": pointer.branch, "last": last, "newest": pointer.newest}
+    return LAST_USAGE.row(line.connection, **pointer.session, **seen)

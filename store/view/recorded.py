@@ -24,7 +24,7 @@ from ..database import (
     summaries,
     weight,
 )
-from ..history import Changes, Pointer, line_cte
+from ..history import Changes, Pointer, line_cte, records_seen
 from ..messages import decode_as
 from ..records import Compaction
 
@@ -45,13 +45,7 @@ _c, _s = compaction_records, summaries
 COUNTING = Statement(
     select(_c.c.compaction, _c.c.outcome)
     .select_from(_line)
-    .join(
-        _c,
-        (_c.c.tree_id == _tree)
-        & (_c.c.branch == _line.c.branch)
-        & (_c.c.head <= _line.c.last)
-        & (_c.c.compaction <= _line.c.newest),
-    )
+    .join(_c, records_seen(_line))
     .order_by(_c.c.compaction),
     row=Counts,
 )

@@ -58,7 +58,7 @@ INSIDE = {
     "face": "binding naming operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
-        "places lines left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
+        "places lines sight left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
         "lookup roots token_counts turns titles"
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere trust session reading folders growing",

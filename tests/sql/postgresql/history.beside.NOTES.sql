@@ -42,6 +42,6 @@ FROM segments
 JOIN notes ON notes.tree_id = %(tree_id)s::BIGINT
   AND notes.branch = segments.branch
   AND notes.seq BETWEEN segments.first AND segments.last
-WHERE notes.owner IS NOT DISTINCT FROM %(owner)s::VARCHAR COLLATE "C"
+  AND notes.owner IS NOT DISTINCT FROM %(owner)s::VARCHAR COLLATE "C"
 ORDER BY notes.seq,
   notes.key

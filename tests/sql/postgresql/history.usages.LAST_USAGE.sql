@@ -3,6 +3,7 @@ WITH RECURSIVE line(
   parent_branch,
   parent_position,
   records_seen,
+  session_id,
   last,
   newest
 ) AS (
@@ -10,6 +11,7 @@ WITH RECURSIVE line(
     branches.parent_branch AS parent_branch,
     branches.parent_position AS parent_position,
     branches.records_seen AS records_seen,
+    branches.session_id AS session_id,
     %(last)s::BIGINT AS last,
     %(newest)s::BIGINT AS newest
   FROM branches
@@ -20,6 +22,7 @@ WITH RECURSIVE line(
     parents.parent_branch AS parent_branch,
     parents.parent_position AS parent_position,
     parents.records_seen AS records_seen,
+    parents.session_id AS session_id,
     CASE
       WHEN (line.parent_position < line.last) THEN line.parent_position
       ELSE line.last
@@ -37,6 +40,7 @@ FROM line
 JOIN usages ON usages.tree_id = %(tree_id)s::BIGINT
   AND usages.branch = line.branch
   AND usages.seq <= line.last
+  AND line.session_id = %(session_id)s::VARCHAR COLLATE "C"
 ORDER BY usages.seq DESC,
   usages.branch DESC,
   usages.usage DESC

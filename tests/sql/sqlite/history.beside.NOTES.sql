@@ -42,6 +42,6 @@ FROM segments
 JOIN notes ON notes.tree_id = :tree_id
   AND notes.branch = segments.branch
   AND notes.seq BETWEEN segments.first AND segments.last
-WHERE notes.owner IS :owner
+  AND notes.owner IS :owner
 ORDER BY notes.seq,
   notes."key"

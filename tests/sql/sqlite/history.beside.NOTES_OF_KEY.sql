@@ -42,7 +42,7 @@ FROM segments
 JOIN notes ON notes.tree_id = :tree_id
   AND notes.branch = segments.branch
   AND notes.seq BETWEEN segments.first AND segments.last
-WHERE notes.owner IS :owner
-  AND notes."key" = :key
+  AND notes.owner IS :owner
+WHERE notes."key" = :key
 ORDER BY notes.seq,
   notes."key"

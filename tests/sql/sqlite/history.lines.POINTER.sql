@@ -9,6 +9,7 @@ SELECT sessions.tree_id,
   message_facts.turn,
   message_facts.tokens_through,
   sessions.revision,
+  sessions.owner,
   4611686018427387904 AS newest
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id

@@ -1,0 +1,48 @@
+"""What a session sees of all that is kept about its line: a condition for each kind of row.
+
+Lines share their past, but not what is said about it. So whatever is read for a session is read by
+one of these conditions, which know three things: the line (which branches, how far), the newest
+compaction record that each branch of it may know, and whose the session is.
+
+- Messages, and what is derived from them, are seen wherever the line runs.
+- Compaction records, and with them their summaries, count up to the one that was the newest when
+  the next branch of the line began: what a source compacts later, a fork does not know.
+- Usages are seen by the session that recorded them. Nothing tells which of a source's were recorded
+  before a fork, so a fork sees none of them, and its tokens are estimated until it has its own.
+- Notes are seen by all sessions of the owner who made them.
+- Drafts are seen by the session that they are an answer in.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, FromClause, and_, bindparam
+
+from ..database import IDENTIFIER, compaction_records, drafts, notes, usages
+from .lines import inside, on_branch
+
+
+def records_seen(line: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the compaction records that count on a line (`line_cte`)."""
+    records = compaction_records.c
+    reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
+    return and_(on_branch(compaction_records, line), reached)
+
+
+def usages_seen(line: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the usages of a session on its line (`line_cte`): ``session_id``."""
+    is_own = line.c.session_id == bindparam("session_id", type_=IDENTIFIER)
+    return and_(on_branch(usages, line), usages.c.seq <= line.c.last, is_own)
+
+
+def notes_seen(segments: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the notes on a line (`segments_cte`): those of its ``owner``."""
+    is_theirs = notes.c.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
+    return and_(inside(notes, segments), is_theirs)
+
+
+def drafts_seen() -> ColumnElement[bool]:
+    """Build the condition for the drafts of a session: ``tree_id``, ``session_id``."""
+    return and_(
+        drafts.c.tree_id == bindparam("tree_id"),
+        drafts.c.session_id == bindparam("session_id"),
+    )
