@@ -3,8 +3,8 @@
 Whatever is asked names the sessions that it is about. In the transaction that does it, each of them
 has to be the owner's: before, so that no error tells of another's session, and once more after,
 when what was changed is locked, since on a server the session of an id may be erased and another
-one made meanwhile. Which sessions those are `naming` says; a new operation is closed until it is known
-what it names.
+one made meanwhile. `naming` says which sessions are meant; a new operation is closed until that is
+known of it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ anywhere else on a new one, which continues the line from there.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -32,20 +35,26 @@ from ..database import (
     head_moves,
     sessions,
 )
-from ..errors import NothingToUndo
+from ..errors import InvalidValue, NothingToUndo
 from ..records import Session
 from . import left, lines, moves
 from .places import Pointer
 from .sessions import (
     Stem,
+    checked_metadata,
     checked_text,
     claim,
+    folder_text,
     id_for,
     insert_branch,
     insert_session,
     of_row,
 )
 
+ONE_ROOT = (
+    "a fork has the project root of its source, unless it is handed over to another owner; "
+    "`set_project_root` changes that of all sessions of a tree"
+)
 _tree: BindParameter[int] = bindparam("tree_id", type_=BIG)
 Fields = dict[str, Any]
 """The values of a row by the names of its columns."""
@@ -149,17 +158,23 @@ def fork(
     branch: int | None = None,
     title: str | None = None,
     owner: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    project_root: str | os.PathLike[str] | None = None,
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
     """Create a session that continues another one from position ``at`` (its head).
 
     Copies no message. ``branch`` is one that the source can go back to (None: the present one).
-    Another ``owner`` than the source's (None: the same) gets the line alone, and sees no other
-    branch. ``expected`` is the revision that the source is to have (None: any). Raises
-    SessionNotFound, SessionExists, Conflict, InvalidValue for a branch, PositionOutOfRange.
+    ``title`` and ``metadata`` are the fork's own (None: those of its source). Another ``owner``
+    than the source's (None: the same) gets the line alone: sees no other branch, and has the title,
+    metadata and ``project_root`` that are given here, else none. ``expected`` is the revision that
+    the source is to have (None: any). Raises SessionNotFound, SessionExists, Conflict,
+    PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
+    its owner: it has its source's.
     """
     moment = given(now)
+    own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer if branch is None else left.end_of(connection, pointer, branch)
     position = lines.position(line, at)
@@ -168,11 +183,13 @@ def fork(
     stem = _next_branch(connection, line, position, following)
     values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
-    values |= _given(title=title, owner=owner)
-    created = insert_session(connection, values, stem)
+    if is_handed_over := own.get("owner", their_owner) != their_owner:
+        values |= {"title": None, "metadata": None, "project_root": None}
+    elif own.get("project_root", values["project_root"]) != values["project_root"]:
+        raise InvalidValue(ONE_ROOT)
+    created = insert_session(connection, values | own, stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    all_seen = following.move - 1, following.record
-    seen = all_seen if created.owner == their_owner else None
+    seen = None if is_handed_over else (following.move - 1, following.record)
     moves.log_fork(connection, line, target, seen, moment)
     return created
 
@@ -207,9 +224,17 @@ def _where_a_fork_stands(
     }
 
 
-def _given(**texts: str | None) -> dict[str, str | None]:
-    """Return the texts that are given for a fork, in place of its source's."""
-    return {name: checked_text(name, text) for name, text in texts.items() if text is not None}
+_CHECKS: dict[str, Callable[[Any], str | None]] = {
+    "title": partial(checked_text, "title"),
+    "owner": partial(checked_text, "owner"),
+    "metadata": checked_metadata,
+    "project_root": folder_text,
+}
+
+
+def _given(**values: Any) -> Fields:
+    """Return what is given for a fork, in place of what its source has. Raises InvalidValue."""
+    return {name: _CHECKS[name](value) for name, value in values.items() if value is not None}
 
 
 def rewind(

@@ -25,8 +25,9 @@ class Pointer(NamedTuple):
     """Where a session stands; ``parent_position`` is where its head branch begins (0: at the root).
 
     ``head_turn`` and ``head_tokens`` are how many turns and estimated tokens the line has, None
-    where an ancestor holds the head. ``owner`` is whose the session is. ``newest`` is the newest compaction record that may count on
-    the head branch: any, but on a branch that another session may go on with.
+    where an ancestor holds the head. ``owner`` is whose the session is. ``newest`` is the newest
+    compaction record that may count on the head branch: any, but on a branch that another session
+    may go on with.
     """
 
     tree_id: int

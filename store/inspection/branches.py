@@ -14,8 +14,9 @@ class Branch(NamedTuple):
     """A branch and where it ends: at a head, where a move left it, or where an erasure cut it off.
 
     What an erasure has still to do beyond is not looked at (``is_open``).
-    The project root and the case rule are those of any session of the tree: a fork takes over both,
-    nothing changes them, so they are known even for a branch whose own session was erased.
+    The project root is that of the branch's session. Nobody knows which one an erased session had,
+    but mostly it is that of any session of the tree, as the case rule always is: a fork takes over
+    both, unless it is handed over to another owner, who may have another root.
     """
 
     tree_id: int
@@ -69,7 +70,7 @@ SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
         SELECT 1 FROM erasures e
         WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL
     ),
-    o.project_root, o.fold_case
+    CASE WHEN s.id IS NULL THEN o.project_root ELSE s.project_root END, o.fold_case
 FROM branches b
 LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
 LEFT JOIN sessions o ON o.tree_id = b.tree_id

@@ -23,10 +23,16 @@ SELECT s.id FROM sessions s LEFT JOIN session_ids i USING (tree_id, id) WHERE i.
 -- session {0!r}: its head is on branch {1}, which is not its own
 SELECT s.id, s.head_branch FROM sessions s LEFT JOIN branches b ON b.tree_id = s.tree_id AND b.branch = s.head_branch
 WHERE b.session_id IS NULL OR b.session_id <> s.id
--- session {0!r}: its project root or its case rule is not that of session {1!r} in the same tree
+-- session {0!r}: its case rule is not that of session {1!r} in the same tree
 SELECT s.id, o.id FROM sessions s
 JOIN sessions o ON o.tree_id = s.tree_id AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = s.tree_id)
-WHERE s.fold_case <> o.fold_case OR COALESCE(s.project_root, '') <> COALESCE(o.project_root, '')
+WHERE s.fold_case <> o.fold_case
+-- session {0!r}: its project root is not that of session {1!r}, which it continues
+SELECT s.id, o.id FROM sessions s
+JOIN head_moves f ON f.tree_id = s.tree_id AND f.session_id = s.id AND f.move = 1 AND f.source_move IS NOT NULL
+JOIN branches b ON b.tree_id = s.tree_id AND b.branch = f.from_branch AND b.session_id = s.forked_from
+JOIN sessions o ON o.tree_id = s.tree_id AND o.id = s.forked_from
+WHERE COALESCE(s.project_root, '') <> COALESCE(o.project_root, '')
 -- session {0!r}: was forked at {1}, but its first move went to {2}
 SELECT s.id, s.forked_at, m.to_position FROM sessions s
 LEFT JOIN head_moves m ON m.tree_id = s.tree_id AND m.session_id = s.id AND m.move = 1 AND m.kind = 'fork'

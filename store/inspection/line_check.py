@@ -326,10 +326,32 @@ def _check_facts(
     yield from run.findings
     span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
     yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
-    yield from _differences(branch, INSERT_PATHS, paths, streams.paths.between(*span))
+    stored = [*streams.paths.between(*span)]
+    if branch.session_id is None:
+        paths = [*_from_some_root(paths, stored)]
+    yield from _differences(branch, INSERT_PATHS, paths, stored)
     before = _measure_before(line, run.first)
     measures = message_rows(line.pointer, run.first, weights, before)
     yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
+
+
+def _from_some_root(derived: Iterable[Row], stored: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of paths as they are stored, where from some project root they are the same.
+
+    Nobody knows which one an erased session had.
+    """
+    paths: dict[Row, list[str]] = {}
+    for *place, path, _, _, _, _ in stored:
+        paths.setdefault((*place,), []).append(path)
+    for *place, path, first, last, contiguous, mentions in derived:
+        fitting = [each for each in paths.get((*place,), []) if _may_be_one(path, each)]
+        yield (*place, max(fitting, key=len, default=path), first, last, contiguous, mentions)
+
+
+def _may_be_one(path: str, other: str) -> bool:
+    """Tell whether two paths may be of one file, each from a project root of its own."""
+    short, long = sorted((path, other), key=len)
+    return short == "." or f"/{long}".endswith(f"/{short}")
 
 
 def _derived(line: Line, run: _Run, weights: list[Weight]) -> ResultRows:

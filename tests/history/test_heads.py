@@ -81,6 +81,28 @@ def test_a_fork_takes_over_what_a_session_is(store: Store) -> None:
     assert (fork.title, fork.project_root, fork.metadata) == ("T", "/p", {"k": [1]})
     assert (fork.created_at, fork.updated_at) == (10**12 + 5, 10**12 + 5)
     assert store.fork("s", title="U").title == "U"
+    assert store.fork("s", metadata={"l": 2}, project_root="/p").metadata == {"l": 2}
+    assert store.fork("s", metadata={}).metadata == {}
+    with pytest.raises(InvalidValue, match="project root of its source"):
+        store.fork("s", project_root="/q")
+
+
+def test_a_fork_that_is_handed_over_takes_nothing_along(store: Store) -> None:
+    """Title, metadata and project root are private: another owner has what is given in the call."""
+    begun(store, "ab", title="T", project_root="/p", metadata={"k": 1}, owner="ann")
+    bare = store.fork("s", owner="bob")
+    assert (bare.owner, bare.title, bare.project_root, bare.metadata) == ("bob", None, None, {})
+    given = {"title": "U", "project_root": "/q", "metadata": {"l": 2}}
+    made = store.fork("s", owner="bob", **given)  # type: ignore[arg-type]
+    assert {name: getattr(made, name) for name in given} == given
+    assert store.sessions(owner="bob", where={"k": 1}) == []
+    again = store.fork(made.id, at=1)
+    assert (again.owner, again.title, again.project_root) == ("bob", "U", "/q")
+    back = store.fork(bare.id, owner="ann")
+    assert (back.owner, back.title, back.project_root, back.metadata) == ("ann", None, None, {})
+    same = store.fork("s", owner="ann")
+    assert (same.title, same.project_root, same.metadata) == ("T", "/p", {"k": 1})
+    assert store.verify() == []
 
 
 def test_a_fork_that_cannot_be_made_leaves_nothing(store: Store) -> None:

@@ -47,6 +47,30 @@ def paths(store: Store) -> list[Any]:
         return [tuple(row) for row in rows]
 
 
+def test_a_fork_that_was_handed_over_has_a_root_of_its_own(url: str) -> None:
+    """Files are told by the root of the session in which they were read; nothing is taken for
+    damage, whoever is erased, and one root for all tells all of them anew.
+    """
+    with Store(url, durability="normal") as store:
+        store.create_session("a", project_root="/p", owner="ann")
+        store.append("a", reads("/p/src/a.ts", "src/b.ts", "/p"))
+        store.fork("a", session_id="b", owner="bob")
+        store.fork("a", session_id="c", owner="cid", project_root="/home/cid")
+        store.append("b", read(9, "/p/src/a.ts"))
+        store.append("c", read(9, "/home/cid/src/a.ts"))
+        store.fork("b", session_id="d")
+        assert replaced(store, "c") == [(2, ("src/a.ts",))]
+        assert replaced(store, "b") == []
+        assert store.verify() == []
+        for session_id in ("b", "a"):
+            store.delete_session(session_id)
+            assert store.verify() == []
+        assert store.set_project_root("c", "/p").project_root == "/p"
+        assert store.session("d").project_root == "/p"
+        assert replaced(store, "d") == [(2, ("src/a.ts",))]
+        assert store.verify() == []
+
+
 @pytest.mark.sqlite_only
 def test_a_root_that_is_set_later_is_as_one_that_was_given(tmp_path: Path) -> None:
     """With forks whose results answer calls of their parent, and rewinds."""
