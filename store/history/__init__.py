@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from .prices import PriceList, price_list
     from .raw import CALLS, read_rows, stored_calls
     from .sessions import TEXT_LIMIT, newest_record
-    from .sight import records_seen
+    from .sight import counts_seen, records_seen
     from .turns import message_at, turn_of
     from .usages import LastRequest, Request, last_usage
 
@@ -91,6 +91,7 @@ __all__ = [
     "append",
     "beside",
     "changes_of",
+    "counts_seen",
     "derive",
     "drafts",
     "erasure",
@@ -152,7 +153,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         prices="PriceList price_list",
         raw="CALLS read_rows stored_calls",
         sessions="TEXT_LIMIT newest_record",
-        sight="records_seen",
+        sight="counts_seen records_seen",
         turns="message_at turn_of",
         usages="LastRequest Request last_usage",
     )

@@ -11,13 +11,23 @@ compaction record that each branch of it may know, and whose the session is.
   before a fork, so a fork sees none of them, and its tokens are estimated until it has its own.
 - Notes are seen by all sessions of the owner who made them.
 - Drafts are seen by the session that they are an answer in.
+- Counted tokens are seen by all sessions of the owner in whose session the message was said.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, FromClause, and_, bindparam
+from sqlalchemy import ColumnElement, FromClause, and_, bindparam, exists
 
-from ..database import IDENTIFIER, compaction_records, drafts, notes, usages
+from ..database import (
+    BIG,
+    IDENTIFIER,
+    branches,
+    compaction_records,
+    drafts,
+    notes,
+    sessions,
+    usages,
+)
 from .lines import inside, on_branch
 
 
@@ -45,4 +55,16 @@ def drafts_seen() -> ColumnElement[bool]:
     return and_(
         drafts.c.tree_id == bindparam("tree_id"),
         drafts.c.session_id == bindparam("session_id"),
+    )
+
+
+def counts_seen(walk: FromClause) -> ColumnElement[bool]:
+    """Build the condition for the branches of a walk on which counts are of an ``owner``."""
+    theirs = branches.alias("theirs")
+    return exists().where(
+        theirs.c.tree_id == bindparam("tree_id", type_=BIG),
+        theirs.c.branch == walk.c.branch,
+        sessions.c.tree_id == theirs.c.tree_id,
+        sessions.c.id == theirs.c.session_id,
+        sessions.c.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER)),
     )

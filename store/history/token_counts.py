@@ -1,10 +1,13 @@
 """Token counts kept beside the messages.
 
-They are filled in batches, outside of transactions, never by an append or a view.
+They are filled in batches, outside of transactions, never by an append or a view. What another
+owner's session said, before a fork was handed over, is counted each time and not kept: else an
+owner's views would tell that another one has counted (`sight`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, select
@@ -17,6 +20,7 @@ from . import lines
 from .lines import segments_cte
 from .places import PLACE
 from .raw import read_rows
+from .sight import counts_seen
 
 BATCH = 500
 """Messages counted between two transactions."""
@@ -34,7 +38,7 @@ UNCOUNTED = Statement(
     .select_from(_segments)
     .join(messages, lines.inside(messages, _segments))
     .outerjoin(token_counts, _counted)
-    .where(token_counts.c.tokens.is_(None))
+    .where(token_counts.c.tokens.is_(None), counts_seen(_segments))
     .order_by(messages.c.seq)
     .limit(bindparam("limit"))
 )
@@ -46,6 +50,12 @@ TOTAL = Statement(
         token_counts,
         lines.inside(token_counts, _segments) & _of_encoding,
     )
+    .where(counts_seen(_segments))
+)
+SAID_BY_OTHERS = Statement(
+    select(_segments.c.first, _segments.c.last)
+    .where(~counts_seen(_segments))
+    .order_by(_segments.c.first)
 )
 STILL_UNCOUNTED = Statement(
     select(messages.c.seq)
@@ -84,7 +94,7 @@ def count_tokens(
             return estimated(connection, session_id)
     counted = _count(transactions, session_id, tokenizer)
     with transactions.reading() as connection:
-        return total(connection, session_id, tokenizer.name)._replace(counted=counted)
+        return _total(connection, session_id, tokenizer)._replace(counted=counted)
 
 
 def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
@@ -106,7 +116,8 @@ def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> l
 def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Uncounted]:
     """Return the first messages of a line that have no count by an encoding, a batch at most."""
     pointer = lines.find(connection, session_id)
-    places = UNCOUNTED.rows(connection, **pointer.whole, encoding=encoding, limit=BATCH)
+    asked = {**pointer.whole, "owner": pointer.owner, "encoding": encoding}
+    places = UNCOUNTED.rows(connection, **asked, limit=BATCH)
     if not places:
         return []
     (_, first), (_, last) = places[0], places[-1]
@@ -142,19 +153,30 @@ def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> 
     return STILL_UNCOUNTED.row(connection, **message.place, encoding=encoding) is not None
 
 
-def total(connection: Connection, session_id: str, encoding: str) -> TokenTotal:
-    """Return the tokens of a line by the stored counts of an encoding."""
+def _total(connection: Connection, session_id: str, tokenizer: Counter) -> TokenTotal:
+    """Return the tokens of a line by the stored counts, and what others said counted anew."""
     pointer = lines.find(connection, session_id)
-    messages, tokens = TOTAL.one(connection, **pointer.whole, encoding=encoding)
-    return TokenTotal(encoding, messages, 0, tokens)
+    asked = {**pointer.whole, "owner": pointer.owner}
+    messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
+    for first, last in SAID_BY_OTHERS.rows(connection, **asked):
+        messages += last - first + 1
+        tokens += _tokens_between(connection, session_id, first, last, tokenizer.count)
+    return TokenTotal(tokenizer.name, messages, 0, tokens)
 
 
 def estimated(connection: Connection, session_id: str) -> TokenTotal:
     """Return the total of a line without any tokenizer."""
-    tokens = messages = 0
-    pointer = lines.find(connection, session_id)
-    for start in range(1, pointer.head + 1, BATCH):
-        for stored in read_rows(connection, session_id, start, start + BATCH - 1):
-            tokens += message_tokens(stored.message, estimate)
-            messages += 1
-    return TokenTotal(ESTIMATE, messages, 0, tokens)
+    head = lines.find(connection, session_id).head
+    tokens = _tokens_between(connection, session_id, 1, head, estimate)
+    return TokenTotal(ESTIMATE, head, 0, tokens)
+
+
+def _tokens_between(
+    connection: Connection, session_id: str, first: int, last: int, count: Callable[[str], int]
+) -> int:
+    """Return the tokens of what stands at a line's positions, read in batches."""
+    return sum(
+        message_tokens(stored.message, count)
+        for start in range(first, last + 1, BATCH)
+        for stored in read_rows(connection, session_id, start, min(start + BATCH - 1, last))
+    )

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal_column, select
 
-from ..database import Row, RowsByKey, Statement, json_sql, message_facts, token_counts
+from ..database import RowsByKey, Row, Statement, branches, json_sql, message_facts, token_counts
 from ..formats import Placed
-from ..history import Segment, lines
+from ..history import Segment, counts_seen, lines
 from ..messages import decode_as, owned
 from ..policy import Policy
 from ..records import Entry, ViewStats
@@ -40,6 +40,11 @@ COUNTS = Statement(
 _of_tree = select(_counts.c.seq).where(_counts.c.tree_id == bindparam("tree_id"))
 ANY_COUNT = Statement(_of_tree.limit(literal_column("1")))
 """Few have counted any tokens, and a line may have many runs."""
+OWN_BRANCHES = Statement(
+    select(branches.c.branch).where(
+        branches.c.tree_id == bindparam("tree_id"), counts_seen(branches)
+    )
+)
 NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.run_of(_counts)))
 
 FILES_LIMIT = 300
@@ -127,9 +132,12 @@ def recounted(look: Look, known: Counted, last: int) -> Counted:
 
 
 def _counted_runs(look: Look, runs: list[Segment]) -> list[Segment]:
-    """Return the runs that may have counts: none where the tree has none."""
-    any_count = ANY_COUNT.row(look.connection, tree_id=look.pointer.tree_id)
-    return runs if any_count else []
+    """Return the runs that may have counts which the session sees; none where the tree has none."""
+    tree = {"tree_id": look.pointer.tree_id}
+    if ANY_COUNT.row(look.connection, **tree) is None:
+        return []
+    own = {*OWN_BRANCHES.values(look.connection, **tree, owner=look.pointer.owner)}
+    return [run for run in runs if run.branch in own]
 
 
 def _rows(

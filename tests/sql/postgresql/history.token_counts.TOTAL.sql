@@ -39,3 +39,13 @@ JOIN token_counts ON token_counts.tree_id = %(tree_id)s::BIGINT
   AND token_counts.branch = segments.branch
   AND token_counts.seq BETWEEN segments.first AND segments.last
   AND token_counts.encoding = %(encoding)s::VARCHAR
+WHERE EXISTS (
+  SELECT *
+  FROM branches AS theirs,
+    sessions
+  WHERE theirs.tree_id = %(tree_id)s::BIGINT
+    AND theirs.branch = segments.branch
+    AND sessions.tree_id = theirs.tree_id
+    AND sessions.id = theirs.session_id
+    AND sessions.owner IS NOT DISTINCT FROM %(owner)s::VARCHAR COLLATE "C"
+)

@@ -43,5 +43,17 @@ LEFT OUTER JOIN token_counts ON token_counts.tree_id = %(tree_id)s::BIGINT
   AND token_counts.seq = messages.seq
   AND token_counts.encoding = %(encoding)s::VARCHAR
 WHERE token_counts.tokens IS NULL
+  AND (
+    EXISTS (
+      SELECT *
+      FROM branches AS theirs,
+        sessions
+      WHERE theirs.tree_id = %(tree_id)s::BIGINT
+        AND theirs.branch = segments.branch
+        AND sessions.tree_id = theirs.tree_id
+        AND sessions.id = theirs.session_id
+        AND sessions.owner IS NOT DISTINCT FROM %(owner)s::VARCHAR COLLATE "C"
+    )
+  )
 ORDER BY messages.seq
 LIMIT %(limit)s

@@ -43,5 +43,17 @@ LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
   AND token_counts.seq = messages.seq
   AND token_counts.encoding = :encoding
 WHERE token_counts.tokens IS NULL
+  AND (
+    EXISTS (
+      SELECT *
+      FROM branches AS theirs,
+        sessions
+      WHERE theirs.tree_id = :tree_id
+        AND theirs.branch = segments.branch
+        AND sessions.tree_id = theirs.tree_id
+        AND sessions.id = theirs.session_id
+        AND sessions.owner IS :owner
+    )
+  )
 ORDER BY messages.seq
 LIMIT :limit OFFSET :param_1

@@ -1,0 +1,50 @@
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    %(last)s::BIGINT AS last
+  FROM branches
+  WHERE branches.tree_id = %(tree_id)s::BIGINT
+    AND branches.branch = %(branch)s::BIGINT
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= %(last)s::BIGINT) THEN walk.first - 1
+      ELSE %(last)s::BIGINT
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = %(tree_id)s::BIGINT
+    AND walk.first > %(start)s::BIGINT
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < %(start)s::BIGINT) THEN %(start)s::BIGINT
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = %(tree_id)s::BIGINT
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS NOT DISTINCT FROM %(owner)s::VARCHAR COLLATE "C"
+  )
+)
+ORDER BY segments.first

@@ -1,0 +1,50 @@
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = :tree_id
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS :owner
+  )
+)
+ORDER BY segments.first
