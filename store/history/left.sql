@@ -3,8 +3,7 @@
 --
 -- Values: whole numbers, but :session_id.
 
--- part: seen
--- What a session can go back to, and how far each branch goes for it.
+-- part: sources
 WITH RECURSIVE
 -- The session, the one that it was forked from, the one before: how many moves each had made by
 -- then, the newest record of that time, and the branch that all older ones stand before. A source
@@ -26,7 +25,11 @@ sources(generation, session_id, moves, records, before) AS (
         ON forks.tree_id = :tree_id AND forks.session_id = sources.session_id AND forks.move = 1
     WHERE forks.kind = 'fork' AND forks.source_move IS NOT NULL
         AND forks.to_branch < sources.before
-),
+)
+
+-- part: seen
+-- What a session can go back to, and how far each branch goes for it.
+{sources},
 -- The last move away from each branch.
 gone(generation, session_id, moves, records, branch, move, head) AS (
     SELECT sources.generation, sources.session_id, sources.moves, sources.records,
@@ -112,3 +115,28 @@ LEFT JOIN walk AS earlier
     ON earlier.line = seen.branch
     AND earlier.parent_position < :seq - 1 AND earlier.last >= :seq - 1
 ORDER BY seen.generation, seen.move DESC
+
+-- query: last_usage
+-- The usage that was recorded last on a line, up to :last: by the session, or by a source of it
+-- before the fork. The number of a usage begins with the newest branch of its time (`usages`).
+{sources},
+line(branch, parent_branch, parent_position, session_id, last) AS (
+    SELECT branches.branch, branches.parent_branch, branches.parent_position, branches.session_id,
+        :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch, parents.parent_branch, parents.parent_position, parents.session_id,
+        CASE WHEN line.parent_position < line.last THEN line.parent_position ELSE line.last END
+    FROM line
+    JOIN branches AS parents
+        ON parents.tree_id = :tree_id AND parents.branch = line.parent_branch
+)
+SELECT usages.seq, usages.input, usages.output, usages.at
+FROM line
+JOIN sources ON sources.session_id = line.session_id AND line.branch < sources.before
+JOIN usages
+    ON usages.tree_id = :tree_id AND usages.branch = line.branch AND usages.seq <= line.last
+    AND usages.usage / {places} < sources.before
+ORDER BY usages.seq DESC, usages.branch DESC, usages.usage DESC
+LIMIT 1

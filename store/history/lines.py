@@ -15,9 +15,8 @@ Each segment is then one scan of a range of a table's key (tree, branch, positio
 Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
 
 `line_cte` is the same walk for what is recorded about a line: it goes up to the root, and carries
-how far each branch counts, whose it is, and the newest compaction record that each may know of. A
-branch knows the records that there were when it began, and no later ones of its ancestors. Which
-rows those are `sight` says.
+how far each branch counts, and the newest compaction record that each may know of. A branch knows
+the records that there were when it began, and no later ones of its ancestors (`sight`).
 """
 
 from __future__ import annotations
@@ -344,11 +343,11 @@ def position(pointer: Pointer, given: int | None) -> int:
     return given
 
 
-_WALKED = ("branch", "parent_branch", "parent_position", "records_seen", "session_id")
+_WALKED = ("branch", "parent_branch", "parent_position", "records_seen")
 
 
 def line_cte() -> CTE:
-    """Build the walk up a line's branches with whose each is, and its newest record that counts."""
+    """Build the walk up a line's branches with the newest record that each part of it may know."""
     last, newest = bindparam("last", type_=BIG), bindparam("newest", type_=BIG)
     bounds = (last.label("last"), newest.label("newest"))
     top = _from_head("line", *_walked(branches), *bounds)

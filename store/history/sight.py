@@ -7,8 +7,9 @@ compaction record that each branch of it may know, and whose the session is.
 - Messages, and what is derived from them, are seen wherever the line runs.
 - Compaction records, and with them their summaries, count up to the one that was the newest when
   the next branch of the line began: what a source compacts later, a fork does not know.
-- Usages are seen by the session that recorded them. Nothing tells which of a source's were recorded
-  before a fork, so a fork sees none of them, and its tokens are estimated until it has its own.
+- Usages are seen by the session that recorded them, and by forks of the same owner that were made
+  later (query ``last_usage`` in ``left.sql``). A fork that was handed over sees none of its source,
+  and its tokens are estimated until it has its own.
 - Notes are seen by all sessions of the owner who made them.
 - Drafts are seen by the session that they are an answer in.
 - Counted tokens are seen by all sessions of the owner in whose session the message was said.
@@ -26,7 +27,6 @@ from ..database import (
     drafts,
     notes,
     sessions,
-    usages,
 )
 from .lines import inside, on_branch
 
@@ -36,12 +36,6 @@ def records_seen(line: FromClause) -> ColumnElement[bool]:
     records = compaction_records.c
     reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
     return and_(on_branch(compaction_records, line), reached)
-
-
-def usages_seen(line: FromClause) -> ColumnElement[bool]:
-    """Build the condition for the usages of a session on its line (`line_cte`): ``session_id``."""
-    is_own = line.c.session_id == bindparam("session_id", type_=IDENTIFIER)
-    return and_(on_branch(usages, line), usages.c.seq <= line.c.last, is_own)
 
 
 def notes_seen(segments: FromClause) -> ColumnElement[bool]:

@@ -31,17 +31,19 @@ from ..database import BIG, Statement, branches, sessions, usages
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
 from . import lines
+from .left import PLACES
 from .prices import FilePath, PriceList, price_list
 from .sessions import checked_limit, checked_text
 from .usages import told
 
 _u = usages.c
 _written = func.coalesce(_u.written, literal_column("0"))
+_number: ColumnElement[int] = _u.usage % literal_column(str(PLACES))
 _FIELDS: dict[str, ColumnElement[Any]] = {
     **dict(_u.items()),
     "session_id": sessions.c.id,
     "written": _written,
-    "number": _u.usage,
+    "number": _number,
 }
 _TOKENS = ("input", "output", "cached", "written")
 _COLUMNS = [_FIELDS[name].label(name) for name in Usage._fields]
@@ -51,7 +53,7 @@ _IN_ORDER = {
     "session_id": sessions.c.id,
     "branch": _u.branch,
     "seq": _u.seq,
-    "number": _u.usage,
+    "number": _number,
 }
 """The order of lists, oldest first, by the fields of a usage: no two of them stand alike."""
 _seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())

@@ -1,6 +1,10 @@
 """What requests really cost, as providers said: recorded at the head, read back by line.
 
-On a line a session sees the usages that it recorded itself (`sight`).
+A fork goes by what its source had recorded until then, and by nothing that the source records
+later, at whatever position. Nothing but the order of writing tells the two apart, so the number of
+a usage holds it: it begins with the newest branch that its tree had (times `PLACES`), and ends with
+what tells it from the others at its position. Each fork begins a branch; so what it may know has a
+smaller beginning than that branch.
 """
 
 from __future__ import annotations
@@ -9,18 +13,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, literal_column, select
+from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from ..clock import Now, given
-from ..database import Insertion, Statement, usages
+from ..database import Insertion, Statement, branches, usages
 from ..errors import InvalidValue, quoted
 from ..messages import decode_as
 from ..records import Usage
 from . import lines
-from .lines import Line, line_cte
-from .places import Pointer
+from .left import PLACES, QUERIES
+from .lines import Line
+from .places import NEVER, Pointer
 from .sessions import checked_object, checked_text
-from .sight import usages_seen
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
@@ -37,18 +41,15 @@ class LastRequest(NamedTuple):
     at: int
 
 
-_line = line_cte()
-LAST_USAGE = Statement(
-    select(*(usages.c[name] for name in LastRequest._fields))
-    .select_from(_line)
-    .join(usages, usages_seen(_line))
-    .order_by(*(usages.c[name].desc() for name in ("seq", "branch", "usage")))
-    .limit(literal_column("1")),
-    row=LastRequest,
+LAST_USAGE = QUERIES.statement("last_usage", LastRequest)
+NEWEST_BRANCH = Statement(
+    select(branches.c.branch)
+    .where(branches.c.tree_id == bindparam("tree_id"))
+    .order_by(branches.c.branch.desc())
+    .limit(literal_column("1"))
 )
-
 LAST_NUMBERS = Statement(
-    select(usages.c.seq, func.max(usages.c.usage))
+    select(usages.c.seq, func.max(usages.c.usage % literal_column(str(PLACES))))
     .where(lines.run_of(usages))
     .group_by(usages.c.seq)
 )
@@ -118,7 +119,8 @@ def _recorded(connection: Connection, session_id: str, requests: Sequence[Reques
         Usage(session_id, pointer.branch, place, **values, number=number)
         for values, place, number in zip(checked, places, numbers, strict=True)
     ]
-    INSERT_USAGE.insert_many(connection, [_columns(pointer, row) for row in rows])
+    moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * PLACES
+    INSERT_USAGE.insert_many(connection, [_columns(pointer, row, moment) for row in rows])
     return rows
 
 
@@ -146,8 +148,8 @@ def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) ->
         yield taken[place]
 
 
-def _columns(pointer: Pointer, row: Usage) -> tuple[Any, ...]:
-    values = {**row._asdict(), **pointer.line, "usage": row.number}
+def _columns(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
+    values = {**row._asdict(), **pointer.line, "usage": moment + row.number}
     return tuple(values[name] for name in INSERT_USAGE.columns)
 
 
@@ -185,7 +187,6 @@ def _checked_cost(cost: float | None) -> float | None:
 
 
 def last_usage(line: Line, last: int) -> LastRequest | None:
-    """Return the usage that a line's session recorded last on it, up to a position."""
-    pointer = line.pointer
-    seen = {"branch": pointer.branch, "last": last, "newest": pointer.newest}
-    return LAST_USAGE.row(line.connection, **pointer.session, **seen)
+    """Return the usage that was recorded last on a line, up to a position, as its session knows."""
+    values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NEVER}
+    return LAST_USAGE.row(line.connection, **values)

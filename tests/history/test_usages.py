@@ -124,6 +124,57 @@ def test_a_usage_of_an_earlier_request(store: Store) -> None:
             store.record_usage("s", input=1, output=1, seq=wrong, now=NOW)  # type: ignore[arg-type]
 
 
+def used(store: Store, session_id: str) -> int | None:
+    """Return the tokens of the last request as a check goes by them; None where it estimates."""
+    reason = store.check(session_id, Policy(), max_tokens=1).reason
+    tokens = int(reason.split()[0])
+    return tokens if tokens > 1_000 else None
+
+
+def test_a_fork_goes_by_what_was_recorded_before_it(store: Store) -> None:
+    """Not by what its source records later, whatever position and moment that is given."""
+    chat(store, "s", owner="ann")
+    store.record_usage("s", input=2_000, output=0, seq=2, now=NOW)
+    store.record_usage("s", input=4_000, output=0, now=NOW)
+    store.fork("s", session_id="f", now=NOW)
+    store.fork("s", at=3, session_id="early", now=NOW)
+    store.fork("s", session_id="bobs", owner="bob", now=NOW)
+    for seq in (1, 2, 3, 4):
+        store.record_usage("s", input=900_000, output=0, seq=seq, now=NOW - DAY)
+    found = [used(store, name) for name in ("s", "f", "early", "bobs")]
+    assert found == [900_000, 4_000, 2_000, None]
+    assert [store.usages(name) for name in ("f", "early", "bobs")] == [[], [], []]
+    store.rewind("f", 3, now=NOW)
+    assert used(store, "f") == 2_000
+    store.undo_rewind("f", now=NOW)
+    store.fork("f", at=3, session_id="g", now=NOW)
+    assert used(store, "g") == 2_000
+    store.record_usage("f", input=8_000, output=0, seq=1, now=NOW)
+    assert [used(store, name) for name in ("f", "g")] == [4_000, 2_000]
+    store.append("f", said("on"), now=NOW)
+    store.record_usage("f", input=16_000, output=0, now=NOW)
+    assert [used(store, name) for name in ("f", "g")] == [16_000, 2_000]
+    store.fork("s", session_id="late", now=NOW)
+    assert used(store, "late") == 900_000
+    assert store.verify() == []
+
+
+def test_a_fork_whose_source_is_erased_estimates(store: Store) -> None:
+    """What the source had recorded goes with it; an id that is taken anew brings nothing back."""
+    chat(store, "s")
+    store.record_usage("s", input=4_000, output=0, now=NOW)
+    store.fork("s", session_id="f", now=NOW)
+    store.fork("f", session_id="g", now=NOW)
+    assert (used(store, "f"), used(store, "g")) == (4_000, 4_000)
+    store.delete_session("f", now=NOW)
+    store.fork("s", session_id="f", now=NOW)
+    assert used(store, "g") is None
+    assert used(store, "f") == 4_000
+    store.delete_session("s", now=NOW)
+    assert (used(store, "f"), used(store, "g")) == (None, None)
+    assert store.verify() == []
+
+
 def test_many_at_once_are_recorded_as_one_by_one(store: Store) -> None:
     """In their order, those of one position behind what stands there; all of them or none."""
     requests = [

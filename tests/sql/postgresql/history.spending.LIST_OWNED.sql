@@ -10,7 +10,7 @@ SELECT sessions.id AS session_id,
   usages.cost AS cost,
   usages.details AS details,
   usages.at AS at,
-  usages.usage AS number
+  usages.usage %% 4294967296 AS number
 FROM usages
 JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
@@ -21,5 +21,5 @@ ORDER BY usages.at,
   sessions.id,
   usages.branch,
   usages.seq,
-  usages.usage
+  usages.usage %% 4294967296
 LIMIT %(limit)s::BIGINT

@@ -10,7 +10,7 @@ SELECT sessions.id AS session_id,
   usages.cost AS cost,
   usages.details AS details,
   usages.at AS at,
-  usages.usage AS number
+  usages.usage %% 4294967296 AS number
 FROM usages
 JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
@@ -24,7 +24,7 @@ WHERE usages.at >= %(since)s::BIGINT
     sessions.id,
     usages.branch,
     usages.seq,
-    usages.usage
+    usages.usage %% 4294967296
   ) > (
     %(seen_at)s::BIGINT,
     %(seen_session_id)s::VARCHAR COLLATE "C",
@@ -36,5 +36,5 @@ ORDER BY usages.at,
   sessions.id,
   usages.branch,
   usages.seq,
-  usages.usage
+  usages.usage %% 4294967296
 LIMIT %(limit)s::BIGINT

@@ -3,7 +3,6 @@ WITH RECURSIVE line(
   parent_branch,
   parent_position,
   records_seen,
-  session_id,
   last,
   newest
 ) AS (
@@ -11,7 +10,6 @@ WITH RECURSIVE line(
     branches.parent_branch AS parent_branch,
     branches.parent_position AS parent_position,
     branches.records_seen AS records_seen,
-    branches.session_id AS session_id,
     %(last)s::BIGINT AS last,
     %(newest)s::BIGINT AS newest
   FROM branches
@@ -22,7 +20,6 @@ WITH RECURSIVE line(
     parents.parent_branch AS parent_branch,
     parents.parent_position AS parent_position,
     parents.records_seen AS records_seen,
-    parents.session_id AS session_id,
     CASE
       WHEN (line.parent_position < line.last) THEN line.parent_position
       ELSE line.last

@@ -1,5 +1,5 @@
 SELECT usages.seq,
-  max(usages.usage) AS max_1
+  max(usages.usage % 4294967296) AS max_1
 FROM usages
 WHERE usages.tree_id = :tree_id
   AND usages.branch = :branch

@@ -1,47 +1,70 @@
-WITH RECURSIVE line(
-  branch,
-  parent_branch,
-  parent_position,
-  records_seen,
-  session_id,
-  last,
-  newest
-) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position AS parent_position,
-    branches.records_seen AS records_seen,
-    branches.session_id AS session_id,
-    :last AS last,
-    :newest AS newest
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+line(branch, parent_branch, parent_position, session_id, last) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    branches.session_id,
+    :last
   FROM branches
   WHERE branches.tree_id = :tree_id
     AND branches.branch = :branch
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position AS parent_position,
-    parents.records_seen AS records_seen,
-    parents.session_id AS session_id,
+  SELECT parents.branch,
+    parents.parent_branch,
+    parents.parent_position,
+    parents.session_id,
     CASE
-      WHEN (line.parent_position < line.last) THEN line.parent_position
+      WHEN line.parent_position < line.last THEN line.parent_position
       ELSE line.last
-    END AS anon_1,
-    line.records_seen AS records_seen_1
-  FROM branches AS parents
-  JOIN line ON parents.branch = line.parent_branch
-  WHERE parents.tree_id = :tree_id
+    END
+  FROM line
+  JOIN branches AS parents ON parents.tree_id = :tree_id
+    AND parents.branch = line.parent_branch
 )
 SELECT usages.seq,
   usages.input,
   usages.output,
   usages.at
 FROM line
+JOIN sources ON sources.session_id = line.session_id
+  AND line.branch < sources.before
 JOIN usages ON usages.tree_id = :tree_id
   AND usages.branch = line.branch
   AND usages.seq <= line.last
-  AND line.session_id = :session_id
+  AND usages.usage / 4294967296 < sources.before
 ORDER BY usages.seq DESC,
   usages.branch DESC,
   usages.usage DESC
-LIMIT 1 OFFSET :param_1
+LIMIT 1
