@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal_column, select
 
-from ..database import RowsByKey, Row, Statement, branches, json_sql, message_facts, token_counts
+from ..database import Row, RowsByKey, Statement, branches, json_sql, message_facts, token_counts
 from ..formats import Placed
 from ..history import Segment, counts_seen, lines
 from ..messages import decode_as, owned
