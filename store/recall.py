@@ -20,7 +20,7 @@ from .records import Passage
 NAME = "recall"
 """What the tool is called."""
 POLICY = Policy.named("agent")
-BUDGET = 2_000
+BUDGET = 6_000
 """Tokens of an answer, about."""
 
 DESCRIPTION = (
@@ -84,12 +84,12 @@ def answer(
 
 
 def _wanted(arguments: str | dict[str, Any]) -> list[str]:
-    """Return what a call asks for: its names, and the words of its text."""
+    """Return what a call asks for: its names, its text as one, and the words of it."""
     given = _read(arguments)
     names, text = given.get("names"), given.get("text")
     listed = names if isinstance(names, list) else [names]
     words = text.split() if isinstance(text, str) else []
-    return [each for each in [*listed, *words] if isinstance(each, str) and each.strip()]
+    return [each for each in [*listed, text, *words] if isinstance(each, str) and each.strip()]
 
 
 def _read(arguments: str | dict[str, Any]) -> dict[str, Any]:

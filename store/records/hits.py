@@ -11,9 +11,9 @@ class Hit(NamedTuple):
 
     ``session_id`` is a session that has it on its line, or had it and left it: then ``on_line`` is
     False. With ``branch`` the message is read, and switched to. ``role`` is that of the message, or
-    ``summary`` or ``title``; ``at`` is when it was said, as far as it tells, else stored (ms).
-    ``marks`` are the places of the words in the ``snippet``. The higher the ``score``, the better.
-    ``number`` is where the search goes on behind it.
+    ``summary`` or ``title``; ``at`` is when it was said, as far as it tells, else stored; of a
+    title when its session was created (ms). ``marks`` are the places of the words in the
+    ``snippet``. The higher the ``score``, the better. ``compaction`` is that of a summary.
     """
 
     session_id: str
@@ -25,13 +25,13 @@ class Hit(NamedTuple):
     snippet: str
     score: float
     marks: tuple[tuple[int, int], ...]
-    number: int
+    compaction: int | None = None
 
 
 class Hits(list[Hit]):
-    """Hits in their order; ``behind`` tells that newer messages are not searched yet."""
+    """Hits in their order; ``behind`` is how many messages were not looked at (0: all were)."""
 
-    def __init__(self, hits: Iterable[Hit] = (), *, behind: bool = False) -> None:
+    def __init__(self, hits: Iterable[Hit] = (), *, behind: int = 0) -> None:
         super().__init__(hits)
         self.behind = behind
 
@@ -54,7 +54,7 @@ class Passage(NamedTuple):
 class Index(NamedTuple):
     """The index of a store: whether it is on, and how many messages and summaries it has.
 
-    ``waiting`` are those that it has not; ``size`` is what it takes in bytes.
+    ``waiting`` are those that it has not; ``size`` is what it takes in bytes, of an owner's part 0.
     """
 
     on: bool

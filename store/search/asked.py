@@ -13,7 +13,9 @@ from ..database import Statement, message_facts
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Hit
 from ..text import is_text
-from .holders import Of
+from .engines import statement
+from .holders import Counted, Of, Trees
+from .rows import Row
 from .terms import Term, terms
 
 ORDERS = ("best", "newest")
@@ -43,9 +45,9 @@ class Asked(NamedTuple):
             return False
         return self.roles is None or role in self.roles
 
-    def has_tool(self, names: Iterable[str | None]) -> bool:
-        """Tell whether messages about some tools are asked for."""
-        return self.tools is None or not self.tools.isdisjoint(names)
+    def has_row(self, row: Row) -> bool:
+        """Tell whether rows of a role and a moment are asked for."""
+        return self.has_role(row.role) and self.has_moment(row.at)
 
     def has_moment(self, at: int) -> bool:
         """Tell whether messages of a moment are asked for."""
@@ -108,11 +110,30 @@ HAS_ROLE = Statement(
 )
 
 
+_ROLE_OF_OWNER = (
+    "SELECT f.tree_id, f.branch, MIN(f.seq) FROM message_facts f WHERE f.role = :role{}"
+    " GROUP BY f.tree_id, f.branch"
+)
+
+
 def check_roles(connection: Connection, wanted: Asked) -> None:
-    """Raise InvalidValue for a role that no hit can have, since no message has it."""
+    """Raise InvalidValue for a role that no hit can have, since no message has it.
+
+    For an owner it is one that none of the owner's messages has.
+    """
     for role in sorted(wanted.roles or ()):
-        if role not in ROLES and HAS_ROLE.value(connection, role=role) is None:
+        if role not in ROLES and not _is_role(connection, role, wanted.of.owner):
             raise InvalidValue(f"no message has the role {quoted(role)}{_meant(role)}")
+
+
+def _is_role(connection: Connection, role: str, owner: str | None) -> bool:
+    if owner is None:
+        return HAS_ROLE.value(connection, role=role) is not None
+    of = Of(owner=owner, left=True)
+    trees = Trees(connection, of)
+    sql = _ROLE_OF_OWNER.format(of.within("f"))
+    found = statement(sql).rows(connection, role=role, **of.limits)
+    return any(trees[tree].holder(branch, Counted(branch, seq, 0)) for tree, branch, seq in found)
 
 
 def _meant(role: str) -> str:

@@ -1,146 +1,94 @@
-"""Which rows of the index may be hits, by their numbers: lazily, so that a page costs a page."""
+"""Which rows of the index may be hits, what was stored last first: lazily; a page costs a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import NEVER
 from .asked import Asked
 from .engines import part_asked, spelling, statement, words_asked
-from .holders import Of
-from .terms import Term
+from .rows import AFTER_MESSAGES, MESSAGE, OF_RECORD, SUMMARY, Row
 
-RANKED = 5_000
-"""Messages that are ranked at most; where more have the words, the newest come first."""
-BEST = 128
-"""Of those the best are looked for alone, before all of them are sorted."""
-IN_NAMES = 0.0
-"""The score of what has a word in a name only."""
-UNRANKED = 1.0
-"""The score of what has the words, where nothing is ranked."""
-
-Candidate = tuple[int, float]
-"""A number of the index, and its score."""
-_WITHIN = {
-    "tree": "SELECT number FROM search_rows WHERE tree_id = :tree",
-    "owner": "SELECT r.number FROM sessions s JOIN search_rows r ON r.tree_id = s.tree_id"
-    " WHERE s.owner = :owner",
-}
-"""The numbers that a search is limited to, by what it is limited by."""
+_NUMBER = (
+    "SELECT r.number, r.summary FROM sessions s JOIN search_rows r ON r.tree_id = s.tree_id"
+    " AND r.branch = :branch AND r.seq = :seq AND r.summary = COALESCE((SELECT c.summary"
+    " FROM compaction_records c WHERE c.tree_id = s.tree_id AND c.compaction = :record), 0)"
+    " WHERE s.id = :session"
+)
 
 
-def in_words(connection: Connection, asked: Asked) -> Iterator[Candidate]:
-    """Yield what has all the words, behind the last hit already seen."""
-    after = asked.after
-    if after is not None and after.score <= IN_NAMES:
-        return
-    words = words_asked(connection.dialect.name, [*asked.terms])
-    values = {"asked": words, **_limits(asked.of)}
-    ordered = _ranked if _is_ranked(connection, asked, values) else _newest
-    for number, score in ordered(connection, asked, values):
-        if after is None or after.number == 0 or (score, number) < (after.score, after.number):
-            yield number, float(score)
+def place_of(
+    connection: Connection, session: str, branch: int, seq: int, record: int
+) -> int | None:
+    """Return the place of a row, named as a hit names it; None where the index has it not."""
+    values = {"session": session, "branch": branch, "seq": seq, "record": record}
+    found = statement(_NUMBER).row(connection, **values)
+    if found is None:
+        return None
+    number, summary = found
+    return int(AFTER_MESSAGES - number if summary else number)
 
 
-def _is_ranked(connection: Connection, asked: Asked, values: dict[str, Any]) -> bool:
-    """Tell whether the order is that of the score: it is asked for, and few enough are scored."""
-    if asked.order != "best":
-        return False
-    words = _words(connection, Of())
-    sql = f"SELECT COUNT(*) FROM ({words} LIMIT {RANKED + 1}) AS counted"
-    return bool(statement(sql).value(connection, **values) <= RANKED)
-
-
-def _ranked(connection: Connection, asked: Asked, values: dict[str, Any]) -> Iterator[Any]:
-    """Yield the best few, which need not all be sorted; then, if more are asked for, the others."""
-    scored = spelling(connection).score.format(name="asked")
-    sql = f"{_words(connection, asked.of, scored)} ORDER BY score DESC, number DESC"
-    yield from statement(f"{sql} LIMIT {BEST}").rows(connection, **values)
-    yield from statement(f"{sql} LIMIT {RANKED} OFFSET {BEST}").scan(connection, **values)
-
-
-def _newest(connection: Connection, asked: Asked, values: dict[str, Any]) -> Any:
-    row = spelling(connection).row
-    words = _words(connection, asked.of, f", {UNRANKED} AS score")
-    sql = f"{words} AND {row} <= :below ORDER BY {row} DESC"
-    return statement(sql).scan(connection, **values, below=_below(asked))
-
-
-def _below(asked: Asked) -> int:
-    """Return the number up to which rows are asked for."""
-    return asked.after.number if asked.after and asked.after.number else NEVER
-
-
-def _words(connection: Connection, of: Of, score: str = "", name: str = "asked") -> str:
-    """Return the query for the rows that have what is bound to a name as words."""
+def in_words(connection: Connection, asked: Asked, below: int) -> Iterator[Row]:
+    """Yield what has all the words and a place below another one."""
     spelled = spelling(connection)
-    return spelled.words.format(score=score, name=name) + _within(spelled.row, of)
+    values = {"asked": words_asked(connection.dialect.name, [*asked.terms])}
+    numbers = Numbers(spelled.words.format(name="asked"), spelled.row)
+    yield from _rows(connection, asked, numbers, values, below)
 
 
-def _within(row: str, of: Of) -> str:
-    """Return the condition that rows are among those that are asked for; `+` uses no index."""
-    return "".join(f" AND +{row} IN ({_WITHIN[name]})" for name in _limits(of))
-
-
-def _limits(of: Of) -> dict[str, Any]:
-    """Return what a search is limited to."""
-    known = {"tree": of.tree, "owner": of.owner}
-    return {name: value for name, value in known.items() if value is not None}
-
-
-def in_names(connection: Connection, asked: Asked) -> Iterator[Candidate]:
-    """Yield what has every term as words or in a name, newest first; not what `in_words` yields."""
+def in_names(connection: Connection, asked: Asked, below: int) -> Iterator[Row]:
+    """Yield what has every term as words or in a name, and is none that `in_words` yields."""
     if not any(term.part for term in asked.terms):
         return
-    begun = asked.after is None or asked.after.score > IN_NAMES
-    dialect = connection.dialect.name
-    values = {
-        **_limits(asked.of),
-        "asked": words_asked(dialect, [*asked.terms]),
-        "below": NEVER if begun else _below(asked),
-    }
-    for place, term in enumerate(asked.terms):
-        values |= _values(dialect, place, term)
-    sql = _one_in_names if len(asked.terms) == 1 else _all_in_names
-    for (number,) in statement(sql(connection, asked)).scan(connection, **values):
-        yield number, IN_NAMES
+    dialect, spelled = connection.dialect.name, spelling(connection)
+    values = {"asked": words_asked(dialect, [*asked.terms])}
+    words = spelled.words.format(name="asked")
+    either = []
+    for number, term in enumerate(asked.terms):
+        queries = [spelled.words.format(name=f"word{number}")]
+        values[f"word{number}"] = words_asked(dialect, [term])
+        if term.part:
+            queries.append(spelled.parts.format(name=f"part{number}"))
+            values[f"part{number}"] = part_asked(dialect, term.part)
+        either.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
+    if len(either) == 1:  # one term is looked for as far as a page needs it
+        is_new = f"+{spelled.row} NOT IN (SELECT number FROM ({words}) AS said)"
+        numbers = Numbers(f"{spelled.parts.format(name='part0')} AND {is_new}", spelled.row)
+        del values["word0"]
+    else:
+        both = f"{' INTERSECT '.join(either)} EXCEPT {words}"
+        numbers = Numbers(f"SELECT number FROM ({both}) AS named WHERE true", "number")
+    yield from _rows(connection, asked, numbers, values, below)
 
 
-def _one_in_names(connection: Connection, asked: Asked) -> str:
-    """Return the query for what has the only term in a name; read as far as a page needs it."""
-    row = spelling(connection).row
-    words = f"SELECT number FROM ({_words(connection, asked.of)}) AS said"
-    in_part = f"{_parts(connection, asked.of, 0)} AND {row} < :below"
-    return f"{in_part} AND +{row} NOT IN ({words}) ORDER BY {row} DESC"
+class Numbers(NamedTuple):
+    """A query for numbers of the index that ends in a condition, and what it calls the number."""
+
+    query: str
+    name: str
 
 
-def _all_in_names(connection: Connection, asked: Asked) -> str:
-    """Return the query for what has each of several terms as a word, or in a name."""
-    terms = enumerate(asked.terms)
-    either = (_either(connection, asked.of, place, term) for place, term in terms)
-    found = " INTERSECT ".join(either) + f" EXCEPT {_words(connection, asked.of)}"
-    return f"SELECT number FROM ({found}) AS found WHERE number < :below ORDER BY number DESC"
-
-
-def _either(connection: Connection, of: Of, place: int, term: Term) -> str:
-    """Return the query for what has a term as a word, or in a name."""
-    queries = [_words(connection, of, name=f"word{place}")]
-    if term.part:
-        queries.append(_parts(connection, of, place))
-    return f"SELECT number FROM ({' UNION '.join(queries)}) AS of{place}"
-
-
-def _parts(connection: Connection, of: Of, place: int) -> str:
-    """Return the query for what has the part in a name that is bound for a term."""
-    spelled = spelling(connection)
-    return spelled.parts.format(name=f"part{place}") + _within(spelled.row, of)
-
-
-def _values(dialect: str, place: int, term: Term) -> dict[str, str]:
-    values = {f"word{place}": words_asked(dialect, [term])}
-    if term.part:
-        values[f"part{place}"] = part_asked(dialect, term.part)
-    return values
+def _rows(
+    connection: Connection, asked: Asked, numbers: Numbers, values: dict[str, Any], below: int
+) -> Iterator[Row]:
+    """Yield the rows of numbers: messages, then summaries, each the last stored first."""
+    query, name = numbers
+    values, within = values | asked.of.limits, asked.of.within("r")
+    sql = f"""SELECT found.number, {MESSAGE} FROM (
+    {query} AND {name} > 0 AND {name} < :below ORDER BY {name} DESC) AS found
+    CROSS JOIN search_rows r CROSS JOIN messages m
+    WHERE r.number = found.number AND r.summary = 0{within}
+    AND m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
+    ORDER BY found.number DESC"""
+    yield from map(Row._make, statement(sql).scan(connection, **values, below=below))
+    sql = f"""SELECT {AFTER_MESSAGES} - r.number AS place, {SUMMARY} FROM (
+    {query} AND {name} < 0) AS found
+    CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
+    WHERE r.number = found.number AND r.summary > 0{within}
+    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {OF_RECORD}
+    ORDER BY place DESC"""
+    rows = map(Row._make, statement(sql).rows(connection, **values))
+    yield from (row for row in rows if row.place < below)

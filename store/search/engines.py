@@ -55,8 +55,8 @@ class Spelling(NamedTuple):
     drop: tuple[str, ...]
     row: str
     words: str
-    score: str
     parts: str
+    places: str
     newest: str
     oldest: str
     size: str
@@ -77,9 +77,10 @@ _FILE = Spelling(
     ),
     drop=("DROP TABLE IF EXISTS search_words", "DROP TABLE IF EXISTS search_parts"),
     row="rowid",
-    words="SELECT rowid AS number{score} FROM search_words WHERE search_words MATCH :{name}",
-    score=", -bm25(search_words) AS score",
+    words="SELECT rowid AS number FROM search_words WHERE search_words MATCH :{name}",
     parts="SELECT rowid AS number FROM search_parts WHERE search_parts MATCH :{name}",
+    places="(SELECT json_extract(value, '$[0]') AS tree_id, json_extract(value, '$[1]') AS branch,"
+    " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
     newest="SELECT MAX(id) FROM search_words_docsize",
     oldest="SELECT MIN(id) FROM search_words_docsize",
     size="SELECT (SELECT SUM(LENGTH(block)) FROM search_words_data)"
@@ -104,9 +105,10 @@ END $$""",
         "DROP INDEX IF EXISTS ix_search_rows_names",
     ),
     row="number",
-    words="SELECT number{score} FROM search_rows WHERE words @@ CAST(:{name} AS tsquery)",
-    score=", CAST(ts_rank(words, CAST(:{name} AS tsquery)) AS float8) AS score",
+    words="SELECT number FROM search_rows WHERE words @@ CAST(:{name} AS tsquery)",
     parts="SELECT number FROM search_rows WHERE names ILIKE :{name}",
+    places="(SELECT CAST(value ->> 0 AS bigint) AS tree_id, CAST(value ->> 1 AS bigint) AS branch,"
+    " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     newest="SELECT MAX(number) FROM search_rows",
     oldest="SELECT MIN(number) FROM search_rows",
     size="SELECT pg_total_relation_size('search_rows')",

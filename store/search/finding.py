@@ -1,110 +1,46 @@
 """Search: titles, then what has the words, then what has them in names.
 
-Candidates come from the index as numbers, best first, as many as are taken; each is then looked up
-among the live rows, so what was erased or redacted is none whatever the index still holds. A word
-that very many messages have ranks nothing, and ranking all of them takes long: then the newest come
-first.
+Candidates come from the index, what was stored last first, as many as are taken, and from what the
+index has not taken in yet. Each is a live row, so what was erased or redacted is none whatever the
+index still holds; and one that a session has on its line, which is what an owner, or a session, is
+limited by. All that counts candidates counts these, so nobody's search depends on others.
+
+The next page begins after a hit that the caller has seen. Hits that are ranked are found again by
+what they say of themselves, since neither score nor moment ever changes; those in the order of
+storing by their place.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import NamedTuple
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import dropwhile, islice
 
-from sqlalchemy import Connection, and_, bindparam, func, literal_column, select
+from sqlalchemy import Connection
 
 from ..clock import Now
-from ..database import (
-    Statement,
-    Transactions,
-    messages,
-    positions,
-    search_rows,
-    summaries,
-    tool_results,
-)
-from ..history import lines, raw
+from ..database import Transactions
+from ..history import NEVER, lines
 from ..history import sessions as known_sessions
 from ..records import Hit, Hits
 from . import index
-from .asked import SUMMARY, Asked, asked, check_roles
-from .candidates import Candidate, in_names, in_words
+from .asked import TITLE, Asked, asked, check_roles
+from .backlog import look_through
+from .candidates import in_names, in_words, place_of
 from .holders import Of, Trees
-from .said import in_summary, said, tools_in
+from .rows import CHUNK, Row, texts
+from .scores import IN_NAMES, LEAST, UNRANKED, Found, key_of, score
 from .snippets import has, snippet
+from .terms import folded
 from .titles import titled
 
-CHUNK = 64
-"""Candidates that are looked up at once."""
+RANKED = 1_000
+"""Messages that are ranked at most; where more have the words, what was stored last comes first."""
+NO_BOUND = NEVER + 1
+"""A place above all rows."""
 
-
-class Row(NamedTuple):
-    """A message or a summary that may be a hit."""
-
-    number: int
-    tree_id: int
-    branch: int
-    seq: int
-    summary: int
-    role: str
-    at: int
-    tool: str | None
-
-
-_rows = search_rows.c
-_at_row = and_(
-    messages.c.tree_id == _rows.tree_id,
-    messages.c.branch == _rows.branch,
-    messages.c.seq == _rows.seq,
-)
-_result = and_(
-    tool_results.c.tree_id == _rows.tree_id,
-    tool_results.c.branch == _rows.branch,
-    tool_results.c.seq == _rows.seq,
-)
-_listed = _rows.number.in_(positions("numbers"))
-_no_summary = _rows.summary == literal_column("0")
-FOUND = Statement(
-    select(
-        _rows.number,
-        _rows.tree_id,
-        _rows.branch,
-        _rows.seq,
-        _rows.summary,
-        messages.c.role,
-        func.coalesce(messages.c.created_at, messages.c.stored_at),
-        tool_results.c.tool_name,
-    )
-    .select_from(search_rows)
-    .join(messages, _at_row)
-    .outerjoin(tool_results, _result)
-    .where(_listed, _no_summary),
-    row=Row,
-)
-_of_row = and_(summaries.c.tree_id == _rows.tree_id, summaries.c.summary == _rows.summary)
-FOUND_SUMMARIES = Statement(
-    select(
-        _rows.number,
-        _rows.tree_id,
-        _rows.branch,
-        _rows.seq,
-        _rows.summary,
-        literal_column(f"'{SUMMARY}'").label("role"),
-        summaries.c.created_at,
-        summaries.c.model.label("tool"),
-    )
-    .join(summaries, _of_row)
-    .where(_listed),
-    row=Row,
-)
-SUMMARY_TEXT = Statement(
-    select(summaries.c.title, summaries.c.body).where(
-        summaries.c.tree_id == bindparam("tree_id"),
-        summaries.c.summary == bindparam("summary"),
-    )
-)
+Query = Callable[[Connection, Asked, int], Iterator[Row]]
+"""What yields rows of the index below a place."""
 
 
 def search(
@@ -132,21 +68,34 @@ def search(
     found, too, that no line of those sessions runs through any more.
 
     ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
-    than 5,000 messages have the words. ``after`` is the last hit already seen. A search takes at
-    most 256 new messages into the index before; ``behind`` of what it returns tells that there are
-    more, which `index` does. Raises SessionNotFound, StoreError where searching is switched off,
-    and InvalidValue, also for an empty text and for a role that no message has.
+    than 1,000 messages have the words. ``after`` is the last hit already seen. A search takes at
+    most 256 new messages into the index before, and looks through those that are not in it yet,
+    what was stored last first, for 0.3 seconds at most; ``behind`` of what it returns is how many
+    it did not look at, of the sessions that are asked for. Raises SessionNotFound, StoreError where
+    searching is switched off, and InvalidValue, also for an empty text and for a role that no
+    message has.
     """
     of = Of(session, known_sessions.checked_text("owner", owner), left)
     wanted = asked(text, of, roles, tools, since, until, order, limit, after)
-    behind = index.go_on(transactions)
+    with transactions.reading() as connection:
+        index.check_on(connection)
+        is_behind = index.is_behind(connection, _of_tree(connection, of))
+    if is_behind:
+        index.take_step(transactions)
     with transactions.reading() as connection:
         check_roles(connection, wanted)
-        if session is not None:
-            tree = lines.find(connection, session).tree_id
-            wanted = wanted._replace(of=of._replace(tree=tree))
-        found = Search(connection, wanted).hits() if wanted.terms else ()
-        return Hits(islice(found, limit), behind=behind)
+        found = Search(connection, wanted._replace(of=_of_tree(connection, of)))
+        if not wanted.terms:
+            return Hits()
+        unread = found.look_through()
+        return Hits(islice(found.hits(), limit), behind=unread)
+
+
+def _of_tree(connection: Connection, of: Of) -> Of:
+    """Return what is asked for, with the tree of the session. Raises SessionNotFound."""
+    if of.session is None:
+        return of
+    return of._replace(tree=lines.find(connection, of.session).tree_id)
 
 
 class Search:
@@ -155,57 +104,118 @@ class Search:
     def __init__(self, connection: Connection, wanted: Asked) -> None:
         self._connection, self._asked = connection, wanted
         self._trees = Trees(connection, wanted.of)
+        after = wanted.after
+        self._after = None if after is None or after.role == TITLE else after
+        self._new: list[Found] = []
+
+    def look_through(self) -> int:
+        """Find what is not in the index, too; return how many messages were not looked at."""
+        self._new, unread = look_through(self._connection, self._asked, self._trees)
+        return unread
 
     def hits(self) -> Iterator[Hit]:
-        """Yield what is found behind the last hit already seen."""
+        """Yield what is found after the last hit already seen."""
         yield from titled(self._connection, self._asked)
-        yield from self.messages()
+        for found, text in self._read(self._in_words()):
+            yield self._hit(found, text)
+        for found, text in self._read(self._in_names()):
+            yield self._hit(found, text)
 
-    def messages(self) -> Iterator[Hit]:
-        """Yield them without titles."""
-        if index.is_made(self._connection):
-            yield from self._looked_up(in_words(self._connection, self._asked))
-            yield from self._looked_up(in_names(self._connection, self._asked))
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that have what is asked for, in no order that means anything."""
+        yield from (found.row for found in self._stored(in_words, NO_BOUND))
+        yield from (found.row for found, _ in self._read(self._in_names()))
 
-    def _looked_up(self, candidates: Iterable[Candidate]) -> Iterator[Hit]:
-        """Yield the hits among candidates, in their order."""
-        waiting = iter(candidates)
-        while chunk := dict(islice(waiting, CHUNK)):
-            rows = {row.number: row for row in self._rows([*chunk])}
-            for number, score in chunk.items():
-                hit = self._hit(rows[number], score) if number in rows else None
-                if hit:
-                    yield hit
+    def _in_words(self) -> Iterator[Found]:
+        """Yield what has all the words: ranked, where that is asked for and they are not too many.
 
-    def _rows(self, numbers: list[int]) -> Iterator[Row]:
-        """Yield the live rows of numbers that are of a role and a moment that is asked for."""
-        listed = json.dumps(numbers)
-        found = FOUND.rows(self._connection, numbers=listed)
-        if min(numbers) < 0:
-            found += FOUND_SUMMARIES.rows(self._connection, numbers=listed)
-        for row in found:
-            if self._asked.has_role(row.role) and self._asked.has_moment(row.at):
-                yield row
+        A later page goes on as the first one began, however many there are by then.
+        """
+        after = self._after
+        if after is not None and after.score <= IN_NAMES:
+            return
+        found = self._stored(in_words, NO_BOUND)
+        if self._asked.order == "best" and (after is None or after.score < UNRANKED):
+            some = [*islice(found, RANKED + 1)]
+            if after is not None or len(some) <= RANKED:
+                ranked = sorted(self._scored([*some, *found]), key=lambda each: each.key)
+                seen = key_of(after) if after is not None else None
+                yield from (each for each in ranked if seen is None or each.key > seen)
+                return
+        for each in self._stored_after(in_words):
+            yield each._replace(score=UNRANKED)
 
-    def _hit(self, row: Row, score: float) -> Hit | None:
-        """Return a row as a hit, where a session that is asked for has it."""
-        holder = self._trees[row.tree_id].holder(row.branch, row.seq)
-        text = self._text(row) if holder else None
-        if holder is None or text is None or (score == 0 and not has(text, self._asked.terms)):
-            return None
+    def _in_names(self) -> Iterator[Found]:
+        """Yield what may have every term as words or in a name, and has not all as words."""
+        after = self._after
+        if after is not None and after.score <= IN_NAMES:
+            yield from self._stored_after(in_names)
+        else:
+            yield from self._stored(in_names, NO_BOUND)
+
+    def _stored_after(self, query: Query) -> Iterator[Found]:
+        """Yield what was stored before the last hit already seen, or all.
+
+        Where its message is no more, what was said before it.
+        """
+        after = self._after
+        if after is None:
+            return self._stored(query, NO_BOUND)
+        record = after.compaction or 0
+        place = (after.session_id, after.branch, after.seq, record)
+        new = {
+            (each.holder.session_id, each.row.branch, each.row.seq, each.row.record): each.row.place
+            for each in self._new
+        }
+        below = new.get(place) or place_of(self._connection, *place)
+        if below is not None:
+            return self._stored(query, below)
+        return dropwhile(lambda each: each.row.at >= after.at, self._stored(query, NO_BOUND))
+
+    def _stored(self, query: Query, below: int) -> Iterator[Found]:
+        """Yield what the index has and what it has not, the last stored first."""
+        is_named = query is in_names
+        new = [each for each in self._new if (each.score == IN_NAMES) is is_named]
+        new = sorted((each for each in new if each.row.place < below), key=_order)
+        return heapq.merge(new, self._indexed(query, below), key=_order)
+
+    def _indexed(self, query: Query, below: int) -> Iterator[Found]:
+        """Yield what the index has, of sessions, roles and moments that are asked for."""
+        if not index.is_made(self._connection):
+            return
+        worth = IN_NAMES if query is in_names else UNRANKED
+        for row in query(self._connection, self._asked, below):
+            if self._asked.has_row(row):
+                holder = self._trees[row.tree_id].holder(row.branch, row.counted)
+                if holder:
+                    yield Found(row, holder, worth)
+
+    def _scored(self, found: list[Found]) -> Iterator[Found]:
+        """Yield what has the words with its score."""
+        for each, text in self._read(found):
+            if each.score == UNRANKED:
+                worth = score(folded(text), self._asked.terms)
+                yield each._replace(score=max(LEAST, worth))
+            else:
+                yield each
+
+    def _read(self, found: Iterable[Found]) -> Iterator[tuple[Found, str]]:
+        """Yield what is found with what it says, of the tools that are asked for."""
+        waiting = iter(found)
+        while chunk := [*islice(waiting, CHUNK)]:
+            said = texts(self._connection, [each.row for each in chunk], self._asked.tools)
+            for each in chunk:
+                text = said.get(each.row)
+                if text is None or (each.score == IN_NAMES and not has(text, self._asked.terms)):
+                    continue
+                yield each, text
+
+    def _hit(self, found: Found, text: str) -> Hit:
+        row, holder, worth = found
         line, marks = snippet(text, self._asked.terms)
-        place = (*holder[:1], row.branch, row.seq, holder.on_line)
-        return Hit(*place, row.role, row.at, line, score, marks, row.number)
+        place = (holder.session_id, row.branch, row.seq, holder.on_line)
+        return Hit(*place, row.role, row.at, line, worth, marks, row.record or None)
 
-    def _text(self, row: Row) -> str | None:
-        """Return what a row says; None where it is about other tools than those asked for."""
-        if row.summary:
-            title, body = SUMMARY_TEXT.one(
-                self._connection, tree_id=row.tree_id, summary=row.summary
-            )
-            return in_summary(title, body)
-        place = {"tree_id": row.tree_id, "branch": row.branch, "first": row.seq, "last": row.seq}
-        (stored,), _ = raw.read_run(self._connection, place)
-        if not self._asked.has_tool((row.tool, *tools_in(stored.message))):
-            return None
-        return said(stored.message)
+
+def _order(found: Found) -> int:
+    return -found.row.place

@@ -1,9 +1,18 @@
-"""Whose lines run through a message, and who had it and left it."""
+"""Whose lines run through a message, or know a summary; and who had it and left it.
+
+A search asks this of every row that has its words, so it is asked of a tree in memory: its sessions
+and branches are read once, and each line is walked up once, with the same bounds that `line_cte`
+carries. A message is on a line where one of the line's branches holds it, at or before the position
+at which the line leaves that branch. A summary is on it where the record of its compaction is: its
+branch is one of the line's, it was made at or before that position, and it is no newer than the
+newest record that the branch above may know. So a summary that somebody makes after a fork is none
+of the fork's, though all messages that it stands for are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -26,6 +35,44 @@ class Of(NamedTuple):
         """Tell whether a session is one of those."""
         return self.session in (None, session_id) and self.owner in (None, owner)
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The values that `within` binds."""
+        known = {"tree": self.tree, "owner": self.owner}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def within(self, alias: str) -> str:
+        """Return the condition that a table's rows are of trees in which such sessions are."""
+        return "".join(_WITHIN[name].format(alias) for name in self.limits)
+
+
+_WITHIN = {
+    "tree": " AND {}.tree_id = :tree",
+    "owner": " AND {}.tree_id IN (SELECT tree_id FROM sessions WHERE owner = :owner)",
+}
+
+
+class Counted(NamedTuple):
+    """What makes a row count on a line: where it was made, and the record that it came with.
+
+    A message came with none, which is 0.
+    """
+
+    branch: int
+    position: int
+    record: int
+
+
+class Bounds(NamedTuple):
+    """Up to where a line has a branch, and the newest record of that branch that it may know."""
+
+    last: int
+    newest: int
+
+
+Line = dict[int, Bounds]
+"""The branches of a line."""
+
 
 class Pointed(NamedTuple):
     """A session, and where its head is."""
@@ -44,12 +91,13 @@ class Holder(NamedTuple):
 
 
 class Hung(NamedTuple):
-    """A branch, what it hangs on and where, and whose it is."""
+    """A branch, what it hangs on and where, whose it is, and the newest record of its past."""
 
     branch: int
     parent: int | None
     position: int
     session_id: str | None
+    records_seen: int
 
 
 SESSIONS = Statement(
@@ -64,53 +112,65 @@ BRANCHES = Statement(
         branches.c.parent_branch,
         branches.c.parent_position,
         branches.c.session_id,
+        branches.c.records_seen,
     ).where(branches.c.tree_id == bindparam("tree_id")),
     row=Hung,
 )
 
 
 class Tree:
-    """The sessions and the branches of a tree, as one transaction sees them."""
+    """The sessions that are asked for of a tree, and their lines, as one transaction sees them."""
 
     def __init__(self, connection: Connection, tree_id: int, of: Of) -> None:
         hung = BRANCHES.rows(connection, tree_id=tree_id)
         self._branches = {each.branch: each for each in hung}
         known = SESSIONS.rows(connection, tree_id=tree_id)
-        theirs = (each for each in known if of.has(each.id, each.owner))
-        self._sessions = {each.id: each for each in theirs}
-        self._left = of.left
+        theirs = [each for each in known if of.has(each.id, each.owner)]
+        self._lines = {each.id: [self._line(each.branch, each.head)] for each in theirs}
+        self._left: dict[str, list[Line]] = {each.id: [] for each in theirs if of.left}
+        for branch, *_, session_id, _ in hung:
+            if session_id in self._left:
+                self._left[session_id].append(self._line(branch, NEVER))
+        self._ends: dict[int, int] = {}
+        for line in (each for lines in self._all() for each in lines):
+            for branch, bounds in line.items():
+                self._ends[branch] = max(bounds.last, self._ends.get(branch, 0))
 
-    def holder(self, branch: int, seq: int) -> Holder | None:
-        """Return a session that has a message, the one of its branch if possible; else None."""
+    def _all(self) -> Iterable[list[Line]]:
+        return (*self._lines.values(), *self._left.values())
+
+    def _line(self, branch: int | None, last: int) -> Line:
+        """Return a line, from the end of a branch up to the root."""
+        line: Line = {}
+        newest = NEVER
+        while branch is not None:
+            line[branch] = Bounds(last, newest)
+            hung = self._branches[branch]
+            branch, last, newest = hung.parent, min(last, hung.position), hung.records_seen
+        return line
+
+    def end(self, branch: int) -> int:
+        """Return the last position of a branch that any of the lines has; 0 where none has any."""
+        return self._ends.get(branch, 0)
+
+    def holder(self, branch: int, counted: Counted) -> Holder | None:
+        """Return a session that has a row, the one of its branch if possible; else None."""
+        if counted.position > self.end(counted.branch):
+            return None
         own = self._branches.get(branch)
-        first = self._sessions.get(own.session_id or "") if own else None
-        known = [*([first] if first else []), *self._sessions.values()]
-        for session in known:
-            if self._runs(session.branch, session.head, branch, seq):
-                return Holder(session.id, on_line=True)
-        return self._leaver(known, branch, seq) if self._left else None
-
-    def _leaver(self, known: Iterable[Pointed], branch: int, seq: int) -> Holder | None:
-        """Return a session one of whose branches leads through a message."""
-        for session in known:
-            for each in self._owned(session.id):
-                if self._runs(each, NEVER, branch, seq):
-                    return Holder(session.id, on_line=False)
+        for lines in (self._lines, self._left):
+            first = [own.session_id] if own and own.session_id in lines else []
+            for session_id in (*first, *lines):
+                if any(_has(line, counted) for line in lines[session_id]):
+                    return Holder(session_id, on_line=lines is self._lines)
         return None
 
-    def _owned(self, session_id: str) -> Iterator[int]:
-        for each in self._branches.values():
-            if each.session_id == session_id:
-                yield each.branch
 
-    def _runs(self, at: int | None, last: int, branch: int, seq: int) -> bool:
-        """Tell whether a line up to a position of a branch runs through a message."""
-        while at is not None and last >= seq:
-            if at == branch:
-                return True
-            hung = self._branches[at]
-            at, last = hung.parent, min(last, hung.position)
-        return False
+def _has(line: Line, counted: Counted) -> bool:
+    bounds = line.get(counted.branch)
+    return bounds is not None and (
+        counted.position <= bounds.last and counted.record <= bounds.newest
+    )
 
 
 class Trees(dict[int, Tree]):

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
 from ..database import Statement, Transactions, search_rows, settings
 from ..errors import StoreError
-from ..history import stored_calls
-from ..messages import Columns, assemble
 from ..records import Index
 from .engines import Kept, keep, spelling, statement
+from .holders import Of
+from .rows import CHUNK, messages_at
 from .said import in_summary, said
 
 STEP = 256
@@ -42,25 +44,52 @@ DEAD = "SELECT (SELECT COUNT(*) FROM search_words_docsize) > (SELECT COUNT(*) FR
 
 _place = "m.tree_id, m.branch, m.seq"
 _told = "s.tree_id, s.branch, s.last, s.summary, s.title, s.body"
-_columns = ", ".join(f"m.{name}" for name in Columns._fields)
 _message = "r.tree_id = m.tree_id AND r.branch = m.branch AND r.seq = m.seq AND r.summary = 0"
 _summary = "r.tree_id = s.tree_id AND r.summary = s.summary"
-_file_messages = f"""FROM messages m WHERE m.rowid > COALESCE((
-    SELECT m.rowid FROM search_rows r JOIN messages m ON {_message}
-    WHERE r.number > 0 ORDER BY r.number DESC LIMIT 1), -1)"""
-_file_summaries = f"""FROM summaries s WHERE s.rowid > COALESCE((
-    SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary}
-    WHERE r.number < 0 ORDER BY r.number LIMIT 1), -1)"""
-_server_messages = f"FROM messages m LEFT JOIN search_rows r ON {_message} WHERE r.tree_id IS NULL"
-_server_summaries = (
-    "FROM summaries s LEFT JOIN search_rows r ON r.tree_id = s.tree_id AND r.branch = s.branch"
-    " AND r.seq = s.last AND r.summary = s.summary WHERE r.tree_id IS NULL"
+
+
+class Waiting(NamedTuple):
+    """What has no row yet, of messages ``m`` and of summaries ``s``: where, and in which order."""
+
+    messages: str
+    messages_where: str
+    order: str
+    summaries: str
+    summaries_where: str
+
+
+_FILE = Waiting(
+    "messages m",
+    f"""+m.rowid > COALESCE((SELECT m.rowid FROM search_rows r JOIN messages m ON {_message}
+    WHERE r.number > 0 ORDER BY r.number DESC LIMIT 1), -1)""",
+    "rowid",
+    "summaries s",
+    f"""s.rowid > COALESCE((SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary}
+    WHERE r.number < 0 ORDER BY r.number LIMIT 1), -1)""",
 )
-WAITING = {
-    "sqlite": (_file_messages, _file_summaries, "rowid"),
-    "postgresql": (_server_messages, _server_summaries, "stored_at"),
-}
-"""What has no row yet: of messages, of summaries; and the order of messages."""
+_SERVER = Waiting(
+    f"messages m LEFT JOIN search_rows r ON {_message}",
+    "r.tree_id IS NULL",
+    "stored_at",
+    f"summaries s LEFT JOIN search_rows r ON {_summary} AND r.branch = s.branch AND r.seq = s.last",
+    "r.tree_id IS NULL",
+)
+WAITING = {"sqlite": _FILE, "postgresql": _SERVER}
+ANYBODY = Of()
+
+
+def waiting(connection: Connection, of: Of = ANYBODY) -> Waiting:
+    """Return what of somebody's has no row yet.
+
+    On a file all that is new has the highest places of its table; the sign before such a place lets
+    the messages of few trees be found by their trees.
+    """
+    told = WAITING[connection.dialect.name]
+    new = told.messages_where if of.limits else told.messages_where.removeprefix("+")
+    return told._replace(
+        messages_where=f"{new}{of.within('m')}",
+        summaries_where=f"{told.summaries_where}{of.within('s')}",
+    )
 
 
 def is_on(connection: Connection) -> bool:
@@ -73,13 +102,16 @@ def is_made(connection: Connection) -> bool:
     return statement(spelling(connection).is_made).row(connection) is not None
 
 
-def is_behind(connection: Connection) -> bool:
-    """Tell whether there are messages or summaries that have no row."""
-    if not is_made(connection):
-        return True
-    messages, summaries, _ = WAITING[connection.dialect.name]
-    asked = (f"SELECT 1 {each} LIMIT 1" for each in (messages, summaries))
-    return any(statement(each).row(connection) for each in asked)
+def is_behind(connection: Connection, of: Of = ANYBODY) -> bool:
+    """Tell whether somebody has messages or summaries that have no row."""
+    if of.limits and not is_behind(connection):
+        return False
+    new = waiting(connection, of)
+    asked = (
+        f"SELECT 1 FROM {new.messages} WHERE {new.messages_where} LIMIT 1",
+        f"SELECT 1 FROM {new.summaries} WHERE {new.summaries_where} LIMIT 1",
+    )
+    return any(statement(each).row(connection, **of.limits) for each in asked)
 
 
 def catch_up(connection: Connection) -> bool:
@@ -103,47 +135,43 @@ def _number(connection: Connection, sql: str) -> int:
 
 def _of_messages(connection: Connection) -> Iterator[Kept]:
     """Yield the next rows of messages, as many as a step takes."""
-    messages, _, order = WAITING[connection.dialect.name]
-    sql = f"SELECT {_place}, {_columns} {messages} ORDER BY m.{order}, {_place} LIMIT {STEP}"
-    last = max(0, _number(connection, spelling(connection).newest))
-    length = 0
-    for number, row in enumerate(statement(sql).rows(connection), start=last + 1):
-        if length > STEP_LENGTH:
-            return
-        tree_id, branch, seq, *columns = row
-        run = {"tree_id": tree_id, "branch": branch, "first": seq, "last": seq}
-        words = said(assemble(columns, stored_calls(connection, run).get(seq)))
-        length += len(words)
-        yield Kept(tree_id, branch, seq, 0, number, words)
+    new = waiting(connection)
+    order = f"ORDER BY m.{new.order}, m.seq, m.branch, m.tree_id LIMIT {STEP}"
+    sql = f"SELECT {_place} FROM {new.messages} WHERE {new.messages_where} {order}"
+    number = max(0, _number(connection, spelling(connection).newest))
+    length, places = 0, map(tuple, statement(sql).rows(connection))
+    while length <= STEP_LENGTH and (chunk := [*islice(places, CHUNK)]):
+        messages = messages_at(connection, chunk)
+        for place in chunk:
+            if length > STEP_LENGTH:
+                return
+            words = said(messages[place])
+            length += len(words)
+            number += 1
+            tree_id, branch, seq = place
+            yield Kept(tree_id, branch, seq, 0, number, words)
 
 
 def _of_summaries(connection: Connection) -> Iterator[Kept]:
     """Yield the next rows of summaries, as many as a step takes."""
-    _, summaries, _ = WAITING[connection.dialect.name]
-    sql = f"SELECT {_told} {summaries} ORDER BY s.created_at, s.summary LIMIT {SUMMARIES}"
+    new = waiting(connection)
+    order = f"ORDER BY s.created_at, s.summary LIMIT {SUMMARIES}"
+    sql = f"SELECT {_told} FROM {new.summaries} WHERE {new.summaries_where} {order}"
     first = min(0, _number(connection, spelling(connection).oldest))
     for number, row in enumerate(statement(sql).rows(connection), start=1 - first):
         tree_id, branch, last, summary, title, body = row
         yield Kept(tree_id, branch, last, summary, -number, in_summary(title, body))
 
 
-def go_on(transactions: Transactions) -> bool:
-    """Take a step where nobody is in the way; tell whether the index is still behind.
-
-    Raises StoreError where it is switched off.
-    """
-    with transactions.reading() as connection:
-        _check_on(connection)
-        if not is_behind(connection):
-            return False
-    with suppress(StoreError), transactions.soon() as connection:  # what was there is searched
+def take_step(transactions: Transactions) -> None:
+    """Take a step where nobody is in the way; else what there is has to do."""
+    with suppress(StoreError), transactions.soon() as connection:
         if is_on(connection):
             catch_up(connection)
-    with transactions.reading() as connection:
-        return is_behind(connection)
 
 
-def _check_on(connection: Connection) -> None:
+def check_on(connection: Connection) -> None:
+    """Raise StoreError where searching is switched off."""
     if not is_on(connection):
         raise StoreError(IS_OFF)
 
@@ -181,17 +209,24 @@ def state(connection: Connection) -> Index:
 
 def bring(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
     """Switch the index on or off or empty it, as asked; where it is on, let it catch up."""
-    with transactions.writing() as connection:
-        if on is not None:
-            switch(connection, on=on)
-        if anew:
-            empty(connection)
-        is_left = is_on(connection)
+    if on is not None or anew:
+        with transactions.writing() as connection:
+            if on is not None:
+                switch(connection, on=on)
+            if anew:
+                empty(connection)
+    take_all(transactions)
+    with transactions.reading() as connection:
+        return state(connection)
+
+
+def take_all(transactions: Transactions) -> None:
+    """Let the index catch up, if it is on, in steps between which other writers have their turn."""
+    with transactions.reading() as connection:
+        is_left = is_on(connection) and is_behind(connection)
     while is_left:
         with transactions.writing() as connection:
             is_left = is_on(connection) and catch_up(connection)
-    with transactions.reading() as connection:
-        return state(connection)
 
 
 def refill(transactions: Transactions) -> None:
@@ -199,4 +234,4 @@ def refill(transactions: Transactions) -> None:
     with transactions.reading() as connection:
         is_empty = is_made(connection) and not KNOWN.value(connection)
     if is_empty:
-        bring(transactions, on=None, anew=False)
+        take_all(transactions)

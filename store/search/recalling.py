@@ -2,52 +2,96 @@
 
 What is asked for is names, or words: each finds what has it, and the rarer it is, the more it
 counts. A passage is a whole group, a message alone or a call with all its results, since a result
-says little without what was asked for. Where the index knows all that there is, it is asked; else
-what is out of sight is read.
+says little without what was asked for. So a call is found, too, that is in sight while its result
+is not: the line in place of a cleared result names a file or a command, and by that name it is
+called back. A call that is about what is asked for counts more than what mentions it, and a call
+that reads it most.
+
+Where the index knows all that the session has, it is asked; else what is out of sight is read.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from ..clock import Now, given
+from ..database import Statement, message_facts
 from ..errors import InvalidValue, quoted
-from ..history import Line, lines, raw
+from ..history import Line, Segment, lines, raw, stored_kinds
 from ..messages import Message
 from ..policy import Policy
-from ..records import Passage, StoredMessage
+from ..records import Passage
+from ..text import ELLIPSIS
 from ..tokens import estimate
-from ..view import build
+from ..tools import kind_name
+from ..view import build, rules, target_of
 from . import index
 from .asked import MOST_HITS, asked
 from .finding import Search
 from .holders import Of
+from .rows import CHUNK, Place, messages_at
 from .said import said
 from .snippets import around, has_term
 from .terms import Term, folded, terms
 
 AGENT = Policy.named("agent")
-BUDGET = 2_000
-"""Tokens of all passages together."""
+BUDGET = 6_000
+"""Tokens of all passages together: the usual read of a file has room."""
 HIDDEN = "hidden"
+BATCH = 8
+"""Passages that are read at once."""
 LEAST = 80
 """Code points that are shown at least of a message that has no room."""
 
-Asked = dict[Term, set[int]]
+MOST = 100
+"""Passages that are looked at for what there is room for, the best ones."""
+MENTIONED, OWN, READ = 1, 2, 3
+"""What a term counts in what mentions it, in a call about it, and in a call that reads it."""
+
+ROLES = Statement(
+    select(message_facts.c.seq, message_facts.c.role)
+    .where(lines.run_of(message_facts))
+    .order_by(message_facts.c.seq)
+)
+
+Having = dict[Term, set[int]]
 """The positions out of sight that have each term."""
+Span = tuple[int, int]
+"""The first and the last position of a group."""
+Names = dict[str, tuple[Term, ...]]
+"""What a call may be about, as `_plain` writes it, and the terms that it is asked for by."""
 
 
 class Sight(NamedTuple):
-    """A line, what of it is asked for, and why positions are out of sight."""
+    """A line, what of it is asked for, why positions are out of sight, and its groups.
+
+    ``shown`` is what stands in the place of results that were cleared; ``groups`` has the group of
+    each position.
+    """
 
     line: Line
     terms: tuple[Term, ...]
     why: dict[int, str]
+    shown: dict[int, str]
+    groups: dict[int, Span]
+    runs: list[Segment]
+
+    def places(self, group: Span) -> list[Place]:
+        """Return where the messages of a group are stored."""
+        tree_id, first, last = self.line.pointer.tree_id, *group
+        at = bisect_left(self.runs, first, key=lambda run: run.last)
+        return [
+            (tree_id, run.branch, seq)
+            for run in self.runs[at:]
+            for seq in range(max(first, run.first), min(last, run.last) + 1)
+        ]
 
 
 def recall(
@@ -69,14 +113,19 @@ def recall(
     InvalidValue.
     """
     _check(budget)
-    sight = _sight(connection, session_id, tuple(_terms(wanted)), policy, given(now))
+    names = _names(wanted)
+    asked_for = tuple(dict.fromkeys(chain.from_iterable(names.values())))
+    sight = _sight(connection, session_id, asked_for, policy, given(now))
     having = _having(sight, session_id)
     worth = {term: _worth(len(sight.why), len(found)) for term, found in having.items()}
-    places = {place for found in having.values() for place in found}
-    groups = {_group(sight.line, place) for place in places}
-    passages = (_passage(sight, group, having, worth) for group in groups)
-    best = sorted(passages, key=lambda each: (-each.score, -each.first))
-    return list(_within(sight, best, budget))
+    found = _terms_by_group(sight, having)
+    weights = _weights(sight, found, names, policy)
+    scores = {
+        group: sum(worth[term] * weights.get((group, term), MENTIONED) for term in has)
+        for group, has in found.items()
+    }
+    best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
+    return list(_within(sight, best, scores, budget))
 
 
 def _check(budget: int) -> None:
@@ -95,46 +144,74 @@ def _sight(
     view = build.view(connection, session_id, policy, now=moment)
     line = Line(connection, lines.find(connection, session_id))
     why = dict.fromkeys(range(1, line.pointer.head + 1), HIDDEN)
+    shown: dict[int, str] = {}
     for entry in view.entries:
         if entry.seq is not None and entry.rule is None:
             why.pop(entry.seq, None)
         elif entry.seq is not None:
             why[entry.seq] = entry.rule or HIDDEN
-    return Sight(line, wanted, why)
+            if entry.rule in rules.NAMING:
+                shown[entry.seq] = str(entry.message.get("content"))
+    runs = line.runs(1, line.pointer.head)
+    groups = _groups(line, runs)
+    for place, reason in [*why.items()]:
+        why.setdefault(groups[place][0], reason)  # a call counts while its result is out of sight
+    return Sight(line, wanted, why, shown, groups, runs)
 
 
-def _terms(wanted: str | Iterable[str]) -> Iterator[Term]:
-    """Yield the terms of a text, or one for each name. Raises InvalidValue."""
+def _groups(line: Line, runs: list[Segment]) -> dict[int, Span]:
+    """Return the group of each position of a line: a message, and the results that follow it."""
+    rows = (ROLES.rows(line.connection, **run.within(line.pointer.tree_id)) for run in runs)
+    starts = [seq for seq, role in chain.from_iterable(rows) if role != "tool" or seq == 1]
+    ends = [*(seq - 1 for seq in starts[1:]), line.pointer.head]
+    spans = zip(starts, ends, strict=False)
+    return {seq: span for span in spans for seq in range(span[0], span[1] + 1)}
+
+
+def _names(wanted: str | Iterable[str]) -> Names:
+    """Return what is wanted: a text and each of its words, or names. Raises InvalidValue."""
     if isinstance(wanted, str):
-        yield from terms(wanted)
-        return
+        words = terms(wanted)
+        return {_plain(wanted): tuple(words)} | {_plain(each.written): (each,) for each in words}
+    names: Names = {}
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
             raise InvalidValue(f"what is wanted is a text or names, not {quoted(name)}")
         phrase = name.replace('"', " ")
-        yield from terms(f'"{phrase}"')
+        names[_plain(name)] = tuple(terms(f'"{phrase}"'))
+    return names
 
 
-def _having(sight: Sight, session_id: str) -> Asked:
+def _plain(name: str) -> str:
+    """Return a name as it is compared: without quotes, case, or an ellipsis at its end."""
+    return " ".join(folded(name).replace('"', " ").split()).removesuffix(ELLIPSIS)
+
+
+def _having(sight: Sight, session_id: str) -> Having:
     """Return the positions out of sight that have each term, as far as any has it."""
     connection = sight.line.connection
-    is_known = index.is_on(connection) and not index.is_behind(connection)
-    found = _by_index(sight, session_id) if is_known else _by_reading(sight)
+    of = Of(session_id, tree=sight.line.pointer.tree_id)
+    is_known = index.is_on(connection) and not index.is_behind(connection, of)
+    found = _by_index(sight, of) if is_known else _by_reading(sight)
+    for seq, text in sight.shown.items():
+        plain = folded(text)
+        for term in filter(partial(has_term, plain), sight.terms):
+            found[term].add(seq)
     return {term: places for term, places in found.items() if places}
 
 
-def _by_index(sight: Sight, session_id: str) -> Asked:
-    of = Of(session_id, tree=sight.line.pointer.tree_id)
-    found: Asked = {}
+def _by_index(sight: Sight, of: Of) -> Having:
+    found: Having = {}
     for term in sight.terms:
         wanted = asked(term.written, of, None, None, None, None, "newest", MOST_HITS, None)
-        search = Search(sight.line.connection, wanted._replace(terms=(term,)))
-        found[term] = {hit.seq for hit in search.messages()} & sight.why.keys()
+        rows = Search(sight.line.connection, wanted._replace(terms=(term,))).rows()
+        messages = (row.seq for row in rows if not row.summary)
+        found[term] = {*islice(messages, MOST_HITS)} & sight.why.keys()
     return found
 
 
-def _by_reading(sight: Sight) -> Asked:
-    found: Asked = {term: set() for term in sight.terms}
+def _by_reading(sight: Sight) -> Having:
+    found: Having = {term: set() for term in sight.terms}
     for stored in raw.messages_between(sight.line, 1, sight.line.pointer.head):
         plain = folded(said(stored.message)) if stored.seq in sight.why else ""
         for term in filter(partial(has_term, plain), sight.terms):
@@ -147,60 +224,90 @@ def _worth(messages: int, having: int) -> float:
     return math.log(1 + messages / having)
 
 
-def _group(line: Line, place: int) -> tuple[int, int]:
-    """Return the first and the last position of the group that a message is in."""
-    first = place
-    while first > 1 and _role(line, first) == "tool":
-        first -= 1
-    last = first
-    while last < line.pointer.head and _role(line, last + 1) == "tool":
-        last += 1
-    return first, last
+def _terms_by_group(sight: Sight, having: Having) -> dict[Span, list[Term]]:
+    """Return the groups that have anything of what is asked for, and what."""
+    found: dict[Span, list[Term]] = {}
+    for term, places in having.items():
+        for group in {sight.groups[place] for place in places}:
+            found.setdefault(group, []).append(term)
+    return found
 
 
-def _role(line: Line, place: int) -> str:
-    (stored,) = raw.messages_between(line, place, place)
-    return str(stored.message["role"])
+def _weights(
+    sight: Sight, found: dict[Span, list[Term]], names: Names, policy: Policy
+) -> dict[tuple[Span, Term], int]:
+    """Return what terms count in groups whose calls are about what is asked for."""
+    weights: dict[tuple[Span, Term], int] = {}
+    kinds = {**stored_kinds(sight.line.connection), **policy.tool_kinds}
+    calls = [group for group in found if group[0] < group[1]]
+    for at in range(0, len(calls), CHUNK):
+        places = {group: sight.places((group[0], group[0]))[0] for group in calls[at : at + CHUNK]}
+        messages = messages_at(sight.line.connection, places.values())
+        for group, place in places.items():
+            for target, kind in _targets(messages[place], kinds, sight.line.pointer.project_root):
+                about = (asked for name, asked in names.items() if _is_about(target, name))
+                for term in chain.from_iterable(about):
+                    least = weights.get((group, term), MENTIONED)
+                    weights[group, term] = max(least, READ if kind == "file_read" else OWN)
+    return weights
 
 
-def _passage(
-    sight: Sight, group: tuple[int, int], having: Asked, worth: dict[Term, float]
-) -> Passage:
-    """Return a whole group as a passage."""
-    places = range(group[0], group[1] + 1)
-    found = [term for term, known in having.items() if not known.isdisjoint(places)]
-    text = "\n".join(_told(stored) for stored in raw.messages_between(sight.line, *group))
-    why = next(sight.why[place] for place in places if place in sight.why)
-    return Passage(*group, why, sum(worth[term] for term in found), text, estimate(text))
+def _targets(
+    message: Message, kinds: dict[str, Any], project_root: str | None
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the file or the command of each call, and of which kind its tool is."""
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            arguments = function.get("arguments")
+            kind = kinds.get(kind_name(function.get("name"), arguments) or "")
+            yield target_of(arguments, kind, project_root), kind
 
 
-def _told(stored: StoredMessage, text: str | None = None) -> str:
-    """Return a message as a passage shows it."""
-    shown = said(stored.message) if text is None else text
-    return f"[{stored.seq}] {_speaker(stored.message)}: {shown}"
+def _is_about(target: str, name: str) -> bool:
+    """Tell whether a call's file or command is what is asked for: its path may be longer."""
+    known = _plain(target)
+    if not known or not name:
+        return False
+    is_cut = target.endswith(ELLIPSIS)
+    is_path = known.endswith(f"/{name}") or name.endswith(f"/{known}")
+    return known == name or is_path or (is_cut and name.startswith(known))
 
 
-def _speaker(message: Message) -> str:
-    return "calls" if message.get("tool_calls") else str(message["role"])
-
-
-def _within(sight: Sight, best: list[Passage], budget: int) -> Iterator[Passage]:
+def _within(
+    sight: Sight, best: list[Span], scores: dict[Span, float], budget: int
+) -> Iterator[Passage]:
     """Yield the passages that there is room for; the first in part, where that has none."""
     left = budget
-    for number, each in enumerate(best):
-        shown = _cut(sight, each, budget) if number == 0 and each.tokens > budget else each
-        if shown.tokens <= left:
-            left -= shown.tokens
-            yield shown
+    for at in range(0, min(len(best), MOST), BATCH):
+        groups = best[at : at + BATCH]
+        places = {group: sight.places(group) for group in groups}
+        messages = messages_at(sight.line.connection, chain.from_iterable(places.values()))
+        for group in groups:
+            stored = [(seq, messages[tree, branch, seq]) for tree, branch, seq in places[group]]
+            text = "\n".join(_told(seq, message, said(message)) for seq, message in stored)
+            if estimate(text) > budget and group == best[0]:
+                text = _cut(sight, stored, text, budget)
+            tokens = min(budget, estimate(text))
+            if tokens <= left:
+                left -= tokens
+                why = next(sight.why[seq] for seq, _ in stored if seq in sight.why)
+                yield Passage(*group, why, scores[group], text, tokens)
 
 
-def _cut(sight: Sight, passage: Passage, budget: int) -> Passage:
+def _told(seq: int, message: Message, text: str) -> str:
+    """Return a message as a passage shows it."""
+    speaker = "calls" if message.get("tool_calls") else str(message["role"])
+    return f"[{seq}] {speaker}: {text}"
+
+
+def _cut(sight: Sight, stored: list[tuple[int, Message]], whole: str, budget: int) -> str:
     """Return a passage of which each message is shown where it has what is asked for."""
-    stored = raw.messages_between(sight.line, passage.first, passage.last)
-    room = budget * len(passage.text) // passage.tokens // len(stored)
+    room = budget * len(whole) // estimate(whole) // len(stored)
     while True:
-        texts = (_told(each, around(said(each.message), sight.terms, room)) for each in stored)
-        text = "\n".join(texts)
+        text = "\n".join(
+            _told(seq, message, around(said(message), sight.terms, room)) for seq, message in stored
+        )
         if estimate(text) <= budget or room < LEAST:
-            return passage._replace(text=text, tokens=min(budget, estimate(text)))
+            return text
         room = room * 3 // 4

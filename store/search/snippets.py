@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import takewhile
 
 from .terms import SIGNS, WORD, Term, first_word, folded
@@ -24,13 +24,19 @@ Place = tuple[int, int, int]
 """Where a term begins and ends, and which one it is."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def _patterns(term: Term) -> tuple[re.Pattern[str], ...]:
-    """Return what finds a term in a folded text: as words, else as a part of a name."""
+    """Return what finds a term in a folded text: as words, else as a part of a name.
+
+    What stands before the first word is asked behind it: what begins with a text is found far
+    faster than what begins with a condition.
+    """
     written = folded(term.written)
-    words = r"[\W_]+".join(map(re.escape, WORD.findall(written)))
-    bounds = ("", "") if SIGNS.search(written) else (r"(?<![^\W_])", r"(?![^\W_])")
-    whole = re.compile(words.join(bounds))
+    first, *others = map(re.escape, WORD.findall(written))
+    is_word = not SIGNS.search(written)
+    before = rf"(?<![^\W_]{first})" if is_word else ""
+    after = r"(?![^\W_])" if is_word and not term.begins else ""
+    whole = re.compile(r"[\W_]+".join((first + before, *others)) + after)
     return whole, re.compile(re.escape(written))
 
 
@@ -44,6 +50,13 @@ def has_term(plain: str, term: Term) -> bool:
     """Tell whether a folded text has a term, as words or as a part of a name."""
     is_likely = first_word(term) in plain
     return is_likely and any(each.search(plain) for each in _patterns(term))
+
+
+def times(plain: str, term: Term) -> int:
+    """Return how often a folded text has a term as words."""
+    if first_word(term) not in plain:
+        return 0
+    return sum(1 for _ in _patterns(term)[0].finditer(plain))
 
 
 def snippet(text: str, asked: Iterable[Term]) -> tuple[str, tuple[Span, ...]]:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
+
+from ..text import ELLIPSIS
 
 MOST_TERMS = 32
 """Words that are asked for at once; further ones are left out."""
@@ -42,7 +44,7 @@ _IS_NAME = re.compile("[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[_./:@#-]")
 class Term(NamedTuple):
     """A word that is asked for, or several in quotes: as written, and as it is kept.
 
-    ``begins``: its last sign may be the beginning of a pair.
+    ``begins``: its last sign may be the beginning of a pair, or its last word that of a word.
     """
 
     written: str
@@ -57,13 +59,18 @@ class Term(NamedTuple):
 
 
 def terms(text: str) -> list[Term]:
-    """Return what a text asks for, each once: words, and what it has in double quotes."""
+    """Return what a text asks for, each once: words, and what it has in double quotes.
+
+    One that ends in an ellipsis, as what was shortened does, is the beginning of what is meant.
+    """
     found = (quoted or word for quoted, word in _ASKED.findall(clean(text)))
     said = (each[:LONGEST_TERM] for each in found if WORD.search(each))
     return [_term(each) for each in list(dict.fromkeys(said))[:MOST_TERMS]]
 
 
 def _term(written: str) -> Term:
+    if written.endswith(ELLIPSIS):
+        return _term(written.rstrip(ELLIPSIS))._replace(begins=True)
     runs = [*SIGNS.finditer(written)]
     last = runs[-1] if runs else None
     if last is None or WORD.search(written, last.end()):
@@ -119,14 +126,19 @@ class _Folds(dict[int, str]):
 
 
 _FOLDS = _Folds()
+_OTHER = re.compile(r"[^\x00-\x7f]+")
 
 
 def folded(text: str) -> str:
     """Return a text of the same length in which neither case nor accents count."""
-    return text.lower() if text.isascii() else text.translate(_FOLDS)
+    return text.lower() if text.isascii() else _OTHER.sub(_fold, text).lower()
 
 
-@cache
+def _fold(run: re.Match[str]) -> str:
+    return run[0].translate(_FOLDS)
+
+
+@lru_cache(maxsize=256)
 def first_word(term: Term) -> str:
     """Return the first word of a term, which a folded text that has the term has."""
     found = WORD.search(folded(term.written))

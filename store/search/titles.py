@@ -1,13 +1,13 @@
 """Titles that have what is asked for.
 
-They may change at any time, so they are in no index: those of the sessions that were last active
-are read, as they are now.
+They may change at any time, so they are in no index: those of the newest sessions are read, as
+they are now. When a session was created never changes, so whatever happens to sessions between two
+pages, their order stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import dropwhile, islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, literal_column, select
@@ -19,7 +19,7 @@ from .snippets import has, snippet
 from .terms import first_word, folded
 
 MOST = 5_000
-"""Sessions whose titles are read: those that were last active, of those that are not archived."""
+"""Sessions whose titles are read: the newest, of those that are not archived."""
 SCORE = 1e9
 
 
@@ -34,9 +34,9 @@ class Titled(NamedTuple):
 
 
 _titled = (
-    select(*(sessions.c[name] for name in ("id", "owner", "head_branch", "updated_at", "title")))
+    select(*(sessions.c[name] for name in ("id", "owner", "head_branch", "created_at", "title")))
     .where(sessions.c.archived == literal_column("0"))
-    .order_by(sessions.c.updated_at.desc(), sessions.c.id.desc())
+    .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
     .limit(literal_column(str(MOST)))
 )
 TITLES = Statement(_titled)
@@ -45,7 +45,7 @@ TITLES_OF_TREE = Statement(_titled.where(sessions.c.tree_id == bindparam("tree")
 
 
 def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
-    """Yield the titles that have all terms, those of the last active sessions first."""
+    """Yield the titles that have all terms, those of the newest sessions first."""
     after = asked.after
     if not asked.has_role(TITLE) or (after is not None and after.role != TITLE):
         return
@@ -53,10 +53,9 @@ def titled(connection: Connection, asked: Asked) -> Iterator[Hit]:
     rows = _titles(connection, asked)
     likely = (Titled(*row) for row in rows if first in folded(row[-1] or ""))
     found = (_hit(each, asked) for each in likely if _is_one(each, asked))
-    if after is None:
-        yield from found
-    else:
-        yield from islice(dropwhile(lambda hit: hit.session_id != after.session_id, found), 1, None)
+    for hit in found:
+        if after is None or (hit.at, hit.session_id) < (after.at, after.session_id):
+            yield hit
 
 
 def _titles(connection: Connection, asked: Asked) -> list[Row]:
@@ -76,4 +75,4 @@ def _is_one(each: Titled, asked: Asked) -> bool:
 
 def _hit(each: Titled, asked: Asked) -> Hit:
     line, marks = snippet(each.title or "", asked.terms)
-    return Hit(each.id, each.branch, 0, True, TITLE, each.at, line, SCORE, marks, 0)
+    return Hit(each.id, each.branch, 0, True, TITLE, each.at, line, SCORE, marks)

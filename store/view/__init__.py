@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .judging import ruled, savings
     from .logged import Line
     from .look import Look, look_at
+    from .named_results import target_of
     from .recorded import records
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
@@ -49,6 +50,7 @@ __all__ = [
     "shown_tokens",
     "summaries_of",
     "summary_tokens",
+    "target_of",
     "view_tokens",
     "visible",
     "visible_after",
@@ -65,5 +67,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         judging="ruled savings",
         logged="Line",
         look="Look look_at",
+        named_results="target_of",
         standing="Range Span Standing Visible as_message summaries_of",
     )

@@ -175,10 +175,15 @@ def _target(look: Look, answer: Answer, arguments: Any) -> str:
     """Return the file or the command of a call, "" where it is not known."""
     if answer.call is None:
         return ""
-    files = call_paths(arguments, look.pointer.project_root).paths
-    command = command_of(arguments) if answer.result.kind == "terminal" or not files else None
+    return target_of(arguments, answer.result.kind, look.pointer.project_root)
+
+
+def target_of(arguments: Any, kind: str | None, project_root: str | None) -> str:
+    """Return the file or the command in the arguments of a tool of a kind, as a line names it."""
+    files = call_paths(arguments, project_root).paths
+    command = command_of(arguments) if kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
-    return one_line(_seen_from(look.pointer.project_root, target), LONGEST_TARGET)
+    return one_line(_seen_from(project_root, target), LONGEST_TARGET)
 
 
 def _arguments(look: Look, seq: int, position: int) -> Any:

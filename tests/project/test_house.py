@@ -68,7 +68,7 @@ INSIDE = {
     ),
     "messages": "json_text columns media opaque owning preparing redacted",
     "records": "compactions hits keeping lines views",
-    "search": "terms said snippets engines index holders asked candidates titles finding recalling",
+    "search": "terms said snippets engines holders rows scores asked index backlog candidates titles finding recalling",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "

@@ -1,0 +1,112 @@
+"""What the index has not taken in yet, looked through so that no search is empty by lateness.
+
+An index that is written lazily is behind whenever it matters most: right after an import, and while
+many write. So what is missing in it is read, what was stored last first, of those whose messages
+are asked for and nobody else, for as long as a search may take. What is found is judged as the
+index would: the words that a text has, or parts of the names in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..history import NEVER
+from .asked import Asked
+from .engines import statement
+from .holders import Trees
+from .index import is_behind, waiting
+from .rows import AFTER_MESSAGES, MESSAGE, OF_RECORD, SUMMARY, Row, texts
+from .scores import IN_NAMES, Found, score
+from .snippets import has_term, times
+from .terms import Term, folded, names
+
+SECONDS = 0.3
+"""What looking through may take of a search."""
+CHUNK = 32
+"""Messages that are read at once."""
+MOST = 20_000
+"""Messages that are listed: more than can be read in that time."""
+NEWEST_SUMMARY = AFTER_MESSAGES // 2
+"""The place of the newest summary that has no row: above those that have one."""
+
+
+class Backlog(NamedTuple):
+    """What was found in what has no row, and how many messages of it were not looked at."""
+
+    found: list[Found]
+    unread: int
+
+
+NOTHING = Backlog([], 0)
+
+
+def look_through(connection: Connection, asked: Asked, trees: Trees) -> Backlog:
+    """Look through what has no row yet, as long as there is time."""
+    if not is_behind(connection, asked.of):
+        return NOTHING
+    deadline = time.monotonic() + SECONDS
+    found: list[Found] = []
+    looked, rows = 0, _rows(connection, asked, trees)
+    while chunk := [*islice(rows, CHUNK)]:
+        said = texts(connection, [row for row in chunk if asked.has_row(row)], asked.tools)
+        for row in chunk:
+            if time.monotonic() > deadline:
+                return Backlog(found, _count(connection, asked, trees) - looked)
+            looked += 1
+            worth = _worth(said[row], asked.terms) if row in said else None
+            holder = trees[row.tree_id].holder(row.branch, row.counted)
+            if holder and worth is not None:
+                found.append(Found(row, holder, worth))
+    unread = 0 if looked < MOST else _count(connection, asked, trees) - looked
+    return Backlog(found, unread)
+
+
+def _worth(text: str, asked: tuple[Term, ...]) -> float | None:
+    """Return the score of a text; None where it is not found by all that is asked for."""
+    plain = folded(text)
+    if worth := score(plain, asked):
+        return worth
+    if not all(has_term(plain, term) for term in asked):
+        return None
+    known = folded(names(text))
+    in_names = (term.part is not None and folded(term.part) in known for term in asked)
+    either = (times(plain, term) or is_part for term, is_part in zip(asked, in_names, strict=True))
+    return IN_NAMES if all(either) else None
+
+
+def _rows(connection: Connection, asked: Asked, trees: Trees) -> Iterator[Row]:
+    """Yield what has no row, of the sessions that are asked for: summaries, then messages."""
+    new, limits = waiting(connection, asked.of), asked.of.limits
+    summaries = f"""SELECT {SUMMARY} FROM {new.summaries} JOIN compaction_records c ON {OF_RECORD}
+    WHERE {new.summaries_where} ORDER BY s.created_at DESC, s.summary DESC"""
+    order = f"m.{new.order} DESC, m.seq DESC, m.branch DESC, m.tree_id DESC"
+    messages = f"""SELECT {MESSAGE} FROM {new.messages}
+    WHERE {new.messages_where} ORDER BY {order} LIMIT {MOST}"""
+    numbered = chain(
+        enumerate(statement(summaries).rows(connection, **limits), start=-NEWEST_SUMMARY),
+        enumerate(statement(messages).scan(connection, **limits), start=-NEVER),
+    )
+    for number, row in numbered:
+        found = Row(-number, *row)
+        if trees[found.tree_id].holder(found.branch, found.counted):
+            yield found
+
+
+def _count(connection: Connection, asked: Asked, trees: Trees) -> int:
+    """Return how many messages and summaries `_rows` would yield, if it yielded all."""
+    new, limits = waiting(connection, asked.of), asked.of.limits
+    summaries = f"""SELECT {SUMMARY} FROM {new.summaries} JOIN compaction_records c ON {OF_RECORD}
+    WHERE {new.summaries_where}"""
+    known = (Row(0, *row) for row in statement(summaries).rows(connection, **limits))
+    count = sum(1 for row in known if trees[row.tree_id].holder(row.branch, row.counted))
+    messages = f"""SELECT m.tree_id, m.branch, MAX(m.seq), COUNT(*) FROM {new.messages}
+    WHERE {new.messages_where} GROUP BY m.tree_id, m.branch"""
+    for tree_id, branch, last, new_there in statement(messages).rows(connection, **limits):
+        beyond = max(0, last - trees[tree_id].end(branch))
+        count += max(0, new_there - beyond)
+    return count
