@@ -79,12 +79,14 @@ async def chats(mine: Mine, *, archived: bool = False) -> list[Found]:
 
 
 @app.get("/search")
-async def search(mine: Mine, q: str) -> list[Found]:
-    """Find messages, each with the chat that it is in."""
-    return [
+async def search(mine: Mine, q: str) -> Found:
+    """Find messages, each with the chat that it is in; tell how many were not looked at."""
+    hits = await mine.search(q, limit=30)
+    told = [
         {"id": hit.session_id, "title": await mine.title(hit.session_id), "snippet": hit.snippet}
-        for hit in await mine.search(q, limit=30)
+        for hit in hits
     ]
+    return {"hits": told, "behind": hits.behind}
 
 
 @app.post("/chats")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from ..errors import StoreError
 from ..records import Hit, Hits, Index, Passage
 from ..text import counted
 from . import render
@@ -57,7 +59,7 @@ Budget = Annotated[
     int, typer.Option("--budget", metavar="N", min=1, help="Tokens of all passages, at most.")
 ]
 
-BEHIND = "newer messages are not searched yet; `convostore index` takes them in"
+BEHIND = "{} not looked at yet; `convostore index` takes in all"
 MARK = "bold yellow"
 
 
@@ -75,8 +77,13 @@ def search(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Find what was said, by its words."""
+    """Find what was said, by its words.
+
+    What is new is taken into the index before.
+    """
     with existing(ctx) as store:
+        with suppress(StoreError):  # the search itself says what is in the way
+            store.index()
         hits = store.search(
             " ".join(words),
             session=find(store, session).id if session else None,
@@ -106,7 +113,7 @@ def _show_all(hits: Hits) -> None:
     if not hits:
         render.remark("nothing has these words")
     if hits.behind:
-        render.remark(BEHIND)
+        render.remark(BEHIND.format(counted(hits.behind, "message")))
 
 
 def _show_hit(hit: Hit) -> None:
@@ -136,7 +143,7 @@ def recall(
     words: Words,
     policy: PolicyName = "agent",
     fields: Fields = None,
-    budget: Budget = 2000,
+    budget: Budget = 6000,
     now: Now = None,
     json: Json = False,
 ) -> None:
@@ -169,7 +176,7 @@ def index(
 ) -> None:
     """Let searches find all that is new.
 
-    Searches do so by themselves, some messages each.
+    The searches of a library do so by themselves, some messages each.
     """
     with existing(ctx) as store:
         done = store.index(on=on, anew=anew)

@@ -27,6 +27,7 @@ class AsyncScoped(Awaited):
 
     redactions = awaits(lambda: Scoped.redactions)
     delete_session = cast("Deletes", awaits(lambda: Scoped.delete_session, waits=True))
+    index = awaits(lambda: Scoped.index, waits=True)
     atomically = awaits(lambda: Scoped.atomically, waits=True)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:

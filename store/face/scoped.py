@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, bindparam, literal_column, or_, select
 
 from .. import history
+from .. import search as searching
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..records import Erasure, Redaction, Session
-from .binding import Call, Face, reads
+from .binding import Call, Face, reads, runs
 from .naming import Arguments, bound, held, named, signature
 from .operations import Operations
 from .steps import atomically, check_work
@@ -101,6 +102,8 @@ class Scoped(Owned, Workflows):
         super().__init__(store, owner)
         self._store = store
         self._database, self._requests = store._database, store._requests
+
+    index = runs(lambda: searching.backlog.index)
 
     def _opened(self, call: Call[Any], /) -> Transactions:
         whole, given = self._store._opened(call), bound(call).arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -62,8 +63,8 @@ def import_file(
     ``replace`` it is rewound to the last message they share, which can be undone, and continued as
     in the file. A session follows its file in title and metadata, but for a title that was given
     here, and has the times of its messages. ``project_root`` is that of new sessions (None: what
-    the file tells). A message that cannot be stored is noted and left out. ``progress`` gets the
-    bytes read so far.
+    the file tells). A message that cannot be stored is noted and left out. In the end all is taken
+    into the index of searches, if that is on. ``progress`` gets the bytes read so far.
 
     For files of others: neither what is read or unpacked nor what it is made into is more than
     ``max_bytes``, and it takes at most ``max_seconds``; beyond that LimitExceeded is raised, and
@@ -143,6 +144,9 @@ def import_begun(
             if isinstance(store, Scoped):
                 events = map(OwnNames(store, session_id).rename, events)
             _Import(store, report, Ahead(events), replace=replace).take_all()
+    if any(each.appended for each in report.sessions):
+        with suppress(StoreError):  # what is imported is stored, and searches go on with it
+            store.index()
     return report._replace(lines=begun.lines[-1])
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ..doors import door
 
 if TYPE_CHECKING:
-    from . import finding, index, recalling
+    from . import backlog, finding, index, recalling
 
-__all__ = ["finding", "index", "recalling"]
+__all__ = ["backlog", "finding", "index", "recalling"]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(__package__)

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from ..database import Transactions
 from ..history import NEVER
+from ..records import Index
 from .asked import Asked
 from .engines import statement
-from .holders import Trees
-from .index import is_behind, waiting
-from .rows import AFTER_MESSAGES, MESSAGE, OF_RECORD, SUMMARY, Row, texts
+from .holders import Of, Trees
+from .index import is_behind, is_on, take_all, waiting
+from .rows import AFTER_MESSAGES, MESSAGE, OF_MESSAGE, OF_RECORD, SUMMARY, Row, texts
 from .scores import IN_NAMES, Found, score
 from .snippets import has_term, times
 from .terms import Term, folded, names
@@ -56,13 +58,13 @@ def look_through(connection: Connection, asked: Asked, trees: Trees) -> Backlog:
         said = texts(connection, [row for row in chunk if asked.has_row(row)], asked.tools)
         for row in chunk:
             if time.monotonic() > deadline:
-                return Backlog(found, _count(connection, asked, trees) - looked)
+                return Backlog(found, _count(connection, asked.of, trees) - looked)
             looked += 1
             worth = _worth(said[row], asked.terms) if row in said else None
             holder = trees[row.tree_id].holder(row.branch, row.counted)
             if holder and worth is not None:
                 found.append(Found(row, holder, worth))
-    unread = 0 if looked < MOST else _count(connection, asked, trees) - looked
+    unread = 0 if looked < MOST else _count(connection, asked.of, trees) - looked
     return Backlog(found, unread)
 
 
@@ -97,9 +99,9 @@ def _rows(connection: Connection, asked: Asked, trees: Trees) -> Iterator[Row]:
             yield found
 
 
-def _count(connection: Connection, asked: Asked, trees: Trees) -> int:
+def _count(connection: Connection, of: Of, trees: Trees) -> int:
     """Return how many messages and summaries `_rows` would yield, if it yielded all."""
-    new, limits = waiting(connection, asked.of), asked.of.limits
+    new, limits = waiting(connection, of), of.limits
     summaries = f"""SELECT {SUMMARY} FROM {new.summaries} JOIN compaction_records c ON {OF_RECORD}
     WHERE {new.summaries_where}"""
     known = (Row(0, *row) for row in statement(summaries).rows(connection, **limits))
@@ -110,3 +112,32 @@ def _count(connection: Connection, asked: Asked, trees: Trees) -> int:
         beyond = max(0, last - trees[tree_id].end(branch))
         count += max(0, new_there - beyond)
     return count
+
+
+def index(transactions: Transactions, *, owner: str | None = None) -> Index:
+    """Take all that is not searched yet into the index; return what there is of an owner in it.
+
+    What others have stored before is taken in with it, since the index follows the order of
+    storing. Other writers have their turn between its steps. Raises StoreError.
+    """
+    take_all(transactions)
+    of = Of(owner=owner, left=True)
+    with transactions.reading() as connection:
+        trees = Trees(connection, of)
+        known = sum(
+            1
+            for row in _known(connection, of)
+            if trees[row.tree_id].holder(row.branch, row.counted)
+        )
+        return Index(is_on(connection), known, _count(connection, of, trees), 0)
+
+
+def _known(connection: Connection, of: Of) -> Iterator[Row]:
+    """Yield the rows of the index in the trees of an owner."""
+    messages = f"""SELECT r.number, {MESSAGE} FROM search_rows r JOIN messages m ON {OF_MESSAGE}
+    WHERE r.summary = 0{of.within("r")}"""
+    summaries = f"""SELECT r.number, {SUMMARY} FROM search_rows r
+    JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+    JOIN compaction_records c ON {OF_RECORD} WHERE r.summary > 0{of.within("r")}"""
+    for sql in (messages, summaries):
+        yield from map(Row._make, statement(sql).scan(connection, **of.limits))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from .asked import Asked
 from .engines import part_asked, spelling, statement, words_asked
-from .rows import AFTER_MESSAGES, MESSAGE, OF_RECORD, SUMMARY, Row
+from .rows import AFTER_MESSAGES, MESSAGE, OF_MESSAGE, OF_RECORD, SUMMARY, Row
 
 _NUMBER = (
     "SELECT r.number, r.summary FROM sessions s JOIN search_rows r ON r.tree_id = s.tree_id"
@@ -76,18 +76,20 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows of numbers: messages, then summaries, each the last stored first."""
     query, name = numbers
-    values, within = values | asked.of.limits, asked.of.within("r")
+    if limits := asked.of.limits:
+        values = values | limits
+        theirs = f"SELECT r.number FROM search_rows r WHERE true{asked.of.within('r')}"
+        query += f" AND +{name} IN ({theirs})"
     sql = f"""SELECT found.number, {MESSAGE} FROM (
     {query} AND {name} > 0 AND {name} < :below ORDER BY {name} DESC) AS found
     CROSS JOIN search_rows r CROSS JOIN messages m
-    WHERE r.number = found.number AND r.summary = 0{within}
-    AND m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
+    WHERE r.number = found.number AND r.summary = 0 AND {OF_MESSAGE}
     ORDER BY found.number DESC"""
     yield from map(Row._make, statement(sql).scan(connection, **values, below=below))
     sql = f"""SELECT {AFTER_MESSAGES} - r.number AS place, {SUMMARY} FROM (
     {query} AND {name} < 0) AS found
     CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
-    WHERE r.number = found.number AND r.summary > 0{within}
+    WHERE r.number = found.number AND r.summary > 0
     AND s.tree_id = r.tree_id AND s.summary = r.summary AND {OF_RECORD}
     ORDER BY place DESC"""
     rows = map(Row._make, statement(sql).rows(connection, **values))

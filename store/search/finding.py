@@ -184,10 +184,11 @@ class Search:
         if not index.is_made(self._connection):
             return
         worth = IN_NAMES if query is in_names else UNRANKED
-        for row in query(self._connection, self._asked, below):
-            if self._asked.has_row(row):
-                holder = self._trees[row.tree_id].holder(row.branch, row.counted)
-                if holder:
+        rows = filter(self._asked.has_row, query(self._connection, self._asked, below))
+        while chunk := [*islice(rows, CHUNK)]:
+            self._trees.read(row.tree_id for row in chunk)
+            for row in chunk:
+                if holder := self._trees[row.tree_id].holder(row.branch, row.counted):
                     yield Found(row, holder, worth)
 
     def _scored(self, found: list[Found]) -> Iterator[Found]:

@@ -11,13 +11,14 @@ of the fork's, though all messages that it stands for are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection
 
-from ..database import Statement, branches, sessions
 from ..history import NEVER
+from .engines import spelling, statement
 
 
 class Of(NamedTuple):
@@ -100,31 +101,21 @@ class Hung(NamedTuple):
     records_seen: int
 
 
-SESSIONS = Statement(
-    select(sessions.c.id, sessions.c.owner, sessions.c.head_branch, sessions.c.head)
-    .where(sessions.c.tree_id == bindparam("tree_id"))
-    .order_by(sessions.c.id),
-    row=Pointed,
+_SESSIONS = (
+    "SELECT tree_id, id, owner, head_branch, head FROM sessions"
+    " WHERE tree_id IN (SELECT tree_id FROM {} p) ORDER BY tree_id, id"
 )
-BRANCHES = Statement(
-    select(
-        branches.c.branch,
-        branches.c.parent_branch,
-        branches.c.parent_position,
-        branches.c.session_id,
-        branches.c.records_seen,
-    ).where(branches.c.tree_id == bindparam("tree_id")),
-    row=Hung,
+_BRANCHES = (
+    "SELECT tree_id, branch, parent_branch, parent_position, session_id, records_seen FROM branches"
+    " WHERE tree_id IN (SELECT tree_id FROM {} p)"
 )
 
 
 class Tree:
     """The sessions that are asked for of a tree, and their lines, as one transaction sees them."""
 
-    def __init__(self, connection: Connection, tree_id: int, of: Of) -> None:
-        hung = BRANCHES.rows(connection, tree_id=tree_id)
+    def __init__(self, hung: list[Hung], known: list[Pointed], of: Of) -> None:
         self._branches = {each.branch: each for each in hung}
-        known = SESSIONS.rows(connection, tree_id=tree_id)
         theirs = [each for each in known if of.has(each.id, each.owner)]
         self._lines = {each.id: [self._line(each.branch, each.head)] for each in theirs}
         self._left: dict[str, list[Line]] = {each.id: [] for each in theirs if of.left}
@@ -180,6 +171,25 @@ class Trees(dict[int, Tree]):
         super().__init__()
         self._connection, self._of = connection, of
 
+    def read(self, tree_ids: Iterable[int]) -> None:
+        """Read those of some trees that are not known yet, all at once."""
+        new = {each for each in tree_ids if each not in self}
+        if not new:
+            return
+        listed, places = (
+            spelling(self._connection).places,
+            json.dumps([(each, 0, 0) for each in new]),
+        )
+        hung: dict[int, list[Hung]] = {each: [] for each in new}
+        known: dict[int, list[Pointed]] = {each: [] for each in new}
+        branches = statement(_BRANCHES.format(listed))
+        for tree_id, *row in branches.rows(self._connection, places=places):
+            hung[tree_id].append(Hung(*row))
+        sessions = statement(_SESSIONS.format(listed))
+        for tree_id, *row in sessions.rows(self._connection, places=places):
+            known[tree_id].append(Pointed(*row))
+        self.update({each: Tree(hung[each], known[each], self._of) for each in new})
+
     def __missing__(self, tree_id: int) -> Tree:
-        self[tree_id] = Tree(self._connection, tree_id, self._of)
+        self.read([tree_id])
         return self[tree_id]

@@ -20,13 +20,15 @@ from ..errors import StoreError
 from ..records import Index
 from .engines import Kept, keep, spelling, statement
 from .holders import Of
-from .rows import CHUNK, messages_at
+from .rows import messages_at
 from .said import in_summary, said
 
 STEP = 256
 """Messages that a search takes into the index at most, before it looks for anything."""
 STEP_LENGTH = 256 * 1024
 """Code points that it takes, but for a message that is longer."""
+CHUNK = 8
+"""Messages that are in memory at once, as they are stored."""
 SUMMARIES = 16
 """Summaries that it takes."""
 OFF = "off"

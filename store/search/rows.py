@@ -57,6 +57,7 @@ SUMMARY = (
     " c.branch AS made_on, c.head AS made_at, c.compaction AS record"
 )
 """The columns of a row that is a summary ``s`` of a record ``c``, without its place."""
+OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NEVER
 """Added to the ordinal of a summary it gives its place."""

@@ -214,8 +214,9 @@ def test_a_chat(app: App) -> None:
     assert (shown["tokens"], shown["cost"] > 0) == (60, True)
     assert app.get("/cost")[0]["requests"] == 4
     assert [each["id"] for each in app.get("/chats")] == [chat]
-    (found, *_) = app.get("/search?q=blue")
-    assert (found["id"], "blue" in found["snippet"]) == (chat, True)
+    searched = app.get("/search?q=blue")
+    (found, *_) = searched["hits"]
+    assert (found["id"], "blue" in found["snippet"], searched["behind"]) == (chat, True, 0)
     app.post(f"/chats/{chat}/archive")
     assert app.get("/chats") == []
     assert [each["id"] for each in app.get("/chats?archived=true")] == [chat]
@@ -227,7 +228,7 @@ def test_users_see_their_own(app: App) -> None:
     """Of another's chat nothing is there; nobody has none; who is late is told so."""
     chat = app.begin("bob")
     app.ask(chat, "a secret", "bob")
-    assert app.get("/search?q=secret") == []
+    assert app.get("/search?q=secret") == {"hits": [], "behind": 0}
     assert chat not in str(app.get("/chats"))
     assert app.refusal(f"/chats/{chat}") == 404
     assert app.refusal(f"/chats/{chat}/messages", method="POST", text="x") == 404
