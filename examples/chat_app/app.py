@@ -80,12 +80,10 @@ async def chats(mine: Mine, *, archived: bool = False) -> list[Found]:
 
 @app.get("/search")
 async def search(mine: Mine, q: str) -> Found:
-    """Find messages, each with the chat that it is in; tell how many were not looked at."""
+    """Find messages, each with the title of its chat; tell how many were not looked at."""
     hits = await mine.search(q, limit=30)
-    told = [
-        {"id": hit.session_id, "title": await mine.title(hit.session_id), "snippet": hit.snippet}
-        for hit in hits
-    ]
+    titles = {each.session_id: await mine.title(each.session_id) for each in hits}
+    told = [{**each._asdict(), "title": titles[each.session_id]} for each in hits]
     return {"hits": told, "behind": hits.behind}
 
 

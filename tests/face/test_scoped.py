@@ -98,6 +98,7 @@ TRIES: dict[str, list[Call]] = {
     ],
     "turns": [gone(HIS)],
     "recall": [gone(HIS, SECRET), gone(HIS, [SECRET], budget=9)],
+    "index": [([], {}, None), ([], {"owner": "bob"}, InvalidValue)],
     "search": [
         ([SECRET], {}, None),
         ([SECRET], {"left": True, "order": "newest"}, None),
@@ -252,7 +253,6 @@ def test_every_method_is_tried() -> None:
         "verify",
         "backup",
         "purge",
-        "index",
         "copies",
         "erasures",
         "sql",

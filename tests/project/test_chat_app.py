@@ -216,7 +216,7 @@ def test_a_chat(app: App) -> None:
     assert [each["id"] for each in app.get("/chats")] == [chat]
     searched = app.get("/search?q=blue")
     (found, *_) = searched["hits"]
-    assert (found["id"], "blue" in found["snippet"], searched["behind"]) == (chat, True, 0)
+    assert (found["session_id"], "blue" in found["snippet"], searched["behind"]) == (chat, True, 0)
     app.post(f"/chats/{chat}/archive")
     assert app.get("/chats") == []
     assert [each["id"] for each in app.get("/chats?archived=true")] == [chat]
