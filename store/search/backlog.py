@@ -16,13 +16,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..database import Transactions
-from ..history import NEVER
 from ..records import Index
 from .asked import Asked
 from .engines import statement
 from .holders import Of, Trees
 from .index import is_behind, is_on, take_all, waiting
-from .rows import AFTER_MESSAGES, MESSAGE, OF_MESSAGE, OF_RECORD, SUMMARY, Row, texts
+from .rows import OF_MESSAGE, OF_RECORD, Row, message_row, summary_row, texts
 from .scores import IN_NAMES, Found, score
 from .snippets import has_term, times
 from .terms import Term, folded, names
@@ -33,8 +32,6 @@ CHUNK = 32
 """Messages that are read at once."""
 MOST = 20_000
 """Messages that are listed: more than can be read in that time."""
-NEWEST_SUMMARY = AFTER_MESSAGES // 2
-"""The place of the newest summary that has no row: above those that have one."""
 
 
 class Backlog(NamedTuple):
@@ -84,27 +81,27 @@ def _worth(text: str, asked: tuple[Term, ...]) -> float | None:
 def _rows(connection: Connection, asked: Asked, trees: Trees) -> Iterator[Row]:
     """Yield what has no row, of the sessions that are asked for: summaries, then messages."""
     new, limits = waiting(connection, asked.of), asked.of.limits
-    summaries = f"""SELECT {SUMMARY} FROM {new.summaries} JOIN compaction_records c ON {OF_RECORD}
-    WHERE {new.summaries_where} ORDER BY s.created_at DESC, s.summary DESC"""
     order = f"m.{new.order} DESC, m.seq DESC, m.branch DESC, m.tree_id DESC"
-    messages = f"""SELECT {MESSAGE} FROM {new.messages}
+    messages = f"""SELECT {message_row(connection)} FROM {new.messages}
     WHERE {new.messages_where} ORDER BY {order} LIMIT {MOST}"""
-    numbered = chain(
-        enumerate(statement(summaries).rows(connection, **limits), start=-NEWEST_SUMMARY),
-        enumerate(statement(messages).scan(connection, **limits), start=-NEVER),
-    )
-    for number, row in numbered:
-        found = Row(-number, *row)
-        if trees[found.tree_id].holder(found.branch, found.counted):
-            yield found
+    rows = map(Row._make, statement(messages).scan(connection, **limits))
+    for row in chain(_summaries(connection, asked.of), rows):
+        if trees[row.tree_id].holder(row.branch, row.counted):
+            yield row
+
+
+def _summaries(connection: Connection, of: Of) -> Iterator[Row]:
+    """Return the summaries that have no row, the newest first."""
+    new = waiting(connection, of)
+    sql = f"""SELECT {summary_row(connection)} FROM {new.summaries}
+    JOIN compaction_records c ON {OF_RECORD} WHERE {new.summaries_where} ORDER BY place DESC"""
+    return map(Row._make, statement(sql).rows(connection, **of.limits))
 
 
 def _count(connection: Connection, of: Of, trees: Trees) -> int:
     """Return how many messages and summaries `_rows` would yield, if it yielded all."""
     new, limits = waiting(connection, of), of.limits
-    summaries = f"""SELECT {SUMMARY} FROM {new.summaries} JOIN compaction_records c ON {OF_RECORD}
-    WHERE {new.summaries_where}"""
-    known = (Row(0, *row) for row in statement(summaries).rows(connection, **limits))
+    known = _summaries(connection, of)
     count = sum(1 for row in known if trees[row.tree_id].holder(row.branch, row.counted))
     messages = f"""SELECT m.tree_id, m.branch, MAX(m.seq), COUNT(*) FROM {new.messages}
     WHERE {new.messages_where} GROUP BY m.tree_id, m.branch"""
@@ -134,9 +131,9 @@ def index(transactions: Transactions, *, owner: str | None = None) -> Index:
 
 def _known(connection: Connection, of: Of) -> Iterator[Row]:
     """Yield the rows of the index in the trees of an owner."""
-    messages = f"""SELECT r.number, {MESSAGE} FROM search_rows r JOIN messages m ON {OF_MESSAGE}
-    WHERE r.summary = 0{of.within("r")}"""
-    summaries = f"""SELECT r.number, {SUMMARY} FROM search_rows r
+    messages = f"""SELECT {message_row(connection)} FROM search_rows r
+    JOIN messages m ON {OF_MESSAGE} WHERE r.summary = 0{of.within("r")}"""
+    summaries = f"""SELECT {summary_row(connection)} FROM search_rows r
     JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
     JOIN compaction_records c ON {OF_RECORD} WHERE r.summary > 0{of.within("r")}"""
     for sql in (messages, summaries):

@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ..history import NEVER
 from .asked import Asked
 from .engines import part_asked, spelling, statement, words_asked
-from .rows import AFTER_MESSAGES, MESSAGE, OF_MESSAGE, OF_RECORD, SUMMARY, Row
+from .rows import AFTER_MESSAGES, OF_MESSAGE, OF_RECORD, Row, message_row, summary_row
 
-_NUMBER = (
-    "SELECT r.number, r.summary FROM sessions s JOIN search_rows r ON r.tree_id = s.tree_id"
-    " AND r.branch = :branch AND r.seq = :seq AND r.summary = COALESCE((SELECT c.summary"
-    " FROM compaction_records c WHERE c.tree_id = s.tree_id AND c.compaction = :record), 0)"
-    " WHERE s.id = :session"
-)
+FIRST = 2_000
+"""Rows that are asked for at first; hardly any page needs more."""
 
 
-def place_of(
+class Bound(NamedTuple):
+    """The highest place, and the highest number in the index, that rows are asked for of."""
+
+    place: int = NEVER
+    number: int = NEVER
+
+
+NOWHERE = Bound()
+
+
+def bound_of(
     connection: Connection, session: str, branch: int, seq: int, record: int
-) -> int | None:
-    """Return the place of a row, named as a hit names it; None where the index has it not."""
+) -> Bound | None:
+    """Return the place of a row, named as a hit names it, and its number; None where it is gone.
+
+    Only in a file numbers are in the order of storing, so that they limit what is read.
+    """
     values = {"session": session, "branch": branch, "seq": seq, "record": record}
-    found = statement(_NUMBER).row(connection, **values)
+    spelled = spelling(connection)
+    message = f"""SELECT {spelled.message_place}, r.number FROM sessions x
+    JOIN messages m ON m.tree_id = x.tree_id AND m.branch = :branch AND m.seq = :seq
+    LEFT JOIN search_rows r ON {OF_MESSAGE} AND r.summary = 0 WHERE x.id = :session"""
+    summary = f"""SELECT {AFTER_MESSAGES} + {spelled.summary_place}, 0 FROM sessions x
+    JOIN compaction_records c ON c.tree_id = x.tree_id AND c.compaction = :record
+    JOIN summaries s ON {OF_RECORD} WHERE x.id = :session"""
+    found = statement(summary if record else message).row(connection, **values)
     if found is None:
         return None
-    number, summary = found
-    return int(AFTER_MESSAGES - number if summary else number)
+    place, number = found
+    is_file = spelled.message_place == "m.rowid"
+    return Bound(place, number if is_file and number is not None else NEVER)
 
 
-def in_words(connection: Connection, asked: Asked, below: int) -> Iterator[Row]:
-    """Yield what has all the words and a place below another one."""
+def in_words(connection: Connection, asked: Asked, bound: Bound) -> Iterator[Row]:
+    """Yield what has all the words."""
     spelled = spelling(connection)
     values = {"asked": words_asked(connection.dialect.name, [*asked.terms])}
     numbers = Numbers(spelled.words.format(name="asked"), spelled.row)
-    yield from _rows(connection, asked, numbers, values, below)
+    yield from _rows(connection, asked, numbers, values, bound)
 
 
-def in_names(connection: Connection, asked: Asked, below: int) -> Iterator[Row]:
+def in_names(connection: Connection, asked: Asked, bound: Bound) -> Iterator[Row]:
     """Yield what has every term as words or in a name, and is none that `in_words` yields."""
     if not any(term.part for term in asked.terms):
         return
@@ -61,7 +80,7 @@ def in_names(connection: Connection, asked: Asked, below: int) -> Iterator[Row]:
     else:
         both = f"{' INTERSECT '.join(either)} EXCEPT {words}"
         numbers = Numbers(f"SELECT number FROM ({both}) AS named WHERE true", "number")
-    yield from _rows(connection, asked, numbers, values, below)
+    yield from _rows(connection, asked, numbers, values, bound)
 
 
 class Numbers(NamedTuple):
@@ -72,7 +91,7 @@ class Numbers(NamedTuple):
 
 
 def _rows(
-    connection: Connection, asked: Asked, numbers: Numbers, values: dict[str, Any], below: int
+    connection: Connection, asked: Asked, numbers: Numbers, values: dict[str, Any], bound: Bound
 ) -> Iterator[Row]:
     """Yield the rows of numbers: messages, then summaries, each the last stored first."""
     query, name = numbers
@@ -80,17 +99,30 @@ def _rows(
         values = values | limits
         theirs = f"SELECT r.number FROM search_rows r WHERE true{asked.of.within('r')}"
         query += f" AND +{name} IN ({theirs})"
-    sql = f"""SELECT found.number, {MESSAGE} FROM (
-    {query} AND {name} > 0 AND {name} < :below ORDER BY {name} DESC) AS found
+    sql = f"""SELECT {message_row(connection)} FROM (
+    {query} AND {name} > 0 AND {name} <= :number ORDER BY {name} DESC) AS found
     CROSS JOIN search_rows r CROSS JOIN messages m
     WHERE r.number = found.number AND r.summary = 0 AND {OF_MESSAGE}
-    ORDER BY found.number DESC"""
-    yield from map(Row._make, statement(sql).scan(connection, **values, below=below))
-    sql = f"""SELECT {AFTER_MESSAGES} - r.number AS place, {SUMMARY} FROM (
+    AND {spelling(connection).message_place} <= :place
+    ORDER BY {_order(connection)} LIMIT :most"""
+    seen = 0
+    for most in (FIRST, NEVER):
+        found = statement(sql).scan(connection, **values, **bound._asdict(), most=most)
+        for row in islice(found, seen, None):
+            seen += 1
+            yield Row(*row)
+        if seen < FIRST:
+            break
+    sql = f"""SELECT {summary_row(connection)} FROM (
     {query} AND {name} < 0) AS found
     CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
     WHERE r.number = found.number AND r.summary > 0
     AND s.tree_id = r.tree_id AND s.summary = r.summary AND {OF_RECORD}
     ORDER BY place DESC"""
-    rows = map(Row._make, statement(sql).rows(connection, **values))
-    yield from (row for row in rows if row.place < below)
+    yield from map(Row._make, statement(sql).rows(connection, **values))
+
+
+def _order(connection: Connection) -> str:
+    """Return the order of storing: in a file that of numbers, which is read as far as needed."""
+    is_file = spelling(connection).message_place == "m.rowid"
+    return "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"

@@ -57,6 +57,8 @@ class Spelling(NamedTuple):
     words: str
     parts: str
     places: str
+    message_place: str
+    summary_place: str
     newest: str
     oldest: str
     size: str
@@ -81,6 +83,8 @@ _FILE = Spelling(
     parts="SELECT rowid AS number FROM search_parts WHERE search_parts MATCH :{name}",
     places="(SELECT json_extract(value, '$[0]') AS tree_id, json_extract(value, '$[1]') AS branch,"
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
+    message_place="m.rowid",
+    summary_place="s.rowid",
     newest="SELECT MAX(id) FROM search_words_docsize",
     oldest="SELECT MIN(id) FROM search_words_docsize",
     size="SELECT (SELECT SUM(LENGTH(block)) FROM search_words_data)"
@@ -109,6 +113,8 @@ END $$""",
     parts="SELECT number FROM search_rows WHERE names ILIKE :{name}",
     places="(SELECT CAST(value ->> 0 AS bigint) AS tree_id, CAST(value ->> 1 AS bigint) AS branch,"
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
+    message_place="m.stored_at",
+    summary_place="s.created_at",
     newest="SELECT MAX(number) FROM search_rows",
     oldest="SELECT MIN(number) FROM search_rows",
     size="SELECT pg_total_relation_size('search_rows')",

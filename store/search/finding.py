@@ -14,33 +14,31 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, groupby, islice
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
 from ..clock import Now
 from ..database import Transactions
-from ..history import NEVER, lines
+from ..history import lines
 from ..history import sessions as known_sessions
 from ..records import Hit, Hits
 from . import index
 from .asked import TITLE, Asked, asked, check_roles
 from .backlog import look_through
-from .candidates import in_names, in_words, place_of
+from .candidates import NOWHERE, Bound, bound_of, in_names, in_words
 from .holders import Of, Trees
 from .rows import CHUNK, Row, texts
-from .scores import IN_NAMES, LEAST, UNRANKED, Found, key_of, score
+from .scores import IN_NAMES, LEAST, UNRANKED, Found, order_of, rank_of, score
 from .snippets import has, snippet
 from .terms import folded
 from .titles import titled
 
 RANKED = 1_000
 """Messages that are ranked at most; where more have the words, what was stored last comes first."""
-NO_BOUND = NEVER + 1
-"""A place above all rows."""
-
-Query = Callable[[Connection, Asked, int], Iterator[Row]]
-"""What yields rows of the index below a place."""
+Query = Callable[[Connection, Asked, Bound], Iterator[Row]]
+"""What yields rows of the index up to a place."""
 
 
 def search(
@@ -123,7 +121,7 @@ class Search:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that have what is asked for, in no order that means anything."""
-        yield from (found.row for found in self._stored(in_words, NO_BOUND))
+        yield from (found.row for found in self._stored(in_words))
         yield from (found.row for found, _ in self._read(self._in_names()))
 
     def _in_words(self) -> Iterator[Found]:
@@ -134,13 +132,13 @@ class Search:
         after = self._after
         if after is not None and after.score <= IN_NAMES:
             return
-        found = self._stored(in_words, NO_BOUND)
+        found = self._stored(in_words)
         if self._asked.order == "best" and (after is None or after.score < UNRANKED):
             some = [*islice(found, RANKED + 1)]
             if after is not None or len(some) <= RANKED:
-                ranked = sorted(self._scored([*some, *found]), key=lambda each: each.key)
-                seen = key_of(after) if after is not None else None
-                yield from (each for each in ranked if seen is None or each.key > seen)
+                ranked = sorted(self._scored([*some, *found]), key=lambda each: each.rank)
+                seen = rank_of(after) if after is not None else None
+                yield from (each for each in ranked if seen is None or each.rank > seen)
                 return
         for each in self._stored_after(in_words):
             yield each._replace(score=UNRANKED)
@@ -151,7 +149,7 @@ class Search:
         if after is not None and after.score <= IN_NAMES:
             yield from self._stored_after(in_names)
         else:
-            yield from self._stored(in_names, NO_BOUND)
+            yield from self._stored(in_names)
 
     def _stored_after(self, query: Query) -> Iterator[Found]:
         """Yield what was stored before the last hit already seen, or all.
@@ -160,31 +158,29 @@ class Search:
         """
         after = self._after
         if after is None:
-            return self._stored(query, NO_BOUND)
-        record = after.compaction or 0
-        place = (after.session_id, after.branch, after.seq, record)
-        new = {
-            (each.holder.session_id, each.row.branch, each.row.seq, each.row.record): each.row.place
-            for each in self._new
-        }
-        below = new.get(place) or place_of(self._connection, *place)
-        if below is not None:
-            return self._stored(query, below)
-        return dropwhile(lambda each: each.row.at >= after.at, self._stored(query, NO_BOUND))
+            return self._stored(query)
+        place = (after.session_id, after.branch, after.seq, after.compaction or 0)
+        bound = bound_of(self._connection, *place)
+        if bound is None:
+            return dropwhile(lambda each: each.row.at >= after.at, self._stored(query))
+        seen = order_of(after, bound.place)
+        return (each for each in self._stored(query, bound) if each.order > seen)
 
-    def _stored(self, query: Query, below: int) -> Iterator[Found]:
+    def _stored(self, query: Query, bound: Bound = NOWHERE) -> Iterator[Found]:
         """Yield what the index has and what it has not, the last stored first."""
         is_named = query is in_names
         new = [each for each in self._new if (each.score == IN_NAMES) is is_named]
-        new = sorted((each for each in new if each.row.place < below), key=_order)
-        return heapq.merge(new, self._indexed(query, below), key=_order)
+        new.sort(key=attrgetter("order"))
+        stored = groupby(self._indexed(query, bound), key=lambda each: each.row.place)
+        ordered = chain.from_iterable(sorted(group, key=attrgetter("order")) for _, group in stored)
+        return heapq.merge(new, ordered, key=attrgetter("order"))
 
-    def _indexed(self, query: Query, below: int) -> Iterator[Found]:
+    def _indexed(self, query: Query, bound: Bound) -> Iterator[Found]:
         """Yield what the index has, of sessions, roles and moments that are asked for."""
         if not index.is_made(self._connection):
             return
         worth = IN_NAMES if query is in_names else UNRANKED
-        rows = filter(self._asked.has_row, query(self._connection, self._asked, below))
+        rows = filter(self._asked.has_row, query(self._connection, self._asked, bound))
         while chunk := [*islice(rows, CHUNK)]:
             self._trees.read(row.tree_id for row in chunk)
             for row in chunk:
@@ -216,7 +212,3 @@ class Search:
         line, marks = snippet(text, self._asked.terms)
         place = (holder.session_id, row.branch, row.seq, holder.on_line)
         return Hit(*place, row.role, row.at, line, worth, marks, row.record or None)
-
-
-def _order(found: Found) -> int:
-    return -found.row.place

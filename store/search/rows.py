@@ -25,9 +25,9 @@ CHUNK = 64
 class Row(NamedTuple):
     """A message or a summary (0: none) that may be a hit.
 
-    ``place`` is where it stands in the order of storing, the higher the later: that of a message is
-    its number in the index; those of summaries are below all of them. ``record`` is the compaction
-    that made a summary, ``branch`` and ``seq`` are its last position.
+    ``place`` is where it stands in the order of storing, the higher the later: in a file that of
+    its row, on a server the moment; those of summaries are below all messages. ``record`` is the
+    compaction that made a summary, ``branch`` and ``seq`` are its last position.
     """
 
     place: int
@@ -47,20 +47,18 @@ class Row(NamedTuple):
         return Counted(self.made_on, self.made_at, self.record)
 
 
-MESSAGE = (
+_MESSAGE = (
     "m.tree_id, m.branch, m.seq, 0 AS summary, m.role, COALESCE(m.created_at, m.stored_at) AS at,"
     " m.branch AS made_on, m.seq AS made_at, 0 AS record"
 )
-"""The columns of a row that is a message ``m``, without its place."""
-SUMMARY = (
+_SUMMARY = (
     "s.tree_id, s.branch, s.last, s.summary, 'summary' AS role, s.created_at AS at,"
     " c.branch AS made_on, c.head AS made_at, c.compaction AS record"
 )
-"""The columns of a row that is a summary ``s`` of a record ``c``, without its place."""
 OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NEVER
-"""Added to the ordinal of a summary it gives its place."""
+"""Added to the place of a summary among summaries it gives that among all rows."""
 
 Place = tuple[int, int, int]
 """Where a message is stored: its tree, its branch, its position."""
@@ -77,6 +75,16 @@ _SUMMARIES = (
     "SELECT p.tree_id, p.branch, p.seq, s.title, s.body FROM {} p CROSS JOIN summaries s"
     " WHERE s.tree_id = p.tree_id AND s.summary = p.seq"
 )
+
+
+def message_row(connection: Connection) -> str:
+    """Return the columns of a row that is a message ``m``."""
+    return f"{spelling(connection).message_place} AS place, {_MESSAGE}"
+
+
+def summary_row(connection: Connection) -> str:
+    """Return the columns of a row that is a summary ``s`` of a record ``c``."""
+    return f"{AFTER_MESSAGES} + {spelling(connection).summary_place} AS place, {_SUMMARY}"
 
 
 def messages_at(connection: Connection, places: Iterable[Place]) -> dict[Place, Message]:

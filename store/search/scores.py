@@ -33,7 +33,7 @@ UNRANKED = 1.0
 """The score of what has the words, where nothing is ranked: above all others."""
 
 Key = tuple[float, int, int, str, int, int]
-"""What hits that are ranked are sorted by."""
+"""What hits are sorted by: their score or their place, then what tells all hits apart."""
 
 
 class Found(NamedTuple):
@@ -44,15 +44,26 @@ class Found(NamedTuple):
     score: float
 
     @property
-    def key(self) -> Key:
-        """Its place among hits that are ranked."""
+    def rank(self) -> Key:
+        """What it is sorted by where hits are ranked."""
         row, score = self.row, -self.score
         return score, -row.at, -row.seq, self.holder.session_id, -row.branch, row.record
 
+    @property
+    def order(self) -> Key:
+        """What it is sorted by in the order of storing, the last first."""
+        row = self.row
+        return -row.place, 0, -row.seq, self.holder.session_id, -row.branch, row.record
 
-def key_of(hit: Hit) -> Key:
-    """Return the place of a hit among those that are ranked, titles among titles."""
+
+def rank_of(hit: Hit) -> Key:
+    """Return what a hit is sorted by where hits are ranked."""
     return -hit.score, -hit.at, -hit.seq, hit.session_id, -hit.branch, hit.compaction or 0
+
+
+def order_of(hit: Hit, place: int) -> Key:
+    """Return what a hit that was stored at a place is sorted by in the order of storing."""
+    return -place, 0, -hit.seq, hit.session_id, -hit.branch, hit.compaction or 0
 
 
 def score(plain: str, asked: Sequence[Term]) -> float:
