@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import TRANSCRIPTS, needs_transcripts
 
+from benchmarks.recorded import largest
 from store import AsyncStore, Passage, Policy, Store
+from store.database import statements as database_statements
 from store.errors import InvalidValue, SessionNotFound
 from store.recall import ASK, NOTHING, answer, tool
 from store.tokens import estimate
@@ -188,3 +193,158 @@ def test_it_is_awaited(store: Store) -> None:
             return await waiting.recall("s", ["function_1"], policy=CLEARING)
 
     assert [each.first for each in asyncio.run(asked())] == [6]
+
+
+# --- By what placeholders name --------------------------------------------------------------------
+
+
+AGENT = Policy.named("agent")
+BEGIN = re.escape(AGENT.any_tool_placeholder)
+NAMED = re.compile(BEGIN + r" \S+ (?!exit -?\d+, )(.+?)(?:, exit -?\d+)?, \d+ lines(?::|$)")
+"""The file or the command in the line that stands for a cleared result."""
+
+
+def call_of(number: int, name: str, **arguments: Any) -> dict[str, Any]:
+    """Return a message that calls a tool."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"k{number}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+LONG_COMMAND = "cd /repo && python -m pytest tests/one tests/two tests/three tests/four --verbose"
+CALLS = [
+    ("Read", {"file_path": "/repo/src/app.py"}),
+    ("Bash", {"command": "make lint"}),
+    ("Edit", {"file_path": "/repo/src/app.py", "old_string": "a", "new_string": "b"}),
+    ("Grep", {"pattern": "handler", "path": "/repo/src/app.py"}),
+    ("Bash", {"command": "echo src/app.py src/app.py src/app.py; make lint test"}),
+    ("Bash", {"command": LONG_COMMAND}),
+]
+
+
+@pytest.fixture(params=[True, False], ids=["index", "reading"])
+def cleared(url: str, request: pytest.FixtureRequest) -> Iterator[Store]:
+    """Give a store with a session whose first results are cleared, their calls in sight."""
+    with Store(url, durability="normal") as opened:
+        opened.create_session("s", project_root="/repo", now=NOW)
+        opened.append("s", {"role": "user", "content": "Go on."}, now=NOW)
+        calls = [*CALLS, *(("Bash", {"command": f"ls folder_{n}"}) for n in range(14))]
+        for number, (name, arguments) in enumerate(calls):
+            content = "\n".join(f"line {number} {each} of handler_{each}" for each in range(60))
+            result = {"role": "tool", "tool_call_id": f"k{number}", "content": content}
+            opened.append("s", [call_of(number, name, **arguments), result], now=NOW)
+        opened.compact_if_needed("s", AGENT, max_tokens=200_000, now=LATER)
+        assert opened.view("s", AGENT, now=LATER).entries[2].rule == "any_tool"
+        if request.param:
+            opened.index()
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("wanted", "place"),
+    [
+        (["src/app.py"], (2, 3)),
+        (["/repo/src/app.py"], (2, 3)),
+        (["app.py"], (2, 3)),
+        ("src/app.py", (2, 3)),
+        (["make lint"], (4, 5)),
+        ("make lint", (4, 5)),
+        ([LONG_COMMAND], (12, 13)),
+        (["cd . && python -m pytest tests/one tests/two tests/three te…"], (12, 13)),
+    ],
+)
+def test_a_cleared_result_is_found_by_what_its_line_names(
+    cleared: Store, wanted: Any, place: tuple[int, int]
+) -> None:
+    """By its file or its command, before all that mentions it, though the call is in sight."""
+    told = str(cleared.view("s", AGENT, now=LATER).messages[place[1] - 1]["content"])
+    assert NAMED.match(told)
+    found = cleared.recall("s", wanted, policy=AGENT, now=LATER)
+    assert (found[0].first, found[0].last, found[0].why) == (*place, "any_tool")
+    assert "handler_59" in found[0].text
+
+
+def test_what_is_about_a_file_stands_before_what_mentions_it(cleared: Store) -> None:
+    """The read, then what else is about it, the newest first, then what has its name."""
+    found = cleared.recall("s", ["src/app.py"], policy=AGENT, now=LATER)
+    assert [each.first for each in found] == [2, 8, 6, 10]
+
+
+def test_what_is_in_sight_whole_is_not_called_back_by_its_call(cleared: Store) -> None:
+    """A call counts only while its result is out of sight."""
+    assert cleared.recall("s", ["ls folder_13"], policy=AGENT, now=LATER) == []
+
+
+def test_a_budget_has_room_for_the_usual_read_of_a_file(cleared: Store) -> None:
+    """Six thousand tokens, of the operation and of the tool."""
+    cleared.append("s", call_of(90, "Read", file_path="long.py"), now=NOW)
+    content = "\n".join(f"line {number} of a long file" for number in range(600))
+    result = {"role": "tool", "tool_call_id": "k90", "content": content}
+    cleared.append("s", result, now=NOW)
+    cleared.append("s", {"role": "user", "content": "And now?"}, now=LATER)
+    told = cleared.recall("s", ["long.py"], policy=Policy.named("agent", clear_keep=0))
+    assert told == []  # it is in sight
+    cleared.hide("s", 42, 43, now=LATER)
+    for text in (
+        cleared.recall("s", ["long.py"], policy=AGENT)[0].text,
+        answer(cleared, "s", {"names": ["long.py"]}),
+    ):
+        assert "line 0 of" in text
+        assert "line 599 of" in text
+
+
+def test_however_many_passages_are_read_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many statements for forty messages that have the word as for five, but for batches."""
+
+    def statements(turns: int) -> int:
+        store.create_session(f"t{turns}", now=NOW)
+        said = [{"role": "user", "content": f"the walrus {turn} " * 30} for turn in range(turns)]
+        store.append(f"t{turns}", [*said, *[{"role": "user", "content": "end"}] * 2], now=NOW)
+        store.compact(f"t{turns}", Policy(), lambda _: "It is told.", now=NOW)
+        store.index()
+        counted = 0
+        run = database_statements._executed
+
+        def executed(*given: Any) -> Any:
+            nonlocal counted
+            counted += 1
+            return run(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database_statements, "_executed", executed)
+            found = store.recall(f"t{turns}", "walrus", policy=Policy(), budget=100_000)
+        assert len(found) == turns
+        return counted
+
+    few, many = statements(5), statements(40)
+    assert many - few <= 2 * 40 // 8
+
+
+@needs_transcripts
+@pytest.mark.slow
+def test_recorded_results_are_found_by_what_their_lines_name(tmp_path: Path) -> None:
+    """Of the files and commands that lines name nearly all give such a result first."""
+    recorded, _ = largest(TRANSCRIPTS, 3, of_each_kind=True)
+    first = asked = 0
+    with Store(tmp_path / "chat.db", durability="normal") as opened:
+        for number, each in enumerate(recorded):
+            name = f"s{number}"
+            opened.create_session(name, project_root=each.root)
+            opened.append(name, each.messages)
+            now = max([NOW, *(message.get("timestamp") or 0 for message in each.messages)])
+            now += 3_600_000
+            opened.index()
+            opened.compact_if_needed(name, AGENT, max_tokens=200_000, now=now)
+            places: dict[str, set[int]] = {}
+            for entry in opened.view(name, AGENT, now=now).entries:
+                told = entry.rule == "any_tool" and NAMED.match(str(entry.message["content"]))
+                if told:
+                    places.setdefault(told[1], set()).add(entry.seq or 0)
+            for named, theirs in places.items():
+                found = opened.recall(name, [named], policy=AGENT, now=now)[:1]
+                asked += 1
+                first += any(theirs & {*range(it.first, it.last + 1)} for it in found)
+    assert asked > 100
+    assert first >= 0.95 * asked
