@@ -3,7 +3,7 @@
 A store of 100,000 messages in 2,000 sessions. Its words are as frequent as those of a language, and
 four of them are in a hundredth, a twentieth, a tenth and in all of the messages. Each question is
 asked some times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth
-takes more than 20 ms, or the index is larger than 1.5 × the text that it covers.
+takes more than 20 ms (50 ms where a thousand messages are ranked), or the index is larger than 1.5 × the text that it covers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from store import Store
 
 LONGEST = 20.0
 """Ms that a first page may take, of words that at most a tenth of the messages have."""
+LONGEST_RANKED = 50.0
+"""Ms that it may take where as many messages have the words as are ranked at most."""
 LARGEST = 1.5
 """Bytes of the index to a byte of text."""
 SESSION = 50
@@ -33,7 +35,7 @@ FREQUENT = {"hundredth": 100, "twentieth": 20, "tenth": 10}
 """In each so many messages there is one that has the word."""
 
 QUESTIONS: dict[str, tuple[str, dict[str, Any], float]] = {
-    "in a hundredth": ("hundredth", {}, LONGEST),
+    "in a hundredth": ("hundredth", {}, LONGEST_RANKED),
     "in a twentieth": ("twentieth", {}, LONGEST),
     "in a tenth": ("tenth", {}, LONGEST),
     "in a tenth, newest first": ("tenth", {"order": "newest"}, LONGEST),

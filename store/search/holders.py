@@ -15,10 +15,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from ..database import Statement, branches, positions, sessions
 from ..history import NEVER
-from .engines import spelling, statement
 
 
 class Of(NamedTuple):
@@ -101,13 +101,20 @@ class Hung(NamedTuple):
     records_seen: int
 
 
-_SESSIONS = (
-    "SELECT tree_id, id, owner, head_branch, head FROM sessions"
-    " WHERE tree_id IN (SELECT tree_id FROM {} p) ORDER BY tree_id, id"
+SESSIONS = Statement(
+    select(*(sessions.c[name] for name in ("tree_id", "id", "owner", "head_branch", "head")))
+    .where(sessions.c.tree_id.in_(positions("trees")))
+    .order_by(sessions.c.tree_id, sessions.c.id)
 )
-_BRANCHES = (
-    "SELECT tree_id, branch, parent_branch, parent_position, session_id, records_seen FROM branches"
-    " WHERE tree_id IN (SELECT tree_id FROM {} p)"
+BRANCHES = Statement(
+    select(
+        branches.c.tree_id,
+        branches.c.branch,
+        branches.c.parent_branch,
+        branches.c.parent_position,
+        branches.c.session_id,
+        branches.c.records_seen,
+    ).where(branches.c.tree_id.in_(positions("trees")))
 )
 
 
@@ -176,17 +183,12 @@ class Trees(dict[int, Tree]):
         new = {each for each in tree_ids if each not in self}
         if not new:
             return
-        listed, places = (
-            spelling(self._connection).places,
-            json.dumps([(each, 0, 0) for each in new]),
-        )
+        trees = json.dumps([*new])
         hung: dict[int, list[Hung]] = {each: [] for each in new}
         known: dict[int, list[Pointed]] = {each: [] for each in new}
-        branches = statement(_BRANCHES.format(listed))
-        for tree_id, *row in branches.rows(self._connection, places=places):
+        for tree_id, *row in BRANCHES.rows(self._connection, trees=trees):
             hung[tree_id].append(Hung(*row))
-        sessions = statement(_SESSIONS.format(listed))
-        for tree_id, *row in sessions.rows(self._connection, places=places):
+        for tree_id, *row in SESSIONS.rows(self._connection, trees=trees):
             known[tree_id].append(Pointed(*row))
         self.update({each: Tree(hung[each], known[each], self._of) for each in new})
 

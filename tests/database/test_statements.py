@@ -95,8 +95,8 @@ ACROSS_TREES = {
     **dict.fromkeys(
         (
             "search.asked.HAS_ROLE",
-            "search.finding.FOUND",
-            "search.finding.FOUND_SUMMARIES",
+            "search.holders.BRANCHES",
+            "search.holders.SESSIONS",
             "search.titles.TITLES",
             "search.titles.TITLES_OWNED",
         ),
@@ -430,9 +430,6 @@ HOT = {
     "history.slices.OPEN_PART": ["erasures", "messages"],
     "history.slices.DELETE_BEYOND.8": ["messages"],
     "history.slices.DELETE_BEYOND.9": ["search_rows"],
-    "search.finding.FOUND": ["search_rows", "messages", "tool_results"],
-    "search.finding.FOUND_SUMMARIES": ["search_rows", "summaries"],
-    "search.finding.SUMMARY_TEXT": ["summaries"],
     "search.holders.BRANCHES": ["branches"],
     "search.holders.SESSIONS": ["sessions"],
     "search.titles.TITLES": ["sessions"],

@@ -1,11 +1,11 @@
 SELECT sessions.id,
   sessions.owner,
   sessions.head_branch,
-  sessions.updated_at,
+  sessions.created_at,
   sessions.title
 FROM sessions
 WHERE sessions.archived = 0
   AND sessions.tree_id = %(tree)s::BIGINT
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.created_at DESC,
   sessions.id DESC
 LIMIT 5000
