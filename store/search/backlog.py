@@ -30,6 +30,8 @@ SECONDS = 0.3
 """What looking through may take of a search."""
 CHUNK = 32
 """Messages that are read at once."""
+LEAST = 32
+"""Messages that are looked at however long it takes: on a busy machine time passes with nothing."""
 MOST = 20_000
 """Messages that are listed: more than can be read in that time."""
 
@@ -54,7 +56,7 @@ def look_through(connection: Connection, asked: Asked, trees: Trees) -> Backlog:
     while chunk := [*islice(rows, CHUNK)]:
         said = texts(connection, [row for row in chunk if asked.has_row(row)], asked.tools)
         for row in chunk:
-            if time.monotonic() > deadline:
+            if looked >= LEAST and time.monotonic() > deadline:
                 return Backlog(found, _count(connection, asked.of, trees) - looked)
             looked += 1
             worth = _worth(said[row], asked.terms) if row in said else None
@@ -79,13 +81,13 @@ def _worth(text: str, asked: tuple[Term, ...]) -> float | None:
 
 
 def _rows(connection: Connection, asked: Asked, trees: Trees) -> Iterator[Row]:
-    """Yield what has no row, of the sessions that are asked for: summaries, then messages."""
+    """Yield what has no row, of the sessions that are asked for: messages, then summaries."""
     new, limits = waiting(connection, asked.of), asked.of.limits
     order = f"m.{new.order} DESC, m.seq DESC, m.branch DESC, m.tree_id DESC"
     messages = f"""SELECT {message_row(connection)} FROM {new.messages}
     WHERE {new.messages_where} ORDER BY {order} LIMIT {MOST}"""
     rows = map(Row._make, statement(messages).scan(connection, **limits))
-    for row in chain(_summaries(connection, asked.of), rows):
+    for row in chain(rows, _summaries(connection, asked.of)):
         if trees[row.tree_id].holder(row.branch, row.counted):
             yield row
 

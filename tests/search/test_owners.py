@@ -253,6 +253,7 @@ def test_only_an_owners_own_is_behind(pair: Pair, monkeypatch: pytest.MonkeyPatc
     """Where nothing is looked through: as many as in a store of its own; none where all is."""
     monkeypatch.setattr(index, "take_step", lambda _: None)
     monkeypatch.setattr(backlog, "SECONDS", -1)
+    monkeypatch.setattr(backlog, "LEAST", 0)
     talk(pair, random.Random(5), 40, indexes=False)
     for options in ({}, {"left": True}, {"session": "F"}, {"session": "b1", "left": True}):
         here, there = (face.search("parcel", **options) for face in (pair.bob, pair.alone))
@@ -278,6 +279,18 @@ def test_an_owner_finds_what_is_new_while_others_wait(
     assert ([hit.seq for hit in hits], hits.behind) == ([3, 2, 1], 0)
     assert bob.index()[:3] == (True, 3, 0)
     assert store.index().messages == 123
+
+
+def test_the_newest_are_looked_at_however_busy_the_machine_is(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no time is left at once, the last few all the same; the others are told of."""
+    monkeypatch.setattr(index, "take_step", lambda _: None)
+    monkeypatch.setattr(backlog, "SECONDS", -1)
+    store.create_session("s")
+    store.append("s", [said("a word")] * (backlog.LEAST + 5))
+    hits = store.search("word", limit=100)
+    assert ([hits[0].seq, len(hits)], hits.behind) == ([backlog.LEAST + 5, backlog.LEAST], 5)
 
 
 def test_a_role_of_others_is_none_for_an_owner(store: Store) -> None:

@@ -236,6 +236,7 @@ def test_an_append_writes_nothing_to_the_index(
 ) -> None:
     """A search does, some messages at a time; it says how many it did not look at."""
     monkeypatch.setattr(backlog, "SECONDS", -1)
+    monkeypatch.setattr(backlog, "LEAST", 0)
     store.create_session("s")
     store.append("s", [said(f"w.{number:04}") for number in range(2 * index.STEP + 10)])
     assert rows(store) == 0
@@ -560,3 +561,31 @@ def test_the_command_keeps_the_index(run: Run, place: Path) -> None:
     assert (ran.status, "index --on" in ran.err) == (2, True)
     assert run("--db", place, "index", "--on").status == 0
     assert run("--db", place, "search", "bird").status == 0
+
+
+@pytest.mark.sqlite_only
+def test_the_command_searches_all(run: Run, place: Path) -> None:
+    """However much is new, and however long ago it was said."""
+    with Store(place) as store:
+        store.append("trip", [said("a walrus"), *[said("and more " * 99)] * 600])
+    told = json.loads(run("--db", place, "search", "walrus", "--json").out)
+    assert ([each["seq"] for each in told["hits"]], told["behind"]) == ([3], 0)
+    with Store(place) as store:
+        assert (rows(store), store.search("walrus").behind) == (603, 0)
+
+
+@pytest.mark.sqlite_only
+def test_the_command_leaves_nothing_of_an_import_waiting(run: Run, tmp_path: Path) -> None:
+    """What was imported is in the index, unless searching is switched off; so is what comes later."""
+    file, place = tmp_path / "chat.jsonl", tmp_path / "chat.db"
+    file.write_text("\n".join(json.dumps(said(f"turn {number}")) for number in range(700)))
+    assert run("--db", place, "import", file).status == 0
+    with Store(place) as store:
+        assert rows(store) == 700
+        store.index(on=False)
+    with file.open("a") as added:
+        added.write("\n" + json.dumps(said("and a walrus")))
+    assert run("--db", place, "import", file).status == 0
+    with Store(place) as store:
+        assert rows(store) == 0
+        assert store.index(on=True).messages == 701
