@@ -3,7 +3,8 @@
 A store of 100,000 messages in 2,000 sessions. Its words are as frequent as those of a language, and
 four of them are in a hundredth, a twentieth, a tenth and in all of the messages. Each question is
 asked some times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth
-takes more than 20 ms (50 ms where a thousand messages are ranked), or the index is larger than 1.5 × the text that it covers.
+takes more than 20 ms (50 ms where a thousand messages are ranked), or the index is larger than
+1.5 × the text that it covers.
 """
 
 from __future__ import annotations

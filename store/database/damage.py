@@ -42,11 +42,13 @@ def is_broken(lease: Lease, error: BaseException) -> bool:
     )
 
 
-def own_error(error: Exception, lease: Lease | None, file: str | None) -> StoreError:
+def own_error(
+    error: Exception, lease: Lease | None, file: str | None, *, is_lost: bool
+) -> StoreError:
     """Return the store's error for one of a driver's; without a lease none could be made."""
     if lease is None and file is None:
         return unconnected(error)
-    if lease and is_broken(lease, error):
+    if lease and is_lost:
         return ConnectionLost(_UNKNOWN if lease.is_committing else _LOST)
     return translate(error, file)
 
@@ -58,7 +60,8 @@ def guarded(connection: Connection) -> Iterator[None]:
     try:
         yield
     except driver_errors() as error:
-        raise own_error(error, lease, lease.path) from error
+        is_lost = is_broken(lease, error)
+        raise own_error(error, lease, lease.path, is_lost=is_lost) from error
 
 
 @contextmanager

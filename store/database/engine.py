@@ -178,7 +178,7 @@ class Database:
         self, engine: Engine, *, writes: bool = False, patience: float | None = None
     ) -> Iterator[Lease]:
         """Lend a connection, an idle one or a new one, for the time of an operation."""
-        operation, lease = object(), None
+        operation, lease, is_lost = object(), None, False
         try:
             with forking.door:
                 self._check_open()
@@ -194,14 +194,15 @@ class Database:
                 is_idle = lease.end()
             except BaseException as error:
                 if lease:
+                    is_lost = is_broken(lease, error)  # before it is dropped, which may close it
                     lease.drop()
-                    if is_broken(lease, error):
+                    if is_lost:
                         self._forget_idle()
                 raise
             if is_idle:
                 idle.append(lease)
         except driver_errors() as error:
-            raise own_error(error, lease, self.path) from error
+            raise own_error(error, lease, self.path, is_lost=is_lost) from error
         finally:
             self._inside.pop(operation, None)
             if self._closed:

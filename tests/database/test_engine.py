@@ -33,6 +33,7 @@ from store import Store, StoreError, doors
 from store.database import forking
 from store.database.engine import Database
 from store.database.lease import Lease, lease_of
+from store.database.statements import Statement
 from store.errors import InvalidValue, NotAStore, StoreBusy, StoreClosed, StoreMoved
 
 Fork = Callable[..., Any]
@@ -1212,3 +1213,24 @@ def test_a_purge_waits_for_nobody_long(path: Path) -> None:
             assert not store.purge()
         assert store.purge()
         assert Path(f"{path}-wal").stat().st_size == 0
+
+
+def test_what_a_server_refuses_is_no_lost_connection(url: str) -> None:
+    """Though its connection is closed at once, since enough others are kept."""
+    asked, refused = (Statement(text(sql)) for sql in ("SELECT 1", "SELECT nothing"))
+
+    def ask() -> None:
+        with store.database.reading() as connection:
+            assert asked.value(connection) == 1
+            with suppress(StoreError), ExitStack() as stack:
+                others = [stack.enter_context(store.database.reading()) for _ in range(16)]
+                assert [asked.value(each) for each in others] == [1] * 16
+                raise StoreError("all of them are given back")
+            refused.value(connection)
+
+    with Store(url) as store:
+        if store.database.path:
+            pytest.skip("a file keeps no connections beside those that are lent")
+        with pytest.raises(StoreError, match="nothing") as told:
+            ask()
+        assert type(told.value) is StoreError
