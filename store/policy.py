@@ -255,7 +255,10 @@ class Policy(BaseModel):
     boundary: Literal["turn", "group"] = "turn"
     """Cut before a user message only, or between any two groups of calls and results."""
     hard_limit: Count | None = None
-    """Messages a view may have when no summary can be made; beyond that the oldest turns go."""
+    """Messages a view may have when no summary can be made; beyond that the oldest turns go.
+
+    Messages that the view makes up for calls and results without each other are among them.
+    """
 
     prompt: str = "handoff"
     """The prompt of a summary, by its name among the prompts."""

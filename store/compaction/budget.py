@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from ..history import Line, Pointer, turn_of
 from ..policy import Policy
 from ..tokens import third_of_length
-from ..view import Look, Visible, look_at, view_tokens, visible
+from ..view import Look, Visible, look_at, view_messages, view_tokens, visible
 from .caches import is_cold
-from .triggers import overflows, triggered, when_cold
+from .triggers import counts_messages, goes_by_messages, overflows, triggered, when_cold
 
 
 class Added(NamedTuple):
@@ -30,16 +30,20 @@ NOTHING_ADDED = Added()
 
 
 class Budget(NamedTuple):
-    """A look at a line up to its head, with what the view has.
+    """A look at a line up to its head, with the tokens of the view by the estimate.
 
-    That is its messages, and its tokens by the estimate. ``coming`` is what the next request adds.
-    Where a new turn begins with it, the results of the last one are counted in their short form.
+    ``coming`` is what the next request adds. Where a new turn begins with it, the results of the
+    last one are counted in their short form.
     """
 
     look: Look
-    messages: int
     tokens: int
     coming: Added
+
+    @property
+    def messages(self) -> int:
+        """The messages of the view; they are counted once, and only where something asks."""
+        return view_messages(self.look)
 
     @property
     def added(self) -> int:
@@ -65,13 +69,24 @@ class Budget(NamedTuple):
             return 0.0
         return self.look.policy.least_freed * self.tokens
 
+    @property
+    def goes_by_messages(self) -> bool:
+        """Whether the policy has a trigger by messages, and no other one fires."""
+        return goes_by_messages(self.look.policy, self.to_send)
+
     def trigger(self, tokens: int) -> str | None:
         """Return which trigger fires if the next request has so many tokens, in words."""
-        return triggered(self.look.policy, messages=self.messages, tokens=tokens)
+        policy = self.look.policy
+        messages = self.messages if counts_messages(policy, tokens) else 0
+        return triggered(policy, messages=messages, tokens=tokens)
 
     def tokens_with(self, left: Visible) -> int:
         """Return the tokens that the view has if this is left visible of the line."""
         return view_tokens(self.look._replace(visible=left))
+
+    def messages_with(self, left: Visible) -> int:
+        """Return the messages that the view has if this is left visible of the line."""
+        return view_messages(self.look._replace(visible=left))
 
 
 def budget(
@@ -91,14 +106,7 @@ def budget(
 
 def budget_of(look: Look, added: Added = NOTHING_ADDED) -> Budget:
     """Return what the view of a look has."""
-    return Budget(look, _messages(look), view_tokens(look), added)
-
-
-def _messages(look: Look) -> int:
-    """Return how many messages a view has: what is kept, what is pinned, and summaries."""
-    left = look.visible
-    kept = look.pointer.head - left.first_kept + 1 - sum(each.size for each in left.holes)
-    return kept + len(left.pinned) + len(left.standing)
+    return Budget(look, view_tokens(look), added)
 
 
 def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
 from ..history import lines, segments_cte, turn_start
-from ..view import Look, Span
+from ..view import Look, Span, continued
 from .open_turn import newest_groups, shown, turns_of
 from .sources import PINNED_ROLES
 
@@ -68,13 +68,15 @@ TURN_START = Statement(select(func.min(_facts.c.seq)).where(_from_turn))
 class Cuts(NamedTuple):
     """The legal cuts of what is visible of a line, up to ``kept``.
 
-    ``pinned`` are not hidden by a cut behind them.
+    ``pinned`` are not hidden by a cut behind them. ``continued`` are the items that go on with an
+    answer: no message begins there, and no cut falls.
     """
 
     look: Look
     kept: int
     turns_only: bool
     pinned: tuple[int, ...]
+    continued: tuple[int, ...]
 
     @property
     def start(self) -> int:
@@ -106,11 +108,12 @@ class Cuts(NamedTuple):
         return None
 
     def first(self, least: int) -> int | None:
-        """Return the first legal cut that hides at least so many messages.
+        """Return the first legal cut that hides at least so many messages."""
+        return self.first_from(self._hiding(least))
 
-        On past an answer, until there is none.
-        """
-        place = self._boundary_from(self._hiding(least))
+    def first_from(self, start: int) -> int | None:
+        """Return the first legal cut from a place on: past an answer, until there is none."""
+        place = self._boundary_from(start)
         while place is not None:
             answer = self._spanning(place, self.look.pointer.head).answer
             if answer is None:
@@ -122,6 +125,8 @@ class Cuts(NamedTuple):
         """Return the last place up to this one where the policy's boundary lets a cut fall."""
         if self.turns_only:
             place = turn_start(self.look.raw, place)
+        while place in self.continued:
+            place -= 1
         hole = self.look.visible.hole_around(place)
         if hole:
             return self._boundary_up_to(hole.first)
@@ -130,6 +135,8 @@ class Cuts(NamedTuple):
     def _boundary_from(self, place: int) -> int | None:
         """Return the first place from this one on where the boundary lets a cut fall."""
         found = self._next_user(place) if self.turns_only else place
+        while found in self.continued:
+            found += 1
         if found is None or found > self.kept:
             return None
         hole = self.look.visible.hole_around(found)
@@ -137,9 +144,17 @@ class Cuts(NamedTuple):
             return self._boundary_from(hole.last + 1)
         return found
 
+    def after_messages(self, count: int) -> int:
+        """Return the place after so many messages of what is kept."""
+        place = self.start + count
+        for item in self.continued:
+            if item <= place:
+                place += 1
+        return place
+
     def _hiding(self, least: int) -> int:
         """Return the first place before which so many messages can be hidden."""
-        place = self.start + least
+        place = self.after_messages(least)
         for first, last in self._never_hidden():
             if first < place:
                 place += last - first + 1
@@ -164,7 +179,8 @@ class Cuts(NamedTuple):
 
 def cuts_before(look: Look, kept: int, *, turns_only: bool = True) -> Cuts:
     """Return the legal cuts before the first position that is to be kept."""
-    return Cuts(look, kept, turns_only, _pinned_before(look, kept))
+    items = continued(look, look.visible.first_kept, look.last)
+    return Cuts(look, kept, turns_only, _pinned_before(look, kept), tuple(items))
 
 
 def _pinned_before(look: Look, kept: int) -> tuple[int, ...]:
@@ -186,8 +202,16 @@ def spanning(look: Look, begin: int, start: int, last: int) -> Spanning:
 
 def first_kept(look: Look, keep_turns: int) -> int:
     """Return the first position that a policy's parts together keep."""
-    newest_messages = look.pointer.head - look.policy.keep_messages + 1
-    return min(newest_messages, _newest_turns(look, keep_turns))
+    return min(_newest_messages(look), _newest_turns(look, keep_turns))
+
+
+def _newest_messages(look: Look) -> int:
+    """Return where the newest messages begin that a policy keeps."""
+    place = look.pointer.head - look.policy.keep_messages + 1
+    for item in reversed(continued(look, look.visible.first_kept, look.last)):
+        if item >= place:
+            place -= 1
+    return place
 
 
 def _newest_turns(look: Look, count: int) -> int:

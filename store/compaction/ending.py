@@ -19,7 +19,7 @@ from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
 from .jobs import Asked, Job, holder_of
 from .open_turn import newest_groups, turn_begins
-from .planning import Plan, tokens_left, tokens_of_summary, trim
+from .planning import Plan, tokens_of_summary, trim
 from .records import (
     Hiding,
     end_record,
@@ -260,18 +260,19 @@ def _problem(cost: Budget, hiding: Hiding, offer: _Offer) -> str | None:
 def _too_little(cost: Budget, after: _After) -> str | None:
     """Say that less is freed than the policy asks for."""
     freed = cost.tokens - after.tokens
-    if freed >= cost.to_free:
+    if freed >= cost.to_free or not cost.to_free:
         return None
     return f"the view would get too little smaller: by {freed} of {cost.tokens} tokens"
 
 
 def _not_smaller(cost: Budget, after: _After) -> str | None:
-    """Say that a view does not get smaller by a summary."""
-    if after.tokens < cost.tokens:
+    """Say that a view does not get smaller by a summary, in what the trigger counts."""
+    before, left, unit = cost.tokens, after.tokens, "tokens"
+    if cost.goes_by_messages:
+        before, left, unit = cost.messages, after.messages, "messages"
+    if left < before:
         return None
-    return (
-        f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after.tokens}"
-    )
+    return f"the view would not get smaller: it has {before} {unit}, it would have {left}"
 
 
 def _too_long(cost: Budget, hiding: Hiding, after: _After) -> str | None:
@@ -309,14 +310,15 @@ def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
     left = planned.left_of(cost.look.visible)
     beside = tuple(each for each in left.summaries if each not in previous)
     of_summary = tokens_of_summary(text, hiding.facts, cost.look.policy)
-    messages = cost.messages - planned.freed - len(previous) + 1
-    tokens = cost.tokens_with(left._replace(summaries=beside)) + of_summary
-    return _After(messages, tokens, of_summary)
+    left = left._replace(summaries=beside)
+    messages = cost.messages_with(left) + 1
+    return _After(messages, cost.tokens_with(left) + of_summary, of_summary)
 
 
 def _with_nothing(cost: Budget, planned: Plan) -> _After:
     """Return what the view has with nothing in the place of what goes."""
-    return _After(cost.messages - planned.freed, tokens_left(cost, planned))
+    left = planned.left_of(cost.look.visible)
+    return _After(cost.messages_with(left), cost.tokens_with(left))
 
 
 def _fail(end: _End, result: Result) -> int:
@@ -341,7 +343,7 @@ def _trim(end: _End, result: Result) -> int | None:
     for hiding in tellings(end.cost):
         text = _with_end(end, hiding, earlier(hiding))
         after = _with_text(end.cost, hiding, text)
-        if _not_smaller(end.cost, after) is None:
+        if after.tokens < end.cost.tokens:
             notice = hiding.previous[-1].notice if hiding.previous else None
             number = _keep(end, hiding, Summary(text, notice=notice), text, after)
             return end.applied(result, _change(end, hiding.plan, after, number))

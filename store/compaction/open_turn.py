@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, bindparam, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_calls, tool_results
 from ..history import lines, measure, segments_cte, turn_start
-from ..view import Look
+from ..view import Look, continued
 
 _walk = segments_cte()
 _f, _c, _r = message_facts, tool_calls, tool_results
@@ -113,7 +113,10 @@ def newest_groups(look: Look, count: int | None = None) -> int:
 
 def _group_starts(look: Look, count: int) -> list[int]:
     """Return where the newest groups begin, at most so many of them, the newest first."""
-    return GROUPS.values(look.connection, **shown(look, look.last), count=count)
+    items = continued(look, look.visible.first_kept, look.last)
+    line, most = shown(look, look.last), count + len(items)
+    places = GROUPS.values(look.connection, **line, count=most)
+    return [place for place in places if place not in items][:count]
 
 
 def staying(look: Look, cut: int) -> Staying:

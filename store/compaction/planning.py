@@ -6,6 +6,7 @@ the legal cut nearest to the policy's window is taken.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import chain
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from ..view import (
 from .budget import Budget
 from .cuts import Cuts, cuts_before, first_kept
 from .open_turn import newest_groups, staying, turn_begins
-from .triggers import fills, reaches, triggered
+from .triggers import counts_messages, fills, reaches, triggered
 
 FOLDED_FROM = 0.25
 """The share of the window from which on summaries that stand beside each other are folded into the
@@ -78,11 +79,6 @@ class Plan(NamedTuple):
         return position not in self.pinned and not is_covered
 
     @property
-    def freed(self) -> int:
-        """How many messages fewer would be visible, summaries aside."""
-        return self.messages - len(self.staying) + len(self.released)
-
-    @property
     def hidden_first(self) -> int:
         """The first position that would be hidden, or that was pinned until now."""
         return min((self.first, *self.released))
@@ -100,7 +96,7 @@ class Plan(NamedTuple):
 class Wish(NamedTuple):
     """What a plan is to be like, where it is not by the policy alone.
 
-    It may keep fewer turns, hide no more messages than a transcript can show (``reach``), or cut
+    It may keep fewer turns, hide no more positions than a transcript can show (``reach``), or cut
     at another boundary. With no turn kept the running one may be cut between its groups.
     """
 
@@ -110,16 +106,12 @@ class Wish(NamedTuple):
 
     def ideal(self, cuts: Cuts) -> int:
         """Return the best cut, legal or not."""
-        wanted = self._wanted(cuts.look.policy)
-        if wanted is None:
+        if self.reach is not None:
+            return min(cuts.kept, cuts.start + self.reach)
+        window = cuts.look.policy.window_messages
+        if window is None:
             return cuts.kept
-        return min(cuts.kept, cuts.start + wanted)
-
-    def _wanted(self, policy: Policy) -> int | None:
-        """Return how many messages to hide at a time; None for all of them."""
-        if self.reach is None:
-            return policy.window_messages
-        return self.reach
+        return min(cuts.kept, cuts.after_messages(window))
 
     def least(self, cuts: Cuts) -> int:
         """Return how many messages a cut had better hide: half of the policy's window."""
@@ -171,7 +163,7 @@ def trim(cost: Budget, spare: int = 0) -> Plan:
     if excess <= 0:
         return _nothing(cost, "the view is within the hard limit")
     planned = _oldest_turns(cost, excess + spare)
-    if planned.freed >= excess + spare or not _may_cut_turn(cost.look):
+    if freed_messages(cost, planned) >= excess + spare or not _may_cut_turn(cost.look):
         return planned
     return _larger(planned, _oldest_groups(cost, excess + spare))
 
@@ -211,16 +203,40 @@ def _oldest(cost: Budget, cuts: Cuts, count: int) -> Plan:
     """
     wanted = count
     while True:
-        cut = cuts.first(wanted)
+        cut = cuts.first_from(_place_to_free(cost, cuts, wanted))
         planned = _up_to(cost, cuts, cut or cuts.last(cuts.kept))
-        if cut is None or planned.freed >= count:
+        freed = freed_messages(cost, planned)
+        if cut is None or freed >= count:
             return planned
-        wanted += count - planned.freed
+        wanted += count - freed
+
+
+def _place_to_free(cost: Budget, cuts: Cuts, count: int) -> int:
+    """Return the first place before which a view has so many messages, pinned ones aside.
+
+    What the view makes up goes with the messages that it is made up for, so their number says
+    little.
+    """
+    visible = cost.look.visible
+
+    def freed(place: int) -> int:
+        pinned = (position for position in cuts.pinned if position < place)
+        return cost.messages - cost.messages_with(visible.without(place, pinned))
+
+    places = range(cuts.start + 1, cuts.kept + 1)
+    return places.start + bisect_left(places, count, key=freed)
 
 
 def _larger(planned: Plan, other: Plan) -> Plan:
     """Return the plan that hides more."""
     return other if other.last > planned.last else planned
+
+
+def freed_messages(cost: Budget, planned: Plan) -> int:
+    """Return how many messages fewer a view would have, the summary aside."""
+    if planned.nothing:
+        return 0
+    return cost.messages - cost.messages_with(planned.left_of(cost.look.visible))
 
 
 def with_view_tokens(cost: Budget, planned: Plan) -> Plan:
@@ -313,8 +329,11 @@ def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
 
 def _would_trigger(cost: Budget, planned: Plan) -> bool:
     """Tell whether the view would still trigger behind a plan, without its summary."""
-    messages, tokens = cost.messages - planned.freed, _tokens_behind(cost, planned)
-    return triggered(cost.look.policy, messages=messages, tokens=tokens) is not None
+    policy = cost.look.policy
+    tokens = _tokens_behind(cost, planned)
+    counts = counts_messages(policy, tokens)
+    messages = cost.messages - freed_messages(cost, planned) if counts else 0
+    return triggered(policy, messages=messages, tokens=tokens) is not None
 
 
 def _would_fill(cost: Budget, planned: Plan) -> bool:

@@ -32,6 +32,22 @@ def any_saving(policy: Policy) -> Policy:
     return policy.model_copy(update={"least_freed": 0.0})
 
 
+def counts_messages(policy: Policy, tokens: int) -> bool:
+    """Tell whether it matters for a trigger how many messages a view of so many tokens has."""
+    if policy.trigger_messages is not None:
+        return True
+    return policy.min_messages > 0 and _fires_by_tokens(policy, tokens)
+
+
+def goes_by_messages(policy: Policy, tokens: int) -> bool:
+    """Tell whether a policy has a trigger by messages, and none fires by the tokens there are."""
+    return policy.trigger_messages is not None and not _fires_by_tokens(policy, tokens)
+
+
+def _fires_by_tokens(policy: Policy, tokens: int) -> bool:
+    return bool(_by_tokens(policy, tokens) or _by_share_of_window(policy, tokens))
+
+
 def triggered(policy: Policy, *, messages: int, tokens: int) -> str | None:
     """Return which trigger of a policy fires, in words; None where none does."""
     if messages < policy.min_messages:

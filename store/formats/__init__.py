@@ -17,6 +17,7 @@ from .cache_markers import with_own_markers
 from .kept import kept
 from .naming import Alphabet, Names, made_up_id, named_behind, renamed
 from .openai import (
+    ITEMS,
     audio_of,
     clean,
     continues,
@@ -38,6 +39,7 @@ __all__ = [
     "CHAT_NAMES",
     "CODECS",
     "FORMATS",
+    "ITEMS",
     "REACT",
     "Alphabet",
     "ApiCall",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .judging import ruled, savings
     from .logged import Line
     from .look import Look, look_at
+    from .message_count import continued, view_messages
     from .named_results import target_of
     from .recorded import records
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
@@ -37,6 +38,7 @@ __all__ = [
     "as_terminal",
     "build",
     "composed",
+    "continued",
     "failure",
     "hiding",
     "history",
@@ -51,6 +53,7 @@ __all__ = [
     "summaries_of",
     "summary_tokens",
     "target_of",
+    "view_messages",
     "view_tokens",
     "visible",
     "visible_after",
@@ -67,6 +70,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         judging="ruled savings",
         logged="Line",
         look="Look look_at",
+        message_count="continued view_messages",
         named_results="target_of",
         standing="Range Span Standing Visible as_message summaries_of",
     )

@@ -632,7 +632,7 @@ def test_a_range_that_a_transcript_cuts_short_is_not_tried_again_either(store: S
         store, [{**each, "content": each["content"] + "word" * 400} for each in chat(61)]
     )
     chosen = policy(
-        "abort", trigger_messages=40, transcript_max_chars=1000, summary_max_chars=100_000
+        "abort", trigger_tokens=40, transcript_max_chars=1000, summary_max_chars=100_000
     )
     made = [
         store.compact_if_needed(session_id, chosen, lambda request: "长" * 50_000) for _ in range(3)

@@ -241,7 +241,8 @@ class World:
         (begins, ends) = made.hidden or (0, 0)
         assert begins <= first <= last <= ends
         assert (made.kind, made.outcome, made.summary) == ("hide", "applied", text)
-        assert made.messages_after == len(line.past.shown()) + self.summaries(line)
+        sent = self.store.view(line.session_id, Policy.named("raw"), now=NOW).messages
+        assert made.messages_after == len(sent)
 
     def summaries(self, line: Line) -> int:
         """How many summaries stand that compactions made."""

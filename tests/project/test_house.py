@@ -86,7 +86,7 @@ INSIDE = {
     "view": (
         "logged standing recorded hiding look spoken repair made_once short_results named_results old_calls "
         "conditions ranks rules borders covering judging "
-        "rejudging cost pictures read_files rendering entries following prefix explained interrupted build"
+        "rejudging cost message_count pictures read_files rendering entries following prefix explained interrupted build"
     ),
 }
 """The modules of each room in the order in which they can be read."""
