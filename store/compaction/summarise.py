@@ -14,6 +14,7 @@ from ..policy import Policy
 from ..ready import Language
 from ..records import StoredMessage
 from ..summaries import (
+    MODEL,
     TIMED_OUT_NOTICE,
     Summary,
     SummaryRequest,
@@ -160,7 +161,7 @@ def _previous_summary(previous: Previous) -> str | None:
 def _with_version(summary: Summary, policy: Policy) -> Summary:
     """Return a summary that says which prompt a model was given, where it says nothing itself."""
     version = summary.prompt_version
-    if summary.model and not version:
+    if summary.model not in (None, MODEL) and not version:
         version = load(policy.prompt).version
     return summary._replace(prompt_version=version or None)
 

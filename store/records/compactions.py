@@ -48,7 +48,8 @@ class Compaction(NamedTuple):
     visible though they are in the range, ``stands_from`` is the first position that the summary
     stands for, with those of the summaries that it replaced. ``error_kind`` names what there was in
     the place of a summary, if it was an error. ``key_actions`` are pairs of a tool and what it did,
-    ``file_changes`` of a path and what became of it, whoever wrote the summary.
+    ``file_changes`` of a path and what became of it, whoever wrote the summary and whatever room
+    its text had.
     """
 
     id: int | None

@@ -7,6 +7,7 @@ tools did is always extracted; which raw text goes into the body is the request'
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -59,26 +60,39 @@ MODEL = "extractive"
 def extractive(request: SummaryRequest) -> Summary:
     """Summarise by rules: a title, key actions, file changes, and a body of raw text.
 
-    All but the title keeps the request's limit as it is rendered; half of it is for what tools did,
-    the body has what that leaves, half of it for the previous summary. Texts take at most half as
-    much as there was to read, but for short ones. The body counts what was left out. Where a policy
-    has deeds told once, a view shows of them what the facts do not tell.
+    The lists are whole, for the record; a view shows of them what has room. All that it shows but
+    the title keeps the request's limit; half of it is for what tools did, the body has what that
+    leaves, half of it for the previous summary. Texts take at most half as much as there was to
+    read, but for short ones. The body counts what was left out. Where a policy has deeds told once,
+    a view shows of them what the facts do not tell.
     """
     read = _read(request, request.parts_to_keep)
-    done = _done(read.deeds)
-    lists = _lists(done, request.max_chars // 2)
-    lists = lists._replace(title=_title(request), model=MODEL)
+    deeds, room = read.deeds, request.max_chars // 2
     if _facts_tell_deeds(request):
-        return _told_once(request, read, lists)
-    return lists._replace(body=_body(request, read, done, lists))
+        deeds, room = [deed for deed in deeds if not deed.in_facts], room // 2
+    done = _done(deeds)
+    lists = _lists(done, room)._replace(title=_title(request), model=MODEL)
+    shown = lists._replace(body=_body(request, read, done, lists))
+    return _with_whole_lists(shown, read.deeds)
 
 
-def _told_once(request: SummaryRequest, read: _Read, lists: Summary) -> Summary:
-    """Return a summary that lists what tools did, but in a view only what no fact tells."""
-    beside = _done([deed for deed in read.deeds if not deed.in_facts])
-    shown = _lists(beside, request.max_chars // 4)._replace(title=lists.title)
-    shown = shown._replace(body=_body(request, read, beside, shown))
-    return lists._replace(body=shown.body, shown=rendered(shown))
+def _with_whole_lists(shown: Summary, deeds: Sequence[Deed]) -> Summary:
+    """Return a summary that lists all that tools did, whatever of it a view shows."""
+    changes = last_changes(change for deed in deeds for change in deed.changes)
+    whole = shown._replace(key_actions=_all_actions(deeds), file_changes=changes)
+    return whole if whole == shown else whole._replace(shown=rendered(shown))
+
+
+MOST_ACTIONS = 1_000
+"""Calls that are listed one by one; of more it is told how often each tool was used."""
+
+
+def _all_actions(deeds: Sequence[Deed]) -> tuple[KeyAction, ...]:
+    """Return an action for each call, or where they are very many one for each tool."""
+    if len(deeds) <= MOST_ACTIONS:
+        return tuple(deed.action for deed in deeds)
+    times = Counter(deed.action.tool for deed in deeds)
+    return tuple(KeyAction(tool, f"used {count} times") for tool, count in times.items())
 
 
 def _facts_tell_deeds(request: SummaryRequest) -> bool:
@@ -93,16 +107,10 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
     has_lists = bool(summary.key_actions or summary.file_changes)
     if has_lists and summary.title:
         return summary
-    lists = summary
+    whole = summary
     if not has_lists:
-        deeds = _read(request, ()).deeds
-        lists = _lists(_done(deeds), request.max_chars)
-    return summary._replace(
-        title=summary.title or _title(request),
-        key_actions=lists.key_actions,
-        file_changes=lists.file_changes,
-        shown=rendered(summary),
-    )
+        whole = _with_whole_lists(summary, _read(request, ()).deeds)
+    return whole._replace(title=summary.title or _title(request), shown=rendered(summary))
 
 
 def _title(request: SummaryRequest) -> str:

@@ -18,6 +18,7 @@ from .values import (
     action_line,
     change_line,
     newest,
+    rendered,
     rendered_size,
 )
 
@@ -25,16 +26,16 @@ EMPTY = "LLM 返回空摘要"
 """What is said of an empty answer."""
 
 _LABEL = re.compile(r"\A\s*对话摘要\s*[:：]")
-_PAIRS_READ = 1000
+_PAIRS_READ = 100_000
 _WORD_LIMIT = 500
 
 
 def normalised(result: object, request: SummaryRequest) -> Summary:
     """Return what a summarizer gave as a clean summary within the request's limit.
 
-    The title does not count. A text that is too long is cut; of lists that are too long the last
-    entries stay. Raises ValueError, naming the problem, for anything but text and `Summary`, and
-    for a body with nothing to read in it.
+    The title does not count. A text that is too long is cut; of lists that are too long a view
+    shows the last entries. Raises ValueError, naming the problem, for anything but text and
+    `Summary`, and for a body with nothing to read in it.
     """
     summary = _cleaned(_summary(result))
     return _bounded(summary, request.max_chars)
@@ -75,7 +76,17 @@ def _cleaned(summary: Summary) -> Summary:
         tuple(FileChange(*pair) for pair in _pairs(summary.file_changes, "file changes")),
         _optional(summary.model, "the model"),
         _optional(summary.prompt_version, "the prompt version"),
+        shown=_shown(summary),
     )
+
+
+def _shown(summary: Summary) -> str | None:
+    """Return what a view shows of a summary, where a summarizer says so."""
+    if summary.shown is None:
+        return None
+    if not isinstance(summary.shown, str):
+        raise ValueError(f"what is shown of a summary is text, this is {_type(summary.shown)}")
+    return scrubbed(summary.shown).strip() or None
 
 
 def _body(summary: Summary) -> str:
@@ -118,9 +129,12 @@ def _bounded(summary: Summary, max_chars: int) -> Summary:
     if rendered_size(summary) <= max_chars:
         return summary
     body = cut(summary.body, max_chars)
+    if summary.shown is not None:
+        return summary._replace(body=body, shown=cut(summary.shown, max_chars))
     bare = summary._replace(body=body, key_actions=(), file_changes=())
     room = max_chars - len(bare.body) - len(BODY_HEADING)
     changes = newest(summary.file_changes, change_line, room)
     room -= rendered_size(Summary("", file_changes=changes))
     actions = newest(summary.key_actions, action_line, room - 2)
-    return bare._replace(key_actions=actions, file_changes=changes)
+    shown = bare._replace(key_actions=actions, file_changes=changes)
+    return summary._replace(body=body, shown=rendered(shown))

@@ -137,7 +137,8 @@ def _listed(heading: str, lines: Iterable[str]) -> str:
 
 def rendered_size(summary: Summary) -> int:
     """Return the code points of a summary in a view without its title: what its limit counts."""
-    return len(rendered(summary._replace(title=None)))
+    title = f"# {summary.title}\n\n" if summary.title else ""
+    return len(rendered(summary).removeprefix(title))
 
 
 def action_line(action: KeyAction) -> str:

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, select
 
 from ..database import RowsByKey, Statement, positions, summaries
 from ..errors import VERIFY, Damaged
@@ -46,28 +46,33 @@ from .recorded import records
 from .standing import Range, Standing, Visible, summaries_of
 
 
-class Texts(NamedTuple):
-    """What is written of a summary, and the facts that are sent with it.
-
-    ``notice`` is the end of a body that says why there is no summary; the lists are JSON.
-    """
+class Written(NamedTuple):
+    """What is written of a summary; the lists are JSON."""
 
     title: str | None
     body: str
-    facts: str | None
-    notice: str | None
     key_actions: str | None
     file_changes: str | None
 
 
+class Texts(NamedTuple):
+    """What a view shows of a summary, with the facts that are sent with it.
+
+    ``notice`` is the end of a body that says why there is no summary.
+    """
+
+    body: str
+    facts: str | None
+    notice: str | None
+
+
 _tree: BindParameter[int] = bindparam("tree_id")
 _s = summaries
-_written = [_s.c[name] for name in Texts._fields]
-TEXTS = Statement(
-    select(_s.c.summary, *_written)
-    .where(_s.c.tree_id == _tree)
-    .where(_s.c.summary.in_(positions("numbers")))
+_is_asked = and_(_s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers")))
+WRITTEN = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in Written._fields)).where(_is_asked)
 )
+TEXTS = Statement(select(_s.c.summary, *(_s.c[name] for name in Texts._fields)).where(_is_asked))
 """Apart from the records: a line has many, and few of their summaries stand."""
 
 
@@ -157,20 +162,20 @@ def history(
     undone = _undone(known)
     made = (each for each in known if each.kind != "undo")
     wanted = [each for each in made if number in (None, each.id)]
-    texts = _texts(connection, pointer, [each.summary_number for each in wanted])
-    told = (_told(each, texts.get(each.summary_number)) for each in wanted)
+    written = _written(connection, pointer, [each.summary_number for each in wanted])
+    told = (_told(each, written.get(each.summary_number)) for each in wanted)
     return [each._replace(outcome="undone") if each.id in undone else each for each in told]
 
 
-def _told(record: Compaction, texts: Texts | None) -> Compaction:
+def _told(record: Compaction, written: Written | None) -> Compaction:
     """Return a record with its summary's texts, where it has any."""
-    if texts is None:
+    if written is None:
         return record
     return record._replace(
-        summary=texts.body,
-        title=texts.title,
-        key_actions=_pairs(texts.key_actions),
-        file_changes=_pairs(texts.file_changes),
+        summary=written.body,
+        title=written.title,
+        key_actions=_pairs(written.key_actions),
+        file_changes=_pairs(written.file_changes),
     )
 
 
@@ -215,8 +220,12 @@ def _with_texts(
     connection: Connection, pointer: Pointer, standing: Sequence[Standing]
 ) -> tuple[Standing, ...]:
     """Return summaries with their texts."""
-    texts = _texts(connection, pointer, [each.number for each in standing])
-    return tuple(_saying(each, texts[each.number]) for each in standing)
+    if not standing:
+        return ()
+    numbers = json.dumps([each.number for each in standing])
+    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=numbers)
+    shown = RowsByKey({number: Texts(*texts) for number, *texts in rows})
+    return tuple(each._replace(**shown[each.number]._asdict()) for each in standing)
 
 
 def _summaries(hiding: list[Compaction]) -> Iterator[Standing]:
@@ -228,15 +237,11 @@ def _summaries(hiding: list[Compaction]) -> Iterator[Standing]:
             yield Standing(record.summary_number, record.id, first, last, "", None)
 
 
-def _saying(standing: Standing, texts: Texts) -> Standing:
-    return standing._replace(body=texts.body, facts=texts.facts, notice=texts.notice)
-
-
-def _texts(
+def _written(
     connection: Connection, pointer: Pointer, numbers: list[int | None]
-) -> dict[int | None, Texts]:
-    """Return the texts of summaries by their numbers."""
+) -> dict[int | None, Written]:
+    """Return what is written of summaries by their numbers."""
     if not any(numbers):
         return {}
-    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=json.dumps(numbers))
-    return RowsByKey({number: Texts(*texts) for number, *texts in rows})
+    rows = WRITTEN.rows(connection, tree_id=pointer.tree_id, numbers=json.dumps(numbers))
+    return RowsByKey({number: Written(*texts) for number, *texts in rows})

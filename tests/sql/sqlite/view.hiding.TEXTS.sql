@@ -1,10 +1,7 @@
 SELECT summaries.summary,
-  summaries.title,
   summaries.body,
   summaries.facts,
-  summaries.notice,
-  summaries.key_actions,
-  summaries.file_changes
+  summaries.notice
 FROM summaries
 WHERE summaries.tree_id = :tree_id
   AND summaries.summary IN (

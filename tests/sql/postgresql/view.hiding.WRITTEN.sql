@@ -1,0 +1,11 @@
+SELECT summaries.summary,
+  summaries.title,
+  summaries.body,
+  summaries.key_actions,
+  summaries.file_changes
+FROM summaries
+WHERE summaries.tree_id = %(tree_id)s::BIGINT
+  AND summaries.summary IN (
+    SELECT CAST(numbers.value AS BIGINT) AS value
+    FROM json_array_elements_text(CAST(%(numbers)s AS json)) AS numbers
+  )
