@@ -28,6 +28,11 @@ _SENTENCE_GOES_ON = re.compile(
     r"|(?<=[A-Za-z0-9])()[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af]+$"
 )
 """Words behind a path without a blank, in a script that writes without blanks."""
+_WITHOUT_BLANKS = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\uff66-\uff9d"
+    "\U00020000-\U0003ffff]"
+)
+"""Thai, Lao, Tibetan, Burmese, Khmer, Chinese and Japanese."""
 
 
 Root = str | os.PathLike[str]
@@ -135,7 +140,7 @@ def _mentioned(text: str) -> Iterator[str]:
     at = text.find("@")
     while at >= 0:
         end = at + 1
-        if not _ends_word(text[at - 1 : at]):
+        if not _ends_word(text, at):
             path, end = _path_behind(text, end)
             yield path.strip()
         at = text.find("@", end)
@@ -167,9 +172,18 @@ def _is_of_name(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMN"
 
 
-def _ends_word(character: str) -> bool:
-    """Tell a digit, and a letter of a script that writes with blanks: an address goes on there."""
-    return bool(character) and unicodedata.category(character) in ("Lu", "Ll", "Lt", "Nd")
+def _ends_word(text: str, end: int) -> bool:
+    """Tell whether a digit or a letter, with its marks, ends there: an address goes on with it.
+
+    A letter of a script that writes without blanks may be the last one of a sentence's words.
+    """
+    while end and unicodedata.category(text[end - 1])[0] == "M":
+        end -= 1
+    last = text[end - 1 : end]
+    if not last or _WITHOUT_BLANKS.match(last):
+        return False
+    category = unicodedata.category(last)
+    return category[0] == "L" or category == "Nd"
 
 
 def _in_project(path: str) -> bool:

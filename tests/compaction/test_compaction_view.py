@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -58,13 +59,18 @@ def test_what_is_written_is_read_of_standing_summaries_only(
             session_id, COUNT, lambda request: f"summary {len(request.previous_summary or '')}"
         )
     asked: list[list[int]] = []
-    rows = compactions.TEXTS.rows
 
-    def read(connection: Any, **values: Any) -> Any:
-        asked.append(json.loads(values["numbers"]))
-        return rows(connection, **values)
+    def noting(statement: Any) -> Callable[..., Any]:
+        rows = statement.rows
 
-    monkeypatch.setattr(compactions.TEXTS, "rows", read)
+        def read(connection: Any, **values: Any) -> Any:
+            asked.append(json.loads(values["numbers"]))
+            return rows(connection, **values)
+
+        return read
+
+    for statement in (compactions.TEXTS, compactions.WRITTEN):
+        monkeypatch.setattr(statement, "rows", noting(statement))
     assert store.view(session_id, COUNT).messages[0]["content"].startswith(f"{HEADING}\nsummary 9")
     assert not store.check(session_id, COUNT).should_compact
     assert asked == [[3], [3]]
