@@ -15,7 +15,7 @@ from ..messages import WIRE, Message
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .cache_markers import with_own_markers
 from .kept import kept
-from .naming import Alphabet, Names, made_up_id, named_behind, renamed
+from .naming import Alphabet, Names, made_up_id, named_behind, names_sent, renamed
 from .openai import (
     ITEMS,
     audio_of,
@@ -63,6 +63,7 @@ __all__ = [
     "made_up_id",
     "marked",
     "named_behind",
+    "names_sent",
     "new_call",
     "reasoning_of",
     "sendable",

@@ -110,6 +110,19 @@ def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
     return named_behind(placed, names, {}).placed
 
 
+def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
+    """Yield of each message what it says of ids and names that are sent otherwise, "" of most."""
+    for stored, sent in zip(placed, renamed(placed, names), strict=True):
+        told = [_sent_as("id", stored.call_id, sent.call_id)]
+        for call, other in zip(stored.calls, sent.calls, strict=True):
+            told += [_sent_as("id", call.id, other.id), _sent_as("tool", call.name, other.name)]
+        yield ", ".join(filter(None, told))
+
+
+def _sent_as(what: str, stored: str | None, sent: str | None) -> str:
+    return "" if stored == sent else f"the {what} {stored} is sent as {sent}"
+
+
 class Named(NamedTuple):
     """A request whose ids and names are taken, and how often each id is in it so far."""
 

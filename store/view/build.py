@@ -117,6 +117,7 @@ def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public n
     placed, sent = _in_place(look, followed)
     known = Known(
         sight_of(look),
+        format_named(format).names,
         placed,
         made.judged,
         followed.tokens,

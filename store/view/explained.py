@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import starmap
 from typing import NamedTuple
 
-from ..formats import Placed, format_named
+from ..formats import Names, Placed, format_named, names_sent
 from ..messages import WIRE
 from ..records import Entry, LeftOut, ViewStats
 from .entries import Counted, entries_of, stats_of
@@ -20,9 +20,13 @@ from .rendering import DROPPED, Unsent
 
 
 class Known(NamedTuple):
-    """What was read with a view: ``stored`` are the tokens of the whole line."""
+    """What was read with a view: ``stored`` are the tokens of the whole line.
+
+    ``names`` are those that its format takes, None where it sends none.
+    """
 
     sight: Sight
+    names: Names | None
     placed: list[Placed]
     judged: Verdicts
     tokens: Counted
@@ -69,7 +73,7 @@ class Explanation:
     def made(self) -> tuple[Entry, ...]:
         """The same, as nobody changes it."""
         known = self._known
-        return entries_of(
+        entries = entries_of(
             known.sight.policy,
             known.placed,
             known.judged,
@@ -77,6 +81,15 @@ class Explanation:
             known.files,
             known.pictured,
         )
+        return self._with_names(entries)
+
+    def _with_names(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return entries that say which ids and names are sent as other ones."""
+        if self._known.names is None:
+            return entries
+        told = names_sent(self._known.placed, self._known.names)
+        pairs = zip(entries, told, strict=True)
+        return tuple(_with_reason(entry, more) if more else entry for entry, more in pairs)
 
     @cached_property
     def stats(self) -> ViewStats:
@@ -117,3 +130,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"Explanation({self.stats})"
+
+
+def _with_reason(entry: Entry, more: str) -> Entry:
+    return entry._replace(reason="; ".join(filter(None, (entry.reason, more))))
