@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-Language = Literal["zh", "en"]
+from .phrases import PHRASES, Language
+
 Fields = dict[str, Any]
 """Fields of a policy, by name."""
 
-DEFAULT_LANGUAGE: Language = "zh"
+SAID = (
+    "terminal_placeholder",
+    "file_read_placeholder",
+    "any_tool_placeholder",
+    "picture_placeholder",
+    "draft_notice",
+    "recall_notice",
+)
 TEXTS: dict[Language, dict[str, str]] = {
-    "zh": {
-        "terminal_placeholder": "此命令返回内容已过时",
-        "file_read_placeholder": "[该文件的历史读取内容已压缩,请参看最新读取结果]",
-        "any_tool_placeholder": "[旧结果已清除]",
-        "picture_placeholder": "[此处未显示:{type},{size}]",
-        "draft_notice": "[此回答在此中断]",
-        "recall_notice": "[可用工具 recall 查看原文]",
-    },
-    "en": {
-        "terminal_placeholder": "[Outdated output of this command]",
-        "file_read_placeholder": "[Older read of this file; see the newest one]",
-        "any_tool_placeholder": "[Old result, cleared]",
-        "picture_placeholder": "[Not shown here: {type}, {size}]",
-        "draft_notice": "[This answer was interrupted here]",
-        "recall_notice": "[the tool recall shows it]",
-    },
+    language: {name: PHRASES[name][language] for name in SAID} for language in ("zh", "en")
 }
 """The fields that are texts for a model, by the language of the policy."""
 

@@ -23,8 +23,11 @@ R = TypeVar("R")
 ELLIPSIS = "…"
 """What stands for the rest of a text, unless the caller has another sign for it."""
 
-MARKER = re.compile(r"… \([0-9]+ more (?:lines|characters|items|keys)\)")
-"""The one way of saying how much was left out."""
+MARKER = re.compile(
+    r"(?:…|\.\.\.) \(([0-9]+) more (lines|characters|items|keys)\)"
+    r"|… \(还有 [0-9]+ (?:行|个字符|项|个键)\)"
+)
+"""The one way of saying how much was left out, and the same in the language of a policy."""
 
 MARKER_ROOM = 50
 """Code points that a line with the marker may take."""

@@ -195,7 +195,7 @@ class _Offer(NamedTuple):
 
 
 def _offer(end: _End, job: Job, result: Result, summary: Summary) -> _Offer:
-    text = _with_end(end, job.hiding, rendered(summary))
+    text = _with_end(end, job.hiding, rendered(summary, end.cost.look.policy.language))
     return _Offer(result, summary, text, _with_text(end.cost, job.hiding, text))
 
 

@@ -23,6 +23,7 @@ from ..database import (
 )
 from ..history import ANSWERS, lines, segments_cte
 from ..messages import decode
+from ..phrases import Language, phrase
 from ..policy import Policy
 from ..summaries import (
     HiddenFact,
@@ -57,9 +58,6 @@ _is_told = or_(
 )
 
 
-NO_RESULT = "no result"
-"""What is said of a command whose call was never answered: it may have run, or not."""
-
 Run = dict[str, int]
 """A run of a line as the values that the statements here are given."""
 
@@ -79,12 +77,11 @@ class _Result(NamedTuple):
     arguments_form: str | None
     arguments: str | None
 
-    @property
-    def ended(self) -> str | None:
-        """How a command ended, where that is known."""
+    def ended(self, language: Language) -> str | None:
+        """Return how a command ended, where that is known."""
         if self.exit_code is None:
             return None
-        return f"exit {self.exit_code}"
+        return phrase("exit", language, code=self.exit_code)
 
 
 RESULTS = Statement(
@@ -122,10 +119,9 @@ class _Call(NamedTuple):
     arguments_form: str | None
     arguments: str | None
 
-    @property
-    def ended(self) -> str:
-        """How a command ended that nothing answers."""
-        return NO_RESULT
+    def ended(self, language: Language) -> str:
+        """Return how a command ended that nothing answers: it may have run, or not."""
+        return phrase("unanswered", language)
 
 
 _has_call = _r.c.call_seq.is_not(null())
@@ -177,7 +173,8 @@ LOOK_INTO_FOLDERS = ("search", "list")
 
 def ledger_of(look: Look, first: int, last: int) -> str:
     """Return the facts of a range of a line as the text that is sent with a summary."""
-    return ledger(hidden_facts(look, first, last), look.policy.facts_chars)
+    policy = look.policy
+    return ledger(hidden_facts(look, first, last), policy.facts_chars, policy.language)
 
 
 def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
@@ -190,7 +187,8 @@ def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
     runs = look.told(first, last)
     results = list(_results(look, runs))
     outcomes = _outcomes(look, results) if look.policy.told_once else {}
-    commands = _commands(results, _unanswered(look, runs), outcomes)
+    called: list[_Call | _Result] = [*_unanswered(look, runs), *results]
+    commands = _commands(called, outcomes, look.policy.language)
     return [*_files(look, runs), *commands, *_errors(look, results)]
 
 
@@ -259,18 +257,17 @@ def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
 
 
 def _commands(
-    results: list[_Result], unanswered: list[_Call], outcomes: dict[int, str]
+    called: list[_Call | _Result], outcomes: dict[int, str], language: Language
 ) -> Iterator[HiddenFact]:
     """Yield what was run, in the order of the results, with what it came to.
 
     A call without any stands where it was made.
     """
-    called: list[_Call | _Result] = [*unanswered, *results]
     for run in sorted(called, key=attrgetter("seq")):
         command = _command(run)
         if command:
             came = outcomes.get(run.seq, "")
-            yield HiddenFact("command", without_texts(command), run.ended, came)
+            yield HiddenFact("command", without_texts(command), run.ended(language), came)
 
 
 def _outcomes(look: Look, results: list[_Result]) -> dict[int, str]:
@@ -292,7 +289,8 @@ def _outcome(look: Look, result: _Result) -> str:
     text = _text_of(look, result)
     fields = json_object(text)
     outcome = came_to(text, fields)
-    if _failed(result, look.policy) and outcome in failure_told(text, fields):
+    policy = look.policy
+    if _failed(result, policy) and outcome in failure_told(text, fields, policy.language):
         return ""
     return outcome
 
@@ -341,7 +339,8 @@ def _failed(result: _Result, policy: Policy) -> bool:
 
 def _error(look: Look, result: _Result) -> HiddenFact:
     text = _text_of(look, result)
-    return HiddenFact("error", failure_told(text), result.tool_name)
+    told = failure_told(text, language=look.policy.language)
+    return HiddenFact("error", told, result.tool_name)
 
 
 def _text_of(look: Look, result: _Result) -> str:

@@ -49,7 +49,7 @@ def named(look: Look, planned: Plan, previous: Previous, facts: str) -> Named:
     known = names_index.best(_known(look, planned, previous), room)
     seen = {*_in_sight(look, planned), *_beside(look, previous, facts)}
     unseen = (name for name in known if name not in seen)
-    return Named(names_index.told(unseen, room), names_index.dumped(known))
+    return Named(names_index.told(unseen, room, look.policy.language), names_index.dumped(known))
 
 
 def _known(look: Look, planned: Plan, previous: Previous) -> Known:

@@ -10,8 +10,8 @@ from typing import NamedTuple, overload
 
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import Message
+from ..phrases import PHRASES, phrase
 from ..policy import Policy
-from ..ready import Language
 from ..records import StoredMessage
 from ..summaries import (
     MODEL,
@@ -29,13 +29,7 @@ from .jobs import Asked, Job
 from .planning import Plan, Previous
 from .transcript import portions
 
-FAILED = "No summary could be made, keeping recent history only."
-"""What stands for hidden messages when the summary failed otherwise than by its time."""
-
-GOES_ON: dict[Language, str] = {
-    "zh": "(以上是当前轮次到目前为止的内容。该轮次尚未结束，后续消息是它的延续。)",
-    "en": "(So far the current turn. It is not finished: the messages that follow go on with it.)",
-}
+GOES_ON = PHRASES["turn_goes_on"]
 """The end of a summary that cuts a running turn, by the language of the policy."""
 
 Read = Callable[[int, int], list[StoredMessage]]
@@ -182,23 +176,18 @@ def _failed(job: Job, policy: Policy, error: SummaryGenerationError) -> Result:
     """Return what comes of a summarizer that gave no summary."""
     kind = type(error).__name__
     failed = Result(None, f"{kind}: {error}", kind)
-    return in_its_place(job, policy, failed, _notice_of(error))
+    timed_out = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else None
+    return in_its_place(job, policy, failed, timed_out)
 
 
-def _notice_of(error: SummaryGenerationError) -> str:
-    """Return what stands in the place of a summary that failed with an error."""
-    if isinstance(error, SummaryTimedOut):
-        return TIMED_OUT_NOTICE
-    return FAILED
-
-
-def in_its_place(job: Job, policy: Policy, failed: Result, notice: str = FAILED) -> Result:
+def in_its_place(job: Job, policy: Policy, failed: Result, notice: str | None = None) -> Result:
     """Return what a policy puts in the place of a summary: a notice, if anything.
 
     An earlier one that it would replace goes on in it.
     """
     if policy.on_failure not in ("skip", "truncate"):
         return failed
+    notice = notice or phrase("no_summary", policy.language)
     earlier = [_without_notice(each) for each in job.hiding.previous]
     body = "\n\n".join(filter(None, (*earlier, notice)))
     return failed._replace(summary=Summary(body, notice=notice))

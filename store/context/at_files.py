@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InvalidValue, quoted
+from ..phrases import REQUIRED, Language, phrase
 
 MOST = 5
 """Files that a reminder names; the others are counted."""
-
-IN_ORDER = "Read them one by one, in this order.\n"
-"""What a reminder says of several files of a project."""
 
 _QUOTED = re.compile(r'"([^"\n]+)"')
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
@@ -65,7 +63,7 @@ def mentions(
     return found[:MOST]
 
 
-def reminder(text: str, root: Root | None = None) -> str:
+def reminder(text: str, root: Root | None = None, language: Language = "en") -> str:
     """Return the reminder to read the files that a text mentions, "" where it mentions none.
 
     With a ``root``, a name that looks like no path and is nothing below it is no mention, and of
@@ -75,7 +73,8 @@ def reminder(text: str, root: Root | None = None) -> str:
     if root is None:
         return _reminding(found)
     found = [path for path in found if _looks_like_path(path) or _exists(root, path)]
-    return _reminding(found, IN_ORDER if len(found) > 1 else "")
+    in_order = phrase("read_in_order", language) + "\n"
+    return _reminding(found, in_order if len(found) > 1 else "")
 
 
 def _reminding(found: list[str], how: str = "") -> str:
@@ -85,8 +84,8 @@ def _reminding(found: list[str], how: str = "") -> str:
     these = "this file" if len(found) == 1 else "these files"
     return (
         "<system-reminder>\n"
-        f"The user mentioned {_named(found)}.\n"
-        f"You MUST read {these} with the Read tool before answering.\n"
+        f"{REQUIRED['mentioned'].text.format(files=_named(found))}\n"
+        f"{REQUIRED['must_read'].text.format(these=these)}\n"
         f"{how}"
         "</system-reminder>"
     )
@@ -96,7 +95,7 @@ def _named(paths: list[str]) -> str:
     """Return the first of many files by name, and how many more there are."""
     named = [_mention(path) for path in paths[:MOST]]
     if len(paths) > MOST:
-        named.append(f"(and {len(paths) - MOST} more…)")
+        named.append(REQUIRED["more_files"].text.format(count=len(paths) - MOST))
     return ", ".join(named)
 
 
@@ -106,14 +105,14 @@ def _mention(path: str) -> str:
     return plain if list(_mentioned(plain)) == [path] else f'@"{path}"'
 
 
-def remind(text: str, root: Root | None = None) -> str:
+def remind(text: str, root: Root | None = None, language: Language = "en") -> str:
     """Return a text with the reminder of the files that it mentions.
 
     As it is where there are none, or it has it. With a ``root``, a name that looks like no path
-    and is nothing below it is no mention. Raises InvalidValue for what is no text, and what is no
-    folder.
+    and is nothing below it is no mention. ``language`` is that of what the store adds to the words
+    that are asked for. Raises InvalidValue for what is no text, and what is no folder.
     """
-    added = reminder(text, root)
+    added = reminder(text, root, language)
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 

@@ -10,9 +10,10 @@ import json
 import os
 from collections.abc import Mapping
 
+from ..phrases import REQUIRED
 from ..text import json_object
 
-NOTE = "Note: {path} was modified externally."
+NOTE = REQUIRED["changed_outside"].text
 
 
 class Freshness:

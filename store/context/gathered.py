@@ -13,9 +13,10 @@ from ..database import Statement, kept_since, tool_results
 from ..formats import CHAT, Placed, format_named
 from ..history import Line, lines, message_at, turn_of
 from ..messages import Message
+from ..phrases import phrase
 from ..policy import Policy, checked
 from ..records import View
-from ..tools import ALL_DONE, recap
+from ..tools import is_all_done, recap
 from ..view import Look, composed, look_at, of_kind
 from .at_files import Root, checked_root
 
@@ -114,16 +115,16 @@ def _recap(look: Look, begins: int) -> str | None:
     Of one that was done before the turn that ``begins`` at a position there is none.
     """
     seq, found = next(_recaps(look), (0, ""))
-    was_done = seq < begins and found.endswith(ALL_DONE)
+    was_done = seq < begins and is_all_done(found)
     if not found or was_done:
         return None
-    return f"Todo recap: {found}"
+    return phrase("todo_recap", look.policy.language, recap=found)
 
 
 def _recaps(look: Look) -> Iterator[tuple[int, str]]:
     """Yield what the last todo lists say, those that say nothing aside, by position."""
     for seq, arguments, result in _todo_lists(look):
-        if found := recap(arguments, result):
+        if found := recap(arguments, result, language=look.policy.language):
             yield seq, found
 
 

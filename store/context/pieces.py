@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..formats import Placed, clean, sendable
 from ..messages import Message, content_text, owned, owned_value
+from ..phrases import Language
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
 from .at_files import Root, remind, reminder
@@ -51,6 +52,7 @@ def of_view(
     placed: Sequence[Placed],
     begins: int | None,
     root: Root | None = None,
+    language: Language = "en",
 ) -> Iterator[Piece]:
     """Yield the messages of a view in their layers, each user message with its reminder.
 
@@ -62,7 +64,7 @@ def of_view(
         message = clean(each)
         piece = Piece(layer, message, entry.tokens, _owned(each))
         if message["role"] == "user" and entry.rule is None:
-            piece = reminded(piece, root)
+            piece = reminded(piece, root, language)
         yield piece
 
 
@@ -72,11 +74,13 @@ def _owned(placed: Placed) -> Placed:
     return placed._replace(message=owned(placed.message), calls=tuple(calls))
 
 
-def with_reminders(view: View, placed: Sequence[Placed], root: Root | None) -> Iterator[Message]:
+def with_reminders(
+    view: View, placed: Sequence[Placed], root: Root | None, language: Language
+) -> Iterator[Message]:
     """Yield what a view sends to a chat, each user message with its reminder."""
     for message, each in zip(view.messages, placed, strict=True):
         if message["role"] == "user" and _is_as_it_was(each):
-            yield reminded(Piece("", message, 0, each), root).message
+            yield reminded(Piece("", message, 0, each), root, language).message
         else:
             yield message
 
@@ -86,11 +90,11 @@ def _is_as_it_was(placed: Placed) -> bool:
     return placed.seq is not None and not (placed.rule or placed.repair)
 
 
-def reminded(piece: Piece, root: Root | None) -> Piece:
+def reminded(piece: Piece, root: Root | None, language: Language) -> Piece:
     """Return a user message that mentions files with the reminder to read them, once."""
     said = piece.message["content"]
     text = content_text(said)
-    added = reminder(text, root)
+    added = reminder(text, root, language)
     if not added or text.endswith(added):
         return piece
     cost = estimate(added)
@@ -99,7 +103,7 @@ def reminded(piece: Piece, root: Root | None) -> Piece:
         part = {"type": "text", "text": added}
         stored = piece.placed.message["content"]
         return _rewritten(longer, [*said, part], [*stored, part])
-    whole = remind(said, root)
+    whole = remind(said, root, language)
     return _rewritten(longer, whole, whole)
 
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
+from ..phrases import Language
 from ..policy import TURNS, Policy, checked
 from ..records import View
 from .at_files import mentions, remind
@@ -193,7 +194,8 @@ def assemble(
         written = Written(_in_order(asked, gathered, law))
     else:
         sent = with_markers(layered.pieces) if marked else layered.pieces
-        written = _written(format_named(format), sent, asked.definitions)
+        language = asked.policy.language
+        written = _written(format_named(format), sent, asked.definitions, language)
     return Context(
         messages=written.messages,
         system=written.system,
@@ -207,7 +209,8 @@ def assemble(
 
 def _in_order(asked: Asked, gathered: Gathered, law: Law) -> list[Message]:
     """Return a request for a chat, of what the view sends and what stands around it."""
-    shown = [*with_reminders(gathered.view, gathered.placed, gathered.project_root)]
+    language = asked.policy.language
+    shown = [*with_reminders(gathered.view, gathered.placed, gathered.project_root, language)]
     stored = zip(gathered.placed, shown, strict=True)
     leading = sum(1 for _ in takewhile(_leads_view, stored))
     return [
@@ -239,8 +242,8 @@ def _rules(asked: Asked, law: Law) -> list[Piece]:
 
 def _layered(asked: Asked, gathered: Gathered, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
-    root = gathered.project_root
-    shown = list(of_view(gathered.view, gathered.placed, gathered.begins, root))
+    root, language = gathered.project_root, asked.policy.language
+    shown = list(of_view(gathered.view, gathered.placed, gathered.begins, root, language))
     leading = list(takewhile(_leads, shown))
     return [
         *made("system", "system", asked.system),
@@ -274,7 +277,8 @@ def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
     if gathered.begins is not None:
         return []
     said = made("user_input", "user", asked.user_input)
-    return [reminded(piece, gathered.project_root) for piece in said]
+    root, language = gathered.project_root, asked.policy.language
+    return [reminded(piece, root, language) for piece in said]
 
 
 def _left_to_do(asked: Asked, gathered: Gathered, role: str) -> list[Piece]:
@@ -286,12 +290,13 @@ def _written(
     format: Format,  # noqa: A002 - what it is
     pieces: Sequence[Piece],
     tools: Sequence[Mapping[str, Any]] | None,
+    language: Language = "en",
 ) -> Written:
     """Return a request in a format; tools stand in front where it has no place beside them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
         placed.insert(0, Placed(None, {"role": "system", "content": as_json(tools)}))
-    return format.request(placed)
+    return format.request(placed, language)
 
 
 def _is_list_of_objects(value: object) -> bool:

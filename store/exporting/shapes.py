@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ..face import Scoped, Store
-from ..formats import BEGINNING, marked
+from ..formats import marked
 from ..messages import Message, content_text
+from ..phrases import PHRASES
 from ..policy import Policy
 from ..records import Session, View
 from ..text import items_of
@@ -46,6 +47,10 @@ class Program(NamedTuple):
     rows: Callable[[writing.About, writing.Told], Iterator[Message]]
     place: Callable[[writing.About], str]
     resume: str
+
+
+BEGINNINGS = (*PHRASES["beginning"].values(),)
+"""What a format has the user say first where nobody did."""
 
 
 def _of_project(about: writing.About) -> str:
@@ -183,7 +188,7 @@ def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # n
         return writing.Told(_timed(look(format), began))
     hidden = _timed(look.hidden(format), began)
     kept = _timed(look.kept(format), hidden[-1][0] if hidden else began)
-    if kept and content_text(kept[0][1].get("content")) == BEGINNING:
+    if kept and content_text(kept[0][1].get("content")) in BEGINNINGS:
         del kept[0]  # what stands for the hidden part is the user's
     return writing.Told(kept, hidden, _standing(look.stands(format)) if hidden else ())
 

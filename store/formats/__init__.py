@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..errors import VERIFY, Damaged, InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
+from ..phrases import Language, phrase
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .cache_markers import with_own_markers
 from .kept import kept
@@ -88,9 +89,10 @@ class Format(NamedTuple):
     """How a request is written: one row of the table."""
 
     name: str
-    write: Callable[[Sequence[Placed]], list[Message]]
+    write: Callable[..., list[Message]]
     """Returns the messages of a request, which share nothing that can be changed with what they are
-    made of. They may be fewer or more.
+    made of. They may be fewer or more. Where system text is apart, it is also given what the user
+    says first where the assistant spoke first.
     """
     codec: Codec | None = None
     """How messages of the format come in; None where none do."""
@@ -105,14 +107,18 @@ class Format(NamedTuple):
     asks_for_tool: Callable[[str], bool] | None = None
     """Tells whether what the assistant said is a call; None where calls are no part of a text."""
 
-    def request(self, placed: Sequence[Placed]) -> Written:
-        """Return a request, with its system text apart where that has a place of its own."""
+    def request(self, placed: Sequence[Placed], language: Language = "en") -> Written:
+        """Return a request, with its system text apart where that has a place of its own.
+
+        ``language`` is that of what the format says itself.
+        """
         if self.names is not None:
             placed = renamed(placed, self.names)
         if self.system is None:
             return Written(self.write(placed))
         front, turns = apart(placed)
-        return Written(self.write(turns), self.system(front))
+        beginning = phrase("beginning", language)
+        return Written(self.write(turns, beginning), self.system(front))
 
 
 CHAT_NAMES = openai.NAMES

@@ -62,9 +62,9 @@ IDS = ("id", "tool_use_id")
 """Keys of a server's call and of its result."""
 
 
-def write(placed: Sequence[Placed]) -> list[Message]:
+def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]:
     """Return a request as messages in which the user and the assistant take turns."""
-    turns = alternating(map(_spoken, placed), _text(BEGINNING))
+    turns = alternating(map(_spoken, placed), _text(beginning))
     for blocks, number in left_alone(turns):
         blocks[number] = _as_text(blocks[number])
     _name_callers_there(turns)

@@ -45,10 +45,10 @@ SAID = ("output", "result", "content", "error")
 """Keys under which a response that says one text has it."""
 
 
-def write(placed: Sequence[Placed]) -> list[Message]:
+def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
     writing = _Writing()
-    turns = alternating(map(writing.spoken, placed), _text(BEGINNING))
+    turns = alternating(map(writing.spoken, placed), _text(beginning))
     return [_content(turn) for turn in turns]
 
 

@@ -111,16 +111,15 @@ def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
 
 
 def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
-    """Yield of each message what it says of ids and names that are sent otherwise, "" of most."""
+    """Yield of each message which ids and names of its calls are sent as other ones; "" of most."""
     for stored, sent in zip(placed, renamed(placed, names), strict=True):
-        told = [_sent_as("id", stored.call_id, sent.call_id)]
+        told = []
         for call, other in zip(stored.calls, sent.calls, strict=True):
-            told += [_sent_as("id", call.id, other.id), _sent_as("tool", call.name, other.name)]
-        yield ", ".join(filter(None, told))
-
-
-def _sent_as(what: str, stored: str | None, sent: str | None) -> str:
-    return "" if stored == sent else f"the {what} {stored} is sent as {sent}"
+            if call.id != other.id:
+                told.append(f"the id {call.id} is sent as {other.id}, in its result too")
+            if call.name != other.name:
+                told.append(f"the tool {call.name} is sent as {other.name}")
+        yield "; ".join(told)
 
 
 class Named(NamedTuple):

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..messages import Message, content_text
+from ..phrases import PHRASES
 from .openai import sendable
 from .placed import Placed
 
 SYSTEM_ROLES = ("system", "developer")
-BEGINNING = "(The conversation begins here.)"
+BEGINNING = PHRASES["beginning"]["en"]
 """What the user says first where the assistant spoke first, or where nothing before it is sent."""
 
 

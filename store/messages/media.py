@@ -197,4 +197,4 @@ def _size(count: int) -> str:
     for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"
-    return f"{count} bytes"
+    return f"{count} B"

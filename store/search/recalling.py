@@ -182,9 +182,13 @@ def _names(wanted: str | Iterable[str]) -> Names:
     return names
 
 
+ASCII_ELLIPSIS = "..."
+
+
 def _plain(name: str) -> str:
     """Return a name as it is compared: without quotes, case, or an ellipsis at its end."""
-    return " ".join(folded(name).replace('"', " ").split()).removesuffix(ELLIPSIS)
+    plain = " ".join(folded(name).replace('"', " ").split())
+    return plain.removesuffix(ELLIPSIS).removesuffix(ASCII_ELLIPSIS)
 
 
 def _having(sight: Sight, session_id: str) -> Having:
@@ -269,9 +273,11 @@ def _is_about(target: str, name: str) -> bool:
     known = _plain(target)
     if not known or not name:
         return False
-    is_cut = target.endswith(ELLIPSIS)
     is_path = known.endswith(f"/{name}") or name.endswith(f"/{known}")
-    return known == name or is_path or (is_cut and name.startswith(known))
+    # The longer ellipsis of a placeholder in English leaves less of a name that is cut.
+    begins = known[: -len(ASCII_ELLIPSIS)]
+    is_cut = target.endswith(ELLIPSIS) and name.startswith(begins)
+    return known == name or is_path or is_cut
 
 
 def _within(

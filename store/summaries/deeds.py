@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
+from ..phrases import Language, counted_phrase, phrase
 from ..policy import Policy
 from ..text import Fields, json_object
 from ..tools import failed as has_failed
@@ -38,12 +39,12 @@ from .texts import (
 from .values import FileChange, KeyAction
 
 VERBS: Mapping[str | None, str] = {
-    "terminal": "run",
-    "file_read": "read",
-    "search": "search for",
-    "list": "list",
+    "terminal": "to_run",
+    "file_read": "to_read",
+    "search": "to_search",
+    "list": "to_list",
 }
-"""What a tool of a kind is used for; an edit is used to do what it did."""
+"""What a tool of a kind is used for, by its phrase; an edit is used to do what it did."""
 
 TARGETS = (
     "pattern",
@@ -74,7 +75,11 @@ A file ``written`` is created if the result says so, else modified. Any other ed
 FATES = ("read", "created", "modified", "deleted")
 """What is counted of files, in the order in which it is told."""
 
-INFINITIVES: Mapping[str, str] = {"created": "create", "modified": "modify", "deleted": "delete"}
+INFINITIVES: Mapping[str, str] = {
+    "created": "to_create",
+    "modified": "to_modify",
+    "deleted": "to_delete",
+}
 
 WORTH: Mapping[str | None, int] = {
     "todo": 0,
@@ -145,8 +150,9 @@ def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
     """Return what a call and its result tell."""
     use = _use(call, result, judge)
     changes = () if use.failed else _changes(use, judge.root)
-    parts = (_purpose(use, changes), _outcome(use))
-    told = ": ".join(filter(None, parts))
+    language = judge.policy.language
+    parts = (_purpose(use, changes, language), _outcome(use, language))
+    told = phrase("colon", language).join(filter(None, parts))
     worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
     in_facts = use.failed or use.kind in IN_FACTS
     return Deed(
@@ -177,12 +183,11 @@ def last_changes(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
     return tuple(FileChange(path, action) for path, action in last.items())
 
 
-def counted(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> str:
+def counted(deeds: Iterable[Deed], changes: Iterable[FileChange], language: Language) -> str:
     """Return one sentence with how many files were read and changed; "" where none was."""
-    told = [*_files(_fates(deeds, changes))]
-    if not told:
-        return ""
-    return f"{_enumerated(told)}."
+    fates = _fates(deeds, changes)
+    told = [counted_phrase(fate, fates[fate], language) for fate in FATES if fates[fate]]
+    return phrase("counts_end", language, counts=enumerated(told, language)) if told else ""
 
 
 def _fates(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> Counter[str]:
@@ -193,18 +198,12 @@ def _fates(deeds: Iterable[Deed], changes: Iterable[FileChange]) -> Counter[str]
     return counts
 
 
-def _files(fates: Counter[str]) -> Iterator[str]:
-    for fate in FATES:
-        if count := fates[fate]:
-            yield f"{count} file {fate}" if count == 1 else f"{count} files {fate}"
-
-
-def _enumerated(words: Sequence[str]) -> str:
+def enumerated(words: Sequence[str], language: Language) -> str:
     """Return words with commas between them, and an ``and`` before the last."""
     *before, last = words
     if not before:
         return last
-    return f"{', '.join(before)} and {last}"
+    return phrase("comma", language).join(before) + phrase("and", language) + last
 
 
 Worth = dict[KeyAction, int]
@@ -237,24 +236,24 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
     return _Use(call.name, kind, arguments, text, fields, exit_code, failed, files)
 
 
-def _purpose(use: _Use, changes: Sequence[FileChange]) -> str:
+def _purpose(use: _Use, changes: Sequence[FileChange], language: Language) -> str:
     """Return what a tool was used for, "" where nothing tells."""
     target = one_line(_target(use, changes), _TARGET_LIMIT)
     if not target:
         return ""
-    return f"to {_verb(use, changes)} {target}"
+    return phrase(_verb(use, changes), language, target=target)
 
 
 def _verb(use: _Use, changes: Sequence[FileChange]) -> str:
     if changes:
         return _change_verb(changes)
-    return VERBS.get(use.kind, "use it on")
+    return VERBS.get(use.kind, "to_use_on")
 
 
 def _change_verb(changes: Sequence[FileChange]) -> str:
     """Return the verb for what a call did to files; for several things, one for them all."""
     actions = {change.action for change in changes}
-    return INFINITIVES[actions.pop()] if len(actions) == 1 else "change"
+    return INFINITIVES[actions.pop()] if len(actions) == 1 else "to_change"
 
 
 def _target(use: _Use, changes: Sequence[FileChange]) -> str:
@@ -274,27 +273,19 @@ def _target(use: _Use, changes: Sequence[FileChange]) -> str:
     return next(filter(None, words), files)
 
 
-def _outcome(use: _Use) -> str:
-    """Return what came of a call."""
-    return _failure(use) if use.failed else _success(use)
-
-
-def _failure(use: _Use) -> str:
-    told = failure_told(use.result, use.fields)
-    return _with_first_line(_exit(use) or "failed", told)
-
-
-def _success(use: _Use) -> str:
-    """Return what is worth telling of a success: of a command what it came to."""
-    if use.kind == "terminal":
-        return _joined(_exit(use), came_to(use.result, use.fields))
-    if use.kind in (None, "other"):
-        return _with_first_line(_exit(use), use.result)
-    return _exit(use) if use.kind in VERBS else ""
-
-
-def _exit(use: _Use) -> str:
-    return "" if use.exit_code is None else f"exit {use.exit_code}"
+def _outcome(use: _Use, language: Language) -> str:
+    """Return what came of a call: why it failed, or of a success what is worth telling."""
+    ended = "" if use.exit_code is None else phrase("exit", language, code=use.exit_code)
+    if use.failed:
+        told = _in_short(failure_told(use.result, use.fields, language))
+        parts = (ended or phrase("failed", language), told)
+    elif use.kind == "terminal":
+        parts = (ended, came_to(use.result, use.fields))
+    elif use.kind in (None, "other"):
+        parts = (ended, _in_short(use.result))
+    else:
+        parts = (ended if use.kind in VERBS else "", "")
+    return phrase("comma", language).join(filter(None, parts))
 
 
 def _files_read(use: _Use) -> tuple[str, ...]:
@@ -303,18 +294,10 @@ def _files_read(use: _Use) -> tuple[str, ...]:
     return tuple(use.files)
 
 
-def _with_first_line(outcome: str, text: str) -> str:
-    return _joined(outcome, one_line(_first_line(text), _OUTCOME_LIMIT))
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts))
-
-
-def _first_line(text: str) -> str:
+def _in_short(text: str) -> str:
     """Return the first line of a text that is not blank."""
     lines = text[:4000].splitlines()
-    return next((line for line in lines if line.strip()), "")
+    return one_line(next((line for line in lines if line.strip()), ""), _OUTCOME_LIMIT)
 
 
 def _changes(use: _Use, root: str | None) -> tuple[FileChange, ...]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..clock import zone
 from ..database import paused
 from ..messages import Message
+from ..phrases import REQUIRED, Language, counted_phrase, phrase
 from ..tools import answered_call_id
 from .deeds import (
     Deed,
@@ -21,6 +23,7 @@ from .deeds import (
     Worth,
     counted,
     deed_of,
+    enumerated,
     last_changes,
     unknown_call,
     worth_by_action,
@@ -71,28 +74,31 @@ def extractive(request: SummaryRequest) -> Summary:
     if _facts_tell_deeds(request):
         deeds, room = [deed for deed in deeds if not deed.in_facts], room // 2
     done = _done(deeds)
-    lists = _lists(done, room)._replace(title=_title(request), model=MODEL)
+    lists = _lists(done, room, request.policy.language)._replace(title=_title(request), model=MODEL)
     shown = lists._replace(body=_body(request, read, done, lists))
-    return _with_whole_lists(shown, read.deeds)
+    return _with_whole_lists(shown, read.deeds, request.policy.language)
 
 
-def _with_whole_lists(shown: Summary, deeds: Sequence[Deed]) -> Summary:
+def _with_whole_lists(shown: Summary, deeds: Sequence[Deed], language: Language) -> Summary:
     """Return a summary that lists all that tools did, whatever of it a view shows."""
     changes = last_changes(change for deed in deeds for change in deed.changes)
-    whole = shown._replace(key_actions=_all_actions(deeds), file_changes=changes)
-    return whole if whole == shown else whole._replace(shown=rendered(shown))
+    whole = shown._replace(key_actions=_all_actions(deeds, language), file_changes=changes)
+    return whole if whole == shown else whole._replace(shown=rendered(shown, language))
 
 
 MOST_ACTIONS = 1_000
 """Calls that are listed one by one; of more it is told how often each tool was used."""
 
 
-def _all_actions(deeds: Sequence[Deed]) -> tuple[KeyAction, ...]:
+def _all_actions(deeds: Sequence[Deed], language: Language) -> tuple[KeyAction, ...]:
     """Return an action for each call, or where they are very many one for each tool."""
     if len(deeds) <= MOST_ACTIONS:
         return tuple(deed.action for deed in deeds)
     times = Counter(deed.action.tool for deed in deeds)
-    return tuple(KeyAction(tool, f"used {count} times") for tool, count in times.items())
+    return tuple(
+        KeyAction(tool, phrase("used_times", language, count=count))
+        for tool, count in times.items()
+    )
 
 
 def _facts_tell_deeds(request: SummaryRequest) -> bool:
@@ -105,12 +111,14 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
     These are for its record; a view shows what the summarizer gave.
     """
     has_lists = bool(summary.key_actions or summary.file_changes)
+    language = request.policy.language
     if has_lists and summary.title:
         return summary
     whole = summary
     if not has_lists:
-        whole = _with_whole_lists(summary, _read(request, ()).deeds)
-    return whole._replace(title=summary.title or _title(request), shown=rendered(summary))
+        whole = _with_whole_lists(summary, _read(request, ()).deeds, language)
+    shown = rendered(summary, language)
+    return whole._replace(title=summary.title or _title(request), shown=shown)
 
 
 def _title(request: SummaryRequest) -> str:
@@ -163,11 +171,11 @@ def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
             if message.get("role") in RESULT_ROLES:
                 call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
                 deeds.append(deed_of(call, message, judge))
-            heard.add(_speeches(message, text, parts))
+            heard.add(_speeches(message, text, parts, request.policy.language))
     return _Read(deeds, heard.all(), size)
 
 
-def _lists(done: _Done, room: int) -> Summary:
+def _lists(done: _Done, room: int, language: Language) -> Summary:
     """Return the actions and changes that have room, as a summary without a body.
 
     Changes take half of it at most.
@@ -175,28 +183,24 @@ def _lists(done: _Done, room: int) -> Summary:
     changes = newest(done.changes, change_line, room // 2)
     lists = Summary("", file_changes=changes)
     room -= rendered_size(lists)
-    return lists._replace(key_actions=_worthiest(done.actions, room))
+    return lists._replace(key_actions=_worthiest(done.actions, room, language))
 
 
-def _worthiest(actions: Worth, room: int) -> tuple[KeyAction, ...]:
+def _worthiest(actions: Worth, room: int, language: Language) -> tuple[KeyAction, ...]:
     """Return the actions worth most that have room, in their own order."""
     by_worth = sorted(actions, key=actions.__getitem__)
-    chosen = {*newest(by_worth, action_line, room)}
+    chosen = {*newest(by_worth, partial(action_line, language=language), room)}
     return tuple(action for action in actions if action in chosen)
 
 
-def _left_out(done: _Done, lists: Summary) -> str:
+def _left_out(done: _Done, lists: Summary, language: Language) -> str:
     """Return a line that counts what is not listed, "" where all is."""
     counts = {
-        "action": len(done.actions) - len(lists.key_actions),
-        "file change": len(done.changes) - len(lists.file_changes),
+        "more_action": len(done.actions) - len(lists.key_actions),
+        "more_change": len(done.changes) - len(lists.file_changes),
     }
-    told = [_more(count, what) for what, count in counts.items() if count]
-    return f"({' and '.join(told)} not listed.)" if told else ""
-
-
-def _more(count: int, what: str) -> str:
-    return f"{count} more {what}" if count == 1 else f"{count} more {what}s"
+    told = [counted_phrase(what, count, language) for what, count in counts.items() if count]
+    return phrase("not_listed", language, counts=enumerated(told, language)) if told else ""
 
 
 def _closing(note: str, counts: str, room: int) -> str:
@@ -211,23 +215,23 @@ def _body(request: SummaryRequest, read: _Read, done: _Done, lists: Summary) -> 
 
     It is never empty.
     """
-    room = request.max_chars - (rendered_size(lists._replace(body=" ")) - 1)
-    closing = _closing(_left_out(done, lists), _counts(read.deeds), room // 2)
+    language = request.policy.language
+    room = request.max_chars - (rendered_size(lists._replace(body=" "), language) - 1)
+    changes = last_changes(change for deed in read.deeds for change in deed.changes)
+    counts = counted(read.deeds, changes, language)
+    closing = _closing(_left_out(done, lists, language), counts, room // 2)
     left = room - len(closing) - 1
     before = _before(request, read.said, left)
     said = selected(read.said, min(left - len(before) - 1, read.room))
     body = "\n".join(filter(None, (before, said, closing)))
-    return cut(body or f"{len(request.messages)} messages without text.", max(room, 1))
+    nothing = phrase("without_text", language, count=len(request.messages))
+    return cut(body or nothing, max(room, 1))
 
 
 def _before(request: SummaryRequest, said: Sequence[Speech], room: int) -> str:
     """Return the previous summary: in half of the room, and in all that is not needed else."""
     text = _flattened(request.previous_summary or "")
     return _whole_lines(text, max(room // 2, room - _size(said)))
-
-
-def _counts(deeds: Sequence[Deed]) -> str:
-    return counted(deeds, last_changes(change for deed in deeds for change in deed.changes))
 
 
 def _size(said: Sequence[Speech]) -> int:
@@ -281,7 +285,7 @@ def _fitting(parts: Sequence[str], room: int) -> Sequence[str]:
 
 
 _HEADING = "|".join(
-    ["# Summary of conversation.*", re.escape(ACTIONS_HEADING), re.escape(CHANGES_HEADING)]
+    [f"# {REQUIRED['title'].text}.*", re.escape(ACTIONS_HEADING), re.escape(CHANGES_HEADING)]
 )
 _HEADINGS = re.compile(rf"\n*^(?:{_HEADING})\n*", re.MULTILINE)
 
@@ -301,30 +305,28 @@ def _unheaded(text: str) -> str:
     return _HEADINGS.sub("\n", text).strip()
 
 
-def _speeches(message: Message, text: str, parts: Sequence[str]) -> Iterator[Speech]:
+def _speeches(
+    message: Message, text: str, parts: Sequence[str], language: Language
+) -> Iterator[Speech]:
     """Yield who speaks in a message, and the text, for each part that is kept.
 
     What a user says where the result of a call would stand is the user's text.
     """
     role = message.get("role")
     if "reasoning" in parts:
-        yield from _thought(message)
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(thought, str):
+            yield Speech(phrase("voice_reasoning", language), thought, SHOWN)
     if "text" in parts:
-        yield from _said(text, role)
+        yield from _said(text, role, language)
     if role in RESULT_ROLES and "tool" in parts:
-        yield Speech("Tool", text, SHOWN)
+        yield Speech(phrase("voice_tool", language), text, SHOWN)
 
 
-def _thought(message: Message) -> Iterator[Speech]:
-    thought = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(thought, str):
-        yield Speech("Reasoning", thought, SHOWN)
-
-
-def _said(text: str, role: object) -> Iterator[Speech]:
+def _said(text: str, role: object, language: Language) -> Iterator[Speech]:
     if role == "user":
-        yield Speech("User", spoken(text), USER)
+        yield Speech(phrase("voice_user", language), spoken(text), USER)
     elif role == "assistant":
-        yield Speech("Assistant", text, SAID)
+        yield Speech(phrase("voice_assistant", language), text, SAID)
     elif role in RESULT_ROLES and (said := said_in(text)):
-        yield Speech("User", said, USER)
+        yield Speech(phrase("voice_user", language), said, USER)

@@ -7,17 +7,18 @@ by models keep one path in ten and one command in five hundred.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..phrases import PHRASES, Language, counted_phrase, phrase
 from .texts import one_line, scrubbed, shortened
 
 
 class HiddenFact(NamedTuple):
     """Something done in a hidden range: a ``file`` touched, a ``command`` run, an ``error`` met.
 
-    ``detail`` stands in brackets behind the text, such as ``exit 1``; ``came_to`` is the last that
-    a command said.
+    ``detail`` stands in brackets behind the text, such as ``exit 1``, of a file the kind of the
+    tool; ``came_to`` is the last that a command said.
     """
 
     kind: str
@@ -26,47 +27,40 @@ class HiddenFact(NamedTuple):
     came_to: str = ""
 
 
-HEADINGS: Mapping[str, str] = {
-    "file": "Files touched:",
-    "command": "Commands run:",
-    "error": "Errors met:",
-}
+KINDS = ("file", "command", "error")
 """The kinds of facts, in the order of the ledger; a fact of another kind is passed over."""
 
 _Entries = dict[HiddenFact, str]
 """Facts, newest first, with their text in the ledger."""
 
 
-def ledger(facts: Sequence[HiddenFact], budget: int) -> str:
+def ledger(facts: Sequence[HiddenFact], budget: int, language: Language = "en") -> str:
     """Return facts, given in order of time, grouped by kind within a budget of code points.
 
     A fact met again counts once, as it was last. Where the budget runs out, each kind in turn keeps
     its newest, and what is left out is counted. A path is whole or left out; other texts take at
     most a quarter of the budget. Where there is nothing to tell, or no room for it, "".
     """
-    entries = _entries(facts, budget // 4)
-    whole = _laid_out(entries)
+    newest_first = _newest_first(facts)
+    entries = {fact: _entry(fact, budget // 4, language) for fact in newest_first}
+    whole = _laid_out(entries, language)
     if len(whole) <= budget:
         return whole
-    return _laid_out_in_part(entries, budget)
-
-
-def _entries(facts: Sequence[HiddenFact], limit: int) -> _Entries:
-    return {fact: _entry(fact, limit) for fact in _newest_first(facts)}
+    return _laid_out_in_part(entries, budget, language)
 
 
 def _newest_first(facts: Sequence[HiddenFact]) -> Iterable[HiddenFact]:
     distinct: dict[tuple[str, str], HiddenFact] = {}
     for fact in reversed(facts):
-        if fact.kind in HEADINGS and fact.text.strip():
+        if fact.kind in KINDS and fact.text.strip():
             distinct.setdefault((fact.kind, fact.text), fact)
     return distinct.values()
 
 
-def _entry(fact: HiddenFact, limit: int) -> str:
+def _entry(fact: HiddenFact, limit: int, language: Language) -> str:
     indented = _text(fact, limit).replace("\n", "\n  ")
-    came_to = f" → {fact.came_to}" if fact.came_to else ""
-    return f"- {indented}{came_to}{_detail(fact)}"
+    came_to = phrase("came_to", language, outcome=fact.came_to) if fact.came_to else ""
+    return f"- {indented}{came_to}{_detail(fact, language)}"
 
 
 def _text(fact: HiddenFact, limit: int) -> str:
@@ -76,22 +70,29 @@ def _text(fact: HiddenFact, limit: int) -> str:
     return shortened(text, limit)
 
 
-def _detail(fact: HiddenFact) -> str:
+def _detail(fact: HiddenFact, language: Language) -> str:
     if not fact.detail:
         return ""
-    return f" ({one_line(scrubbed(fact.detail), 80)})"
+    code = f"kind_{fact.detail}"
+    known = fact.kind == "file" and code in PHRASES
+    detail = phrase(code, language) if known else one_line(scrubbed(fact.detail), 80)
+    return f" ({detail})"
 
 
-def _laid_out(entries: _Entries) -> str:
+def _heading(kind: str, language: Language) -> str:
+    return phrase(f"facts_{kind}", language)
+
+
+def _laid_out(entries: _Entries, language: Language) -> str:
     """Return entries under the headings of their kinds, newest last."""
-    return "\n".join(_rows(entries))
+    return "\n".join(_rows(entries, language))
 
 
-def _rows(entries: _Entries) -> Iterator[str]:
-    for kind, heading in HEADINGS.items():
+def _rows(entries: _Entries, language: Language) -> Iterator[str]:
+    for kind in KINDS:
         group = _of_kind(kind, entries)
         if group:
-            yield heading
+            yield _heading(kind, language)
             yield from reversed(group)
 
 
@@ -99,22 +100,22 @@ def _of_kind(kind: str, entries: _Entries) -> list[str]:
     return [entry for fact, entry in entries.items() if fact.kind == kind]
 
 
-def _laid_out_in_part(entries: _Entries, budget: int) -> str:
+def _laid_out_in_part(entries: _Entries, budget: int, language: Language) -> str:
     """Return the entries that are kept, and how many of each kind are left out; "" for none."""
-    kept = _in_turn(entries, budget)
+    kept = _in_turn(entries, budget, language)
     if not kept:
         return ""
     rest = entries.keys() - kept.keys()
-    return f"{_laid_out(kept)}\n{_left_out(rest)}"
+    return f"{_laid_out(kept, language)}\n{_left_out(rest, language)}"
 
 
-def _in_turn(entries: _Entries, budget: int) -> _Entries:
+def _in_turn(entries: _Entries, budget: int, language: Language) -> _Entries:
     """Choose the newest of each kind, then the second newest of each, while there is room.
 
     Room is kept for the line that counts what is left out.
     """
-    room = budget - len(_left_out(entries))
-    headings = {kind: len(heading) + 1 for kind, heading in HEADINGS.items()}
+    room = budget - len(_left_out(entries, language))
+    headings = {kind: len(_heading(kind, language)) + 1 for kind in KINDS}
     chosen = set()
     for fact in _by_rank(entries):
         cost = len(entries[fact]) + 1 + headings[fact.kind]
@@ -135,11 +136,7 @@ def _by_rank(facts: Iterable[HiddenFact]) -> list[HiddenFact]:
     return sorted(ranks, key=ranks.__getitem__)
 
 
-def _left_out(facts: Iterable[HiddenFact]) -> str:
+def _left_out(facts: Iterable[HiddenFact], language: Language) -> str:
     counts = Counter(fact.kind for fact in facts)
-    said = [_counted(counts[kind], kind) for kind in HEADINGS if counts[kind]]
-    return f"(left out for want of room: {', '.join(said)})"
-
-
-def _counted(count: int, kind: str) -> str:
-    return f"{count} {kind}" if count == 1 else f"{count} {kind}s"
+    said = [counted_phrase(kind, counts[kind], language) for kind in KINDS if counts[kind]]
+    return phrase("facts_left_out", language, counts=phrase("comma", language).join(said))

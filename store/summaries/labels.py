@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..phrases import Language, phrase
+
 
 class Labels(NamedTuple):
     """The words for who speaks, for a call and for its result."""
@@ -18,10 +20,15 @@ class Labels(NamedTuple):
         return self.user if role == "user" else self.assistant
 
 
-CHINESE = Labels("用户", "助手", "工具调用", "工具结果")
-ENGLISH = Labels("User", "Assistant", "Tool call", "Tool result")
+_CODES = ("voice_user", "voice_assistant", "label_call", "label_result")
+CHINESE, ENGLISH = (Labels(*(phrase(code, each) for code in _CODES)) for each in ("zh", "en"))
 
 
 def labels_in(language: str) -> Labels:
-    """Return the words that go with a prompt's language: Chinese ones or English ones."""
-    return CHINESE if language.startswith("zh") else ENGLISH
+    """Return the words that go with a prompt's language."""
+    return CHINESE if spoken_in(language) == "zh" else ENGLISH
+
+
+def spoken_in(language: str) -> Language:
+    """Return the language of the store's phrases in a prompt: Chinese, English in any other."""
+    return "zh" if language.startswith("zh") else "en"

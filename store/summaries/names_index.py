@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..messages import Message
+from ..phrases import Language, phrase
 from ..text import decoded, encoded
 from ..tools import names_in
 from .texts import calls_of, json_value, message_content
-
-HEADING = "Names met:"
 
 SAID = {"assistant": 1, "user": 2}
 """Who said a name, as one bit each; what tools return counts by its times alone."""
@@ -74,13 +73,14 @@ def best(known: Known, room: int) -> Known:
     return {name: known[name] for name in _fitting(ranked, KEPT * room)}
 
 
-def told(ranked: Iterable[str], room: int) -> str:
+def told(ranked: Iterable[str], room: int, language: Language = "en") -> str:
     """Return names, given the best first, one a line under a heading; "" where none has room.
 
     A name is whole or left out.
     """
-    names = [*_fitting(ranked, room - len(HEADING))]
-    return "\n".join([HEADING, *names]) if names else ""
+    heading = phrase("names_met", language)
+    names = [*_fitting(ranked, room - len(heading))]
+    return "\n".join([heading, *names]) if names else ""
 
 
 def dumped(known: Known) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..phrases import Language, phrase
 from ..text import Fields, json_object, value_at
 from ..tools import error_told
 from .speech import said_in, without_tags
@@ -23,7 +24,6 @@ OUTPUTS = (
 )
 """Where a JSON result has the output of a command."""
 
-REFUSED = "refused by the user"
 FAILURE_LIMIT = 200
 """Code points that are told of what a user said who refused a call."""
 
@@ -64,14 +64,15 @@ def _last_telling(output: str) -> str:
     return one_line(next(telling, ""), LIMIT)
 
 
-def failure_told(result: str, fields: Fields | None = None) -> str:
+def failure_told(result: str, fields: Fields | None = None, language: Language = "en") -> str:
     """Return why a call failed: of one that the user refused what the user said.
 
     ``fields`` as for `came_to`.
     """
     said = said_in(result)
     if said:
-        return one_line(f"{REFUSED}: {said}", FAILURE_LIMIT)
+        told = phrase("refused", language) + phrase("colon", language) + said
+        return one_line(told, FAILURE_LIMIT)
     return error_told(result, fields)
 
 

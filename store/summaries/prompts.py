@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from ..database import resources
 from ..errors import InvalidValue, StoreError, quoted
+from ..phrases import Language, phrase
+from .labels import spoken_in
 from .values import moment
-
-NO_PREVIOUS_SUMMARY = "（无 / none）"
-"""What stands for a previous summary where there is none."""
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
 """What each prompt has a place for."""
@@ -73,33 +72,21 @@ class Prompt(NamedTuple):
         Where a row of it begins like a fence, in whatever dashes, a backslash is put before that,
         so that a history cannot end its block.
         """
+        language = spoken_in(self.language)
+        previous = previous_summary or phrase("no_previous_summary", language)
         values = {
             "transcript": _unfenced(transcript).strip("\n"),
-            "previous_summary": _unfenced(previous_summary or NO_PREVIOUS_SUMMARY).strip("\n"),
+            "previous_summary": _unfenced(previous).strip("\n"),
             "max_chars": str(max_chars),
-            "start_time": _told(times[0]),
-            "cutoff_time": _told(times[1]),
+            "start_time": _told(times[0], language),
+            "cutoff_time": _told(times[1], language),
         }
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
-UNFINISHED = {
-    "zh": (
-        "注意：历史中的最后一个轮次尚未结束，它的用户消息会保留，后续消息是它的延续。"
-        "请写明在这一轮次中已经做了什么、发现了什么、正在做什么，不要写成已经完成。"
-    ),
-    "en": (
-        "The last turn of the history is not finished: its user message stays in sight, and the "
-        "messages that follow go on with it. Say of that turn, too, what was done, what was found "
-        "and what was being done last, and do not tell it as done."
-    ),
-}
-"""What a prompt is told of a history that ends within a turn, by the language of the prompt."""
-
-
 def unfinished(language: str) -> str:
     """Return what a prompt in a language is told of a history that ends within a turn."""
-    return UNFINISHED["zh" if language.startswith("zh") else "en"]
+    return phrase("unfinished", spoken_in(language))
 
 
 def _bare(heading: str) -> str:
@@ -170,6 +157,6 @@ def _unfenced(text: str) -> str:
     return _FENCE.sub(r"\1\\", f"\n{text}")[1:]
 
 
-def _told(milliseconds: int | None) -> str:
+def _told(milliseconds: int | None, language: Language) -> str:
     when = moment(milliseconds)
-    return f"{when:%Y-%m-%d %H:%M} UTC" if when else "a time unknown"
+    return f"{when:%Y-%m-%d %H:%M} UTC" if when else phrase("unknown_time", language)

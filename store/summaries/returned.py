@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from ..phrases import PHRASES, Language, phrase
 from .texts import cut, one_line, scrubbed
 from .values import (
     BODY_HEADING,
@@ -22,8 +24,8 @@ from .values import (
     rendered_size,
 )
 
-EMPTY = "LLM 返回空摘要"
-"""What is said of an empty answer."""
+EMPTY = PHRASES["empty_summary"]["zh"]
+"""What is said of an empty answer where the policy speaks Chinese."""
 
 _LABEL = re.compile(r"\A\s*对话摘要\s*[:：]")
 _PAIRS_READ = 100_000
@@ -37,8 +39,9 @@ def normalised(result: object, request: SummaryRequest) -> Summary:
     shows the last entries. Raises ValueError, naming the problem, for anything but text and
     `Summary`, and for a body with nothing to read in it.
     """
-    summary = _cleaned(_summary(result))
-    return _bounded(summary, request.max_chars)
+    language = request.policy.language
+    summary = _cleaned(_summary(result), language)
+    return _bounded(summary, request.max_chars, language)
 
 
 def _summary(result: object) -> Summary:
@@ -68,9 +71,9 @@ def _says_something(text: str) -> bool:
     return any(each.isprintable() and not each.isspace() for each in said)
 
 
-def _cleaned(summary: Summary) -> Summary:
+def _cleaned(summary: Summary, language: Language) -> Summary:
     return Summary(
-        _body(summary),
+        _body(summary, language),
         _optional(summary.title, "the title"),
         tuple(KeyAction(*pair) for pair in _pairs(summary.key_actions, "key actions")),
         tuple(FileChange(*pair) for pair in _pairs(summary.file_changes, "file changes")),
@@ -89,10 +92,10 @@ def _shown(summary: Summary) -> str | None:
     return scrubbed(summary.shown).strip() or None
 
 
-def _body(summary: Summary) -> str:
+def _body(summary: Summary, language: Language) -> str:
     body = scrubbed(summary.body).strip()
     if not _says_something(body):
-        raise ValueError(EMPTY)
+        raise ValueError(phrase("empty_summary", language))
     return body
 
 
@@ -124,9 +127,9 @@ def _word(value: object, what: str) -> str:
     return one_line(scrubbed(value), _WORD_LIMIT)
 
 
-def _bounded(summary: Summary, max_chars: int) -> Summary:
+def _bounded(summary: Summary, max_chars: int, language: Language) -> Summary:
     """Cut the body where it alone is too long, then let the lists have what it leaves."""
-    if rendered_size(summary) <= max_chars:
+    if rendered_size(summary, language) <= max_chars:
         return summary
     body = cut(summary.body, max_chars)
     if summary.shown is not None:
@@ -135,6 +138,6 @@ def _bounded(summary: Summary, max_chars: int) -> Summary:
     room = max_chars - len(bare.body) - len(BODY_HEADING)
     changes = newest(summary.file_changes, change_line, room)
     room -= rendered_size(Summary("", file_changes=changes))
-    actions = newest(summary.key_actions, action_line, room - 2)
+    actions = newest(summary.key_actions, partial(action_line, language=language), room - 2)
     shown = bare._replace(key_actions=actions, file_changes=changes)
-    return summary._replace(body=body, shown=rendered(shown))
+    return summary._replace(body=body, shown=rendered(shown, language))

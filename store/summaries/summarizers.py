@@ -28,9 +28,10 @@ from ..errors import (
     quoted,
 )
 from ..messages import content_text
+from ..phrases import Language, phrase
 from .causes import chain_of
 from .extracts import completed, extractive
-from .returned import EMPTY, normalised
+from .returned import normalised
 from .texts import cut, scrubbed
 from .values import Summarizer, Summary, SummaryRequest
 
@@ -119,7 +120,8 @@ def chat_model(
         asked = {**options, "messages": [prompt]}
         work = partial(_answer, openai, client, asked)
         body = _within(timeout + GRACE, lambda: asyncio.run(work()))
-        return Summary(_text(body, request.max_chars), model=model)
+        text = _text(body, request.max_chars, request.policy.language)
+        return Summary(text, model=model)
 
     return summarize
 
@@ -302,7 +304,7 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTA
 _SENTENCE_ENDS = (*".!?。！？…", *"\"'”’」』)）】`*")
 
 
-def _text(body: bytes, max_chars: int) -> str:
+def _text(body: bytes, max_chars: int, language: Language) -> str:
     """Return the text of an answer, without the thoughts that some models begin it with."""
     choice = _choice(body)
     message = choice["message"]
@@ -311,7 +313,7 @@ def _text(body: bytes, max_chars: int) -> str:
     if reason == "content_filter":
         raise SummaryGenerationError("the answer was withheld by the endpoint's content filter")
     if not text:
-        raise SummaryGenerationError(_refusal(message))
+        raise SummaryGenerationError(_refusal(message, language))
     is_whole = len(text) >= max_chars or text.endswith(_SENTENCE_ENDS)
     if reason == "length" and not is_whole:
         raise SummaryGenerationError(
@@ -320,11 +322,11 @@ def _text(body: bytes, max_chars: int) -> str:
     return text
 
 
-def _refusal(message: dict[str, Any]) -> str:
+def _refusal(message: dict[str, Any], language: Language) -> str:
     """Return why an answer holds no text."""
     refusal = message.get("refusal")
     if not isinstance(refusal, str):
-        return EMPTY
+        return phrase("empty_summary", language)
     return f"the model refused: {cut(scrubbed(refusal), _CAUSE_LIMIT)}"
 
 

@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple, TypeVar
 
 from ..messages import Message
-from ..policy import DEFAULT, Policy
+from ..phrases import PHRASES, REQUIRED, Language, phrase
+from ..policy import Policy
 from ..tools import TOOL_KINDS
 from .texts import how_many_fit
 
-TIMED_OUT_NOTICE = "Summary generation timed out, keeping recent history only."
+ENGLISH = Policy(language="en")
+"""What a request goes by that nobody gave a policy."""
+TIMED_OUT_NOTICE = REQUIRED["timed_out"].text
 """What stands in place of a summary that came too late."""
 
 
@@ -69,7 +72,7 @@ class SummaryRequest(NamedTuple):
     parts_to_keep: tuple[str, ...] = ("text",)
     started_at: int | None = None
     ended_at: int | None = None
-    policy: Policy = DEFAULT
+    policy: Policy = ENGLISH
     tool_kinds: Mapping[str, str] = TOOL_KINDS
     turn_goes_on: bool = False
     project_root: str | None = None
@@ -87,8 +90,8 @@ def title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC) -> s
     start = moment(started_at) or moment(ended_at)
     end = moment(ended_at) or start
     if start is None or end is None:
-        return "Summary of conversation"
-    return f"Summary of conversation {_span(start.astimezone(zone), end.astimezone(zone))}"
+        return REQUIRED["title"].text
+    return f"{REQUIRED['title'].text} {_span(start.astimezone(zone), end.astimezone(zone))}"
 
 
 def _span(start: datetime, end: datetime) -> str:
@@ -96,7 +99,7 @@ def _span(start: datetime, end: datetime) -> str:
     form = "%Y-%m-%d %H:%M"
     if start.date() == end.date():
         form = "%H:%M"
-    return f"from {start:{form}} to {end:{form}}"
+    return REQUIRED["times"].text.format(start=f"{start:{form}}", end=f"{end:{form}}")
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -109,12 +112,18 @@ def moment(milliseconds: int | None) -> datetime | None:
         return None
 
 
-BODY_HEADING = "**Summary:**\n"
-ACTIONS_HEADING = "**Key Actions:**"
-CHANGES_HEADING = "**Files Changed:**"
+PURPOSES: Mapping[Language, tuple[str, ...]] = {
+    "en": ("to ",),
+    "zh": tuple(phrase(code, "zh", target="") for code in PHRASES if code.startswith("to_")),
+}
+"""How it begins what a tool was used for."""
+
+BODY_HEADING = REQUIRED["body"].text + "\n"
+ACTIONS_HEADING = REQUIRED["actions"].text
+CHANGES_HEADING = REQUIRED["changes"].text
 
 
-def rendered(summary: Summary) -> str:
+def rendered(summary: Summary, language: Language = "en") -> str:
     """Return the text that is placed into a view.
 
     The body has a heading only where lists stand above it.
@@ -122,7 +131,8 @@ def rendered(summary: Summary) -> str:
     if summary.shown is not None:
         return summary.shown
     heading = f"# {summary.title}" if summary.title else ""
-    actions = _listed(ACTIONS_HEADING, map(action_line, summary.key_actions))
+    lines = (action_line(action, language) for action in summary.key_actions)
+    actions = _listed(ACTIONS_HEADING, lines)
     changes = _listed(CHANGES_HEADING, map(change_line, summary.file_changes))
     body = summary.body
     if body and (actions or changes):
@@ -135,25 +145,28 @@ def _listed(heading: str, lines: Iterable[str]) -> str:
     return "" if text == heading else text
 
 
-def rendered_size(summary: Summary) -> int:
+def rendered_size(summary: Summary, language: Language = "en") -> int:
     """Return the code points of a summary in a view without its title: what its limit counts."""
     title = f"# {summary.title}\n\n" if summary.title else ""
-    return len(rendered(summary).removeprefix(title))
+    return len(rendered(summary, language).removeprefix(title))
 
 
-def action_line(action: KeyAction) -> str:
-    """Return the line of a key action."""
-    used = f"- Used `{action.tool}`"
+def action_line(action: KeyAction, language: Language = "en") -> str:
+    """Return the line of a key action; what a tool was used for reads on from its name.
+
+    A summarizer may say that in English, whatever the language (S3.49).
+    """
+    purpose = next((each for each in PURPOSES if action.result.startswith(PURPOSES[each])), None)
+    used = "- " + phrase("used", purpose or language, tool=f"`{action.tool}`")
     if not action.result:
         return used
-    if action.result.startswith("to "):
-        return f"{used} {action.result}"
-    return f"{used}: {action.result}"
+    between = " " if purpose else phrase("colon", language)
+    return f"{used}{between}{action.result}"
 
 
 def change_line(change: FileChange) -> str:
     """Return the line of a file change."""
-    return f"- {change.path} ({change.action})"
+    return "- " + REQUIRED["change"].text.format(path=change.path, action=change.action)
 
 
 Entry = TypeVar("Entry", KeyAction, FileChange)

@@ -15,8 +15,9 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ..messages import Message
+from ..phrases import Language
 from ..text import outside
-from ..tools import answered_call_id, compress
+from ..tools import answered_call_id, compress, markers_in
 from .deeds import unknown_call
 from .fitting import RESULT, Caps, Fitted, Ladder, Piece, Pieces, Style, fitted
 from .labels import CHINESE, ENGLISH, Labels
@@ -94,7 +95,8 @@ def told(
 
     ``kinds`` says of what kind a tool is, for the short forms of results.
     """
-    style = Style(_ladder(max_chars), partial(_shown, kinds), _ranked)
+    language: Language = "zh" if labels is CHINESE else "en"
+    style = Style(_ladder(max_chars), partial(_shown, kinds, language), _ranked)
     return fitted(_pieces(messages, labels), style, max_chars)
 
 
@@ -205,27 +207,27 @@ def _unescaped(arguments: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _shown(kinds: Kinds, piece: Piece, cap: int) -> str:
+def _shown(kinds: Kinds, language: Language, piece: Piece, cap: int) -> str:
     """Return what is shown of a text; no line of it can pass for a label of the transcript.
 
     It would else be easy for a file to speak as the user. Its length stays what it is.
     """
     text = piece.text
     if len(text) > cap:
-        text = _shorter(kinds, piece, cap)
+        text = _shorter(kinds, language, piece, cap)
     if "[" not in text:
         return text  # as most are: their lines need no look
     return _FORGED.sub(r"\1(", text)
 
 
-def _shorter(kinds: Kinds, piece: Piece, cap: int) -> str:
+def _shorter(kinds: Kinds, language: Language, piece: Piece, cap: int) -> str:
     """Return a text in less room.
 
     A result in its short form, what is still too long by its ends.
     """
     text = piece.text
     if piece.tool and cap >= SHORT_FORM_FROM:
-        text = compress(piece.tool, text, kind=kinds.get(piece.tool))
+        text = compress(piece.tool, text, kind=kinds.get(piece.tool), language=language)
     if cap < BOTH_ENDS_FROM:
         return shortened(text, cap)
-    return outside(text, cap, tail=cap // 3)
+    return markers_in(language, outside(text, cap, tail=cap // 3))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import failure, patches
     from .calls import ToolPath, call_paths, files_named
     from .error_texts import error_told
+    from .excerpts import markers_in
     from .failure import failed, is_command, known_by_looks, signs_sql, switches
     from .kinds import DECIDED_BY, TOOL_KINDS, bare_word
     from .names import Name, best_first, names_in
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
         result_facts,
     )
     from .short_forms import compress
-    from .todos import ALL_DONE, recap
+    from .todos import is_all_done, recap
 
 __all__ = [
-    "ALL_DONE",
     "DECIDED_BY",
     "TOOL_KINDS",
     "Facts",
@@ -47,10 +47,12 @@ __all__ = [
     "failure",
     "files_named",
     "how_it_ended",
+    "is_all_done",
     "is_command",
     "kind_name",
     "known_by_looks",
     "looks_terminal",
+    "markers_in",
     "names_in",
     "normalise_path",
     "patches",
@@ -65,11 +67,12 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         calls="ToolPath call_paths files_named",
         error_texts="error_told",
+        excerpts="markers_in",
         failure="failed is_command known_by_looks signs_sql switches",
         kinds="DECIDED_BY TOOL_KINDS bare_word",
         names="Name best_first names_in",
         paths="normalise_path",
         results="Facts answered_call_id how_it_ended kind_name looks_terminal result_facts",
         short_forms="compress",
-        todos="ALL_DONE recap",
+        todos="is_all_done recap",
     )

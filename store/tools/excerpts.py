@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ..phrases import Language, phrase
 from ..text import ELLIPSIS, MARKER, Fields, clipped, is_marker, marker
 
 _OF_ERRORS = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"
@@ -18,6 +19,19 @@ _IN_CASES = (_OF_ERRORS, _OF_ERRORS.upper(), _OF_ERRORS.title(), "No such|Not fo
 ERROR_WORDS = re.compile("|".join(_IN_CASES))  # four times as fast as to ignore the case
 """What a line says that tells why a command failed."""
 _WORDS = _OF_ERRORS.split("|")
+
+
+def markers_in(language: Language, text: str) -> str:
+    """Return what was shortened with its markers in a language."""
+    if ELLIPSIS not in text:
+        return text
+
+    def told(found: re.Match[str]) -> str:
+        return phrase(f"more_{found[2]}", language, count=found[1]) if found[2] else found[0]
+
+    key = f'"{phrase("ellipsis", language)}":'
+    return MARKER.sub(told, text).replace(f'"{ELLIPSIS}":', key)
+
 
 DEPTH = 8
 """Levels of a JSON value that are kept."""
@@ -128,7 +142,9 @@ def _marker_for(rest: str) -> str:
 
 def is_cut(text: str) -> bool:
     """Tell a text in which one line is the marker."""
-    return " more lines)" in text and any(MARKER.fullmatch(line) for line in text.split("\n"))
+    return (" more lines)" in text or " 行)" in text) and any(
+        MARKER.fullmatch(line) for line in text.split("\n")
+    )
 
 
 def error_lines(text: str) -> list[PlacedLine]:

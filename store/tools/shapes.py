@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..phrases import Language
 from ..text import Fields, size
 from .excerpts import (
     ERROR_WORDS,
@@ -172,9 +173,9 @@ def _said(data: Fields, *names: str) -> str:
     return found if isinstance(found, str) else json.dumps(found)
 
 
-def recapped(data: Fields, facts: Fields) -> Fields:
+def recapped(data: Fields, facts: Fields, language: Language = "en") -> Fields:
     """Keep the recap; where there is none, make one of the list."""
-    said = facts.get("recap") or recap(data)
+    said = facts.get("recap") or recap(data, language=language)
     return {"recap": said or ""} if said or data else {}
 
 

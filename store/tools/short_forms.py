@@ -13,10 +13,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..phrases import Language
 from ..policy import DEFAULT
 from ..text import Fields, decoded, encoded, value_at
 from . import failure
-from .excerpts import Limits, trimmed
+from .excerpts import Limits, markers_in, trimmed
 from .kinds import Kind
 from .results import ENVELOPE, is_protocol, result_facts
 from .shapes import ERROR, POINTS, WIDTH, digested, recapped, squeezed
@@ -30,29 +31,39 @@ _BEFORE_JSON = frozenset("{[ \n\r\t")
 
 
 def compress(
-    tool_name: str, content: str, *, kind: Kind | None = None, failed: bool | None = None
+    tool_name: str,
+    content: str,
+    *,
+    kind: Kind | None = None,
+    failed: bool | None = None,
+    language: Language | None = None,
 ) -> str:
     """Return the short form of what a tool returned, the content itself where that is no longer.
 
     The rule is the name's; where the name has none, the kind's, which is looked up by the name
     unless it is given. Of the output of a command that ``failed`` more stays; None: the default
-    policy tells, by the content alone.
+    policy tells, by the content alone. ``language`` is that of what says how much was left out
+    (None: English, with ``…``).
     """
     rule = rule_of(tool_name, kind, lambda: _failed(content) if failed is None else failed)
-    while len(shorter := _shorter(rule, content)) < len(content):
-        content = shorter
-    return content
+    short = content
+    while len(shorter := _shorter(rule, short, language or "en")) < len(short):
+        short = shorter
+    if language is None or short is content:
+        return short
+    told = markers_in(language, short)
+    return told if len(told) < len(content) else content
 
 
 def _failed(content: str) -> bool:
     return failure.failed(result_facts({"content": content}), DEFAULT, command=True)
 
 
-def _shorter(rule: ShortRule, content: str) -> str:
+def _shorter(rule: ShortRule, content: str, language: Language) -> str:
     bare = _likely_json(content)
     if bare:
         with suppress(ValueError, RecursionError):
-            return _of_json(rule, content, decoded(bare))
+            return _of_json(rule, content, decoded(bare), language)
     return _of_text(rule, content)
 
 
@@ -68,12 +79,12 @@ def _of_text(rule: ShortRule, text: str) -> str:
     return rule.text(text)
 
 
-def _of_json(rule: ShortRule, content: str, value: Any) -> str:
+def _of_json(rule: ShortRule, content: str, value: Any, language: Language) -> str:
     if isinstance(value, dict) and is_protocol(value):
-        return encoded(_enveloped(rule, value))
+        return encoded(_enveloped(rule, value, language))
     if rule.plain(content, value):
         return _of_text(rule, content)
-    said = _recap_of(value) if rule.shape is recapped else None
+    said = _recap_of(value, language) if rule.shape is recapped else None
     if said:
         return encoded({"recap": said})
     return _of_other_json(rule, content, value)
@@ -85,8 +96,8 @@ def _of_other_json(rule: ShortRule, content: str, value: Any) -> str:
     return encoded(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
 
 
-def _recap_of(value: Any) -> str | None:
-    return recap({"todos": value} if isinstance(value, list) else value)
+def _recap_of(value: Any, language: Language) -> str | None:
+    return recap({"todos": value} if isinstance(value, list) else value, language=language)
 
 
 def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
@@ -101,10 +112,10 @@ def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
     return value
 
 
-def _enveloped(rule: ShortRule, result: Fields) -> Fields:
+def _enveloped(rule: ShortRule, result: Fields, language: Language) -> Fields:
     """Return a result of the protocol in short; an error stays whole, whatever the status."""
     data = {} if result.get("data") is None else result["data"]
-    short = {"status": result["status"], "data": _data(rule, data, result)}
+    short = {"status": result["status"], "data": _data(rule, data, result, language)}
     if result.get("error") is not None:
         short["error"] = result["error"]
     return short | _others(result)
@@ -116,12 +127,14 @@ def _others(result: Fields) -> Fields:
     return {**trimmed(others, Limits(WIDTH, 10))}
 
 
-def _data(rule: ShortRule, data: Any, result: Fields) -> Any:
+def _data(rule: ShortRule, data: Any, result: Fields, language: Language) -> Any:
     if not isinstance(data, dict):
         return squeezed(data, POINTS)
     if data and not _is_read(data, rule):
         return digested(data, {})
-    short = rule.shape(data, _facts(rule, data, result))
+    facts = _facts(rule, data, result)
+    is_todo = rule.shape is recapped
+    short = recapped(data, facts, language) if is_todo else rule.shape(data, facts)
     return {**short, **_marks(rule, data, short)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..phrases import PHRASES, Language, phrase
 from ..text import Fields, json_object, one_line
 
 LISTS = ("todos", "plan", "items", "tasks", "task_list", "todoList")
@@ -13,10 +14,9 @@ DONE = ("completed", "complete", "done", "finished")
 RUNNING = ("in_progress", "in-progress", "inProgress", "doing", "active")
 DROPPED = ("cancelled", "canceled", "deleted")
 
-OPEN = ("in progress", "pending")
+OPEN = ("in_progress", "pending")
 """The states of items that are not done, in the order in which a recap tells them."""
 
-ALL_DONE = "all done"
 NAMED = 5
 """Open items that a recap names; the others are counted."""
 LIMIT = 200
@@ -37,14 +37,21 @@ class Todo(NamedTuple):
         return OPEN[0] if self.status in RUNNING else OPEN[1]
 
 
-def recap(arguments: object, result: object = None) -> str | None:
+def recap(arguments: object, result: object = None, *, language: Language = "en") -> str | None:
     """Return the recap of a call to a todo tool.
 
     It is what its result says under ``data.recap``, else made of the list in its arguments, else of
     the one in its result; None where there is none. Arguments are an object or its JSON text.
     """
     data = json_object(json_object(result).get("data"))
-    return _said(data) or _of_list(json_object(arguments)) or _of_list(data)
+    lists = (json_object(arguments), data)
+    made = (_of_list(fields, language) for fields in lists)
+    return _said(data) or next(filter(None, made), None)
+
+
+def is_all_done(recap: str) -> bool:
+    """Tell whether a recap says, in any language, that nothing is left to do."""
+    return recap.endswith(tuple(PHRASES["todo_all_done"].values()))
 
 
 def _said(data: Fields) -> str:
@@ -52,27 +59,28 @@ def _said(data: Fields) -> str:
     return said.strip() if isinstance(said, str) else ""
 
 
-def _of_list(fields: Fields) -> str | None:
+def _of_list(fields: Fields, language: Language) -> str | None:
     todos = _todos(fields)
-    return _line(todos) if todos else None
+    return _line(todos, language) if todos else None
 
 
-def _line(todos: list[Todo]) -> str:
+def _line(todos: list[Todo], language: Language) -> str:
     done = sum(todo.state == "done" for todo in todos)
-    parts = filter(None, [_open_items(todos, state) for state in OPEN])
-    return f"[{done}/{len(todos)}] {'; '.join(parts) or ALL_DONE}"
+    parts = filter(None, [_open_items(todos, state, language) for state in OPEN])
+    left = "; ".join(parts) or phrase("todo_all_done", language)
+    return f"[{done}/{len(todos)}] {left}"
 
 
-def _open_items(todos: list[Todo], state: str) -> str:
-    texts = [todo.text for todo in todos if todo.state == state]
-    return f"{state}: {_named(texts)}" if texts else ""
-
-
-def _named(texts: list[str]) -> str:
+def _open_items(todos: list[Todo], state: str, language: Language) -> str:
+    texts = [
+        one_line(todo.text, LIMIT, ellipsis=phrase("ellipsis", language))
+        for todo in todos
+        if todo.state == state
+    ]
     named = texts[:NAMED]
     if len(texts) > NAMED:
-        named.append(f"and {len(texts) - NAMED} more")
-    return ", ".join(named)
+        named.append(phrase("todo_more", language, count=len(texts) - NAMED))
+    return phrase(f"todo_{state}", language, named=", ".join(named)) if texts else ""
 
 
 def _todos(fields: Fields) -> list[Todo]:
@@ -97,7 +105,7 @@ def _todo(item: object) -> Todo | None:
 
 def _described(fields: Fields) -> Todo | None:
     text = _first_text(fields)
-    return Todo(one_line(text, LIMIT), _status(fields)) if text else None
+    return Todo(text, _status(fields)) if text else None
 
 
 def _first_text(fields: Fields) -> str | None:

@@ -30,6 +30,7 @@ from ..formats import (
 )
 from ..history import left, lines, measure, raw
 from ..messages import Message
+from ..phrases import Language
 from ..policy import DEFAULT, Policy, checked
 from ..records import View, ViewStats
 from .explained import Explanation, Known
@@ -85,6 +86,7 @@ class Composed(NamedTuple):
     session_id: str
     branch: int
     at: int
+    language: Language
 
     def written(self, format: str) -> View:  # noqa: A002 - the public name
         """Return the view in a format; what is in it is the caller's."""
@@ -102,7 +104,7 @@ class Composed(NamedTuple):
     def _request(self, format: str) -> Written:  # noqa: A002 - the public name
         if self.sent is not None:
             return Written([*map(fresh, self.sent)])
-        return format_named(format).request(self.placed)
+        return format_named(format).request(self.placed, self.language)
 
 
 def composed(look: Look, format: str = CHAT.name) -> Composed:  # noqa: A002 - the public name
@@ -133,7 +135,9 @@ def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public n
     if log.isEnabledFor(logging.INFO):
         _log(pointer.session_id, explained.stats)
     placed, sent = _as_asked(look.policy, placed, sent, format)
-    return Composed(placed, explained, sent, pointer.session_id, pointer.branch, look.last)
+    language = look.policy.language
+    line = (pointer.session_id, pointer.branch, look.last)
+    return Composed(placed, explained, sent, *line, language)
 
 
 Laid = tuple[list[Placed], list[Message] | None]

@@ -18,9 +18,10 @@ from ..database import Statement, messages, tool_results
 from ..errors import VERIFY, Damaged
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
+from ..phrases import Language, phrase
 from ..policy import Policy
 from ..summaries import command_of
-from ..text import json_object, one_line
+from ..text import ELLIPSIS, json_object, one_line
 from ..tokens import estimate, message_tokens
 from ..tools import best_first, call_paths, names_in
 from .logged import attempt
@@ -96,7 +97,7 @@ def lines_of(look: Look, answers: Sequence[Answer]) -> Lines:
     def read(results: list[Result]) -> dict[Result, Named]:
         return {each: _read(look, by_result[each]) for each in results}
 
-    name = ("line", line_begin(look.policy), look.pointer.project_root)
+    name = ("line", look.policy.language, line_begin(look.policy), look.pointer.project_root)
     known = made_once(look, name, by_result, read)
     return {each.seq: known[each] for each in by_result}
 
@@ -108,12 +109,15 @@ def _read(look: Look, answer: Answer) -> Named:
     form, content, exit_code = CLEARED.one(look.connection, **place)
     value = decode(content) if form == "json" and content is not None else content
     arguments = None if answer.call is None else _arguments(look, *answer.call)
+    language = look.policy.language
 
     def made() -> Named:
         said = "\n".join(_texts_in(content_text(value) or content or ""))
-        told = _told(result, _target(look, answer, arguments), said, exit_code)
+        told = _told(result, _target(look, answer, arguments), said, exit_code, language)
         names = names_in(_seen_from(look.pointer.project_root, said))
-        line = _line(f"{line_begin(look.policy)} {told}", best_first(names))
+        ellipsis = phrase("ellipsis", language)
+        begins = one_line(f"{line_begin(look.policy)} {told}", LONGEST_LINE, ellipsis=ellipsis)
+        line = _line(begins, best_first(names))
         tokens = estimate(line)
         return Named(line, _tokens(value) - tokens, tokens)
 
@@ -146,12 +150,12 @@ def _seen(found: re.Match[str]) -> str:
     return "" if found[0].endswith("/") else "."
 
 
-def _told(result: Result, target: str, said: str, exit_code: int | None) -> str:
+def _told(result: Result, target: str, said: str, exit_code: int | None, language: Language) -> str:
     """Return what a line says of a result before it names what was in it."""
     of = " ".join(filter(None, (result.tool_name, target)))
-    ended = "" if exit_code is None else f"exit {exit_code}"
-    lines = len(said.splitlines())
-    return ", ".join(filter(None, (of, ended, f"{lines} lines")))
+    ended = "" if exit_code is None else phrase("exit", language, code=exit_code)
+    lines = phrase("lines", language, count=len(said.splitlines()))
+    return ", ".join(filter(None, (of, ended, lines)))
 
 
 def _texts_in(text: str) -> Iterator[str]:
@@ -175,15 +179,18 @@ def _target(look: Look, answer: Answer, arguments: Any) -> str:
     """Return the file or the command of a call, "" where it is not known."""
     if answer.call is None:
         return ""
-    return target_of(arguments, answer.result.kind, look.pointer.project_root)
+    ellipsis = phrase("ellipsis", look.policy.language)
+    return target_of(arguments, answer.result.kind, look.pointer.project_root, ellipsis)
 
 
-def target_of(arguments: Any, kind: str | None, project_root: str | None) -> str:
+def target_of(
+    arguments: Any, kind: str | None, project_root: str | None, ellipsis: str = ELLIPSIS
+) -> str:
     """Return the file or the command in the arguments of a tool of a kind, as a line names it."""
     files = call_paths(arguments, project_root).paths
     command = command_of(arguments) if kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
-    return one_line(_seen_from(project_root, target), LONGEST_TARGET)
+    return one_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
 
 
 def _arguments(look: Look, seq: int, position: int) -> Any:
@@ -197,9 +204,8 @@ def _arguments(look: Look, seq: int, position: int) -> Any:
     return function.get("arguments") if isinstance(function, dict) else None
 
 
-def _line(begins: str, names: Iterator[str]) -> str:
-    """Return a line of as many names as there is room for."""
-    line = one_line(begins, LONGEST_LINE)
+def _line(line: str, names: Iterator[str]) -> str:
+    """Return a line with as many names behind it as there is room for."""
     between = ": "
     for name in names:
         if len(line) + len(between) + len(name) > LONGEST_LINE:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..history import stored_calls
 from ..messages import Message
+from ..phrases import Language, phrase
 from ..text import shortened
 from ..tokens import estimate, message_tokens
 from .logged import attempt
@@ -19,9 +20,10 @@ LONGEST_TEXT = 100
 """Code points that a text among the arguments keeps."""
 
 
-def cut_calls(calls: list[Any]) -> list[Any]:
+def cut_calls(calls: list[Any], language: Language) -> list[Any]:
     """Return calls whose arguments are cut."""
-    return attempt("arguments", lambda: [_cut_call(call) for call in calls], otherwise=calls)
+    ellipsis = phrase("ellipsis", language)
+    return attempt("arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls)
 
 
 def saved_by_cuts(look: Look, before: int) -> dict[int, int]:
@@ -29,7 +31,7 @@ def saved_by_cuts(look: Look, before: int) -> dict[int, int]:
     found: dict[int, int] = {}
     for run in look.shown(look.visible.first_kept, before - 1):
         for seq, calls in stored_calls(look.connection, run.within(look.pointer.tree_id)).items():
-            found[seq] = _tokens(calls) - _tokens(cut_calls(calls))
+            found[seq] = _tokens(calls) - _tokens(cut_calls(calls, look.policy.language))
     return {seq: saved for seq, saved in found.items() if saved > 0}
 
 
@@ -38,35 +40,35 @@ def _tokens(calls: list[Any]) -> int:
     return message_tokens(message, estimate)
 
 
-def _cut_call(call: Any) -> Any:
+def _cut_call(call: Any, ellipsis: str) -> Any:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return call
-    return call | {"function": function | _cut_arguments(function.get("arguments"))}
+    return call | {"function": function | _cut_arguments(function.get("arguments"), ellipsis)}
 
 
-def _cut_arguments(arguments: object) -> dict[str, str]:
+def _cut_arguments(arguments: object, ellipsis: str) -> dict[str, str]:
     """Return what changes of a function that is called with arguments: nothing of short ones."""
     if not isinstance(arguments, str) or len(arguments) <= LONGEST_TEXT:
         return {}
-    return {"arguments": _cut_json(arguments)}
+    return {"arguments": _cut_json(arguments, ellipsis)}
 
 
-def _cut_json(arguments: str) -> str:
+def _cut_json(arguments: str, ellipsis: str) -> str:
     """Return JSON with its texts cut; what is none stays, since what it means is not known."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-    return json.dumps(_cut(value), ensure_ascii=False)
+    return json.dumps(_cut(value, ellipsis), ensure_ascii=False)
 
 
-def _cut(value: Any) -> Any:
+def _cut(value: Any, ellipsis: str) -> Any:
     """Return a value whose texts are cut, however deep."""
     if isinstance(value, str):
-        return shortened(value, LONGEST_TEXT)
+        return shortened(value, LONGEST_TEXT, ellipsis=ellipsis)
     if isinstance(value, list):
-        return [*map(_cut, value)]
+        return [_cut(each, ellipsis) for each in value]
     if isinstance(value, dict):
-        return {key: _cut(each) for key, each in value.items()}
+        return {key: _cut(each, ellipsis) for key, each in value.items()}
     return value

@@ -20,6 +20,7 @@ from ..database import Statement, json_sql, messages, tool_results
 from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
 from ..messages import WIRE, Message, assemble, opaque_fields
+from ..phrases import Language
 from .judging import Verdict, Verdicts
 from .look import Look
 from .named_results import lines_of
@@ -184,7 +185,7 @@ def _read(
         elif verdict.rule is None or item.seq in whole:
             items.append(item)
         elif verdict.rule == "arguments":
-            items.append(_with_cut_calls(item))
+            items.append(_with_cut_calls(item, look.policy.language))
         else:
             if not _shorten(look, item.message, verdict):
                 short[item.seq] = verdict._replace(rule=None, why="short")
@@ -227,9 +228,9 @@ def _stored(look: Look, judged: Verdicts, runs: list[Segment], whole: dict[int, 
             yield new_item((seq, message, call, tool_name, calls, sound)), verdict
 
 
-def _with_cut_calls(item: Item) -> Item:
+def _with_cut_calls(item: Item, language: Language) -> Item:
     """Return a message whose calls are cut."""
-    given = item.message["tool_calls"] = cut_calls(item.message["tool_calls"])
+    given = item.message["tool_calls"] = cut_calls(item.message["tool_calls"], language)
     return item._replace(calls=api_calls(item.seq, given) if item.calls else ())
 
 
@@ -252,6 +253,7 @@ def _shorten(look: Look, message: Message, verdict: Verdict) -> bool:
         verdict.kind,
         failed=verdict.failed,
         min_saving=look.policy.min_saving,
+        language=look.policy.language,
     )
     if content is not None:
         message["content"] = content

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds
 from ..messages import UNKNOWN_TOOL, WIRE, Message, content_text
+from ..phrases import phrase
 from ..policy import Policy
 from .spoken import text_of
-
-NO_RESULT = "No result of this call was recorded."
-"""What stands where a call has no result."""
 
 
 class Item(NamedTuple):
@@ -139,7 +137,7 @@ class _Pairing:
         if self._loose is None and seq > self._running:
             self._loose = len(self._stretches) - 1
         if self._unanswered(seq) == "synthetic":
-            self._placed.append(_made_up(call))
+            self._placed.append(_made_up(call, self._policy))
 
     def _unanswered(self, seq: int) -> str:
         """Return what becomes of unanswered calls; nothing answers those of finished turns."""
@@ -177,9 +175,10 @@ def _dropped(calls: int) -> str | None:
     return f"{calls} calls without result left out" if calls else None
 
 
-def _made_up(call: ApiCall) -> Placed:
+def _made_up(call: ApiCall, policy: Policy) -> Placed:
     """Return a result for a call that has none."""
-    message = {"role": "tool", "tool_call_id": call.id, "content": NO_RESULT}
+    text = phrase("no_result", policy.language)
+    message = {"role": "tool", "tool_call_id": call.id, "content": text}
     return Placed(None, message, f"call {call.id} has no result", (), call.id)
 
 

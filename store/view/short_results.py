@@ -19,6 +19,7 @@ from sqlalchemy import Connection, select
 from ..database import Statement, json_sql, messages
 from ..history import Segment, lines
 from ..messages import content_text, decode
+from ..phrases import Language
 from ..policy import Kind
 from ..tokens import estimate, estimate_size
 from ..tools import compress
@@ -53,6 +54,7 @@ def short_form(
     *,
     failed: bool,
     min_saving: int = 0,
+    language: Language = "en",
 ) -> str | None:
     """Return what stands for a content that is text, None where nothing shorter does.
 
@@ -62,7 +64,7 @@ def short_form(
     text = _text_of(content)
     if not text:
         return None
-    apply = partial(compress, tool_name or "", text, kind=kind, failed=failed)
+    apply = partial(compress, tool_name or "", text, kind=kind, failed=failed, language=language)
     short = attempt("tool_output", apply, otherwise=text)
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
@@ -80,35 +82,38 @@ def short_savings(look: Look, results: Iterable[Result]) -> dict[int, int]:
 def _measured(look: Look, results: Iterable[Result]) -> Iterator[Measured]:
     """Return how long the short form of each result is, reading what is not known yet."""
     wanted = dict.fromkeys(results)
-    known = made_once(look, ("short",), wanted, partial(_made, look.connection))
+    language = look.policy.language
+    make = partial(_made, look.connection, language)
+    known = made_once(look, ("short", language), wanted, make)
     return ((result, known[result]) for result in wanted)
 
 
-def _made(connection: Connection, results: list[Result]) -> dict[Result, _Short | None]:
+def _made(
+    connection: Connection, language: Language, results: list[Result]
+) -> dict[Result, _Short | None]:
     """Return how long short forms are; None, too, where a result is not there to be read."""
-    return {**dict.fromkeys(results), **dict(_read(connection, results))}
+    return {**dict.fromkeys(results), **dict(_read(connection, language, results))}
 
 
-def _read(connection: Connection, results: list[Result]) -> Iterator[Measured]:
+def _read(connection: Connection, language: Language, results: list[Result]) -> Iterator[Measured]:
     """Yield results with the length of their short form, a branch at a time."""
     by_branch = sorted(results, key=_BRANCH)
     for (tree_id, branch), there in groupby(by_branch, key=_BRANCH):
         wanted = {result.seq: result for result in there}
         run = Segment(branch, min(wanted), max(wanted))
-        yield from _read_run(connection, run.within(tree_id), wanted)
+        asked = json.dumps([*wanted])
+        rows = CONTENTS.rows(connection, **run.within(tree_id), wanted=asked)
+        for seq, form, content in rows:
+            yield wanted[seq], _measure(form, content, wanted[seq], language)
 
 
-def _read_run(
-    connection: Connection, run: dict[str, int], wanted: dict[int, Result]
-) -> Iterator[Measured]:
-    rows = CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted]))
-    for seq, form, content in rows:
-        yield wanted[seq], _measure(form, content, wanted[seq])
-
-
-def _measure(form: str | None, content: str | None, result: Result) -> _Short | None:
+def _measure(
+    form: str | None, content: str | None, result: Result, language: Language
+) -> _Short | None:
     value = decode(content) if form == "json" and content is not None else content
-    short = short_form(value, result.tool_name, result.kind, failed=result.failed)
+    short = short_form(
+        value, result.tool_name, result.kind, failed=result.failed, language=language
+    )
     return None if short is None else _Short(len(short), estimate(short))
 
 

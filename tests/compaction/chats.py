@@ -95,9 +95,9 @@ def facts(numbers: range) -> list[str]:
         line
         for number in numbers
         for line in (
-            f"- src/file{number}.ts (file_edit)\n",
-            f"- npm test {number} (exit 0)\n",
-            f"- make {number} (exit 2)\n",
+            f"- src/file{number}.ts (修改)\n",
+            f"- npm test {number} (退出码 0)\n",
+            f"- make {number} (退出码 2)\n",
             f"make: *** error {number}",
             f"- Error: no rocket {number} (mystery)",
         )

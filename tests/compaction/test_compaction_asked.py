@@ -190,6 +190,6 @@ def test_archived_summaries_are_carried_where_folding_them_fails(store: Store) -
         store.append(session_id, work(number))
         window = policy.model_copy(update={"context_window": 100 if number == 5 else 100_000})
         store.compact(session_id, window, lambda request, answer=answer: answer)  # type: ignore[misc]
-    notice = "No summary could be made, keeping recent history only."
+    notice = "未能生成摘要，仅保留近期历史。"
     assert contents(store, session_id, policy)[0] == "\n\n".join([answers[0], answers[2], notice])
     assert len([text for text in contents(store, session_id, policy) if notice in str(text)]) == 1

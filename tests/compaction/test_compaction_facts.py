@@ -31,7 +31,7 @@ def test_files_commands_and_errors_outlast_every_compaction(store: Store, previo
         )
         assert [fact for fact in facts(range(1, number)) if fact not in text] == []
     with_errors = [row["facts"] for row in query(store, session_id, "summaries")]
-    assert all("Errors met:" in each for each in with_errors)
+    assert all("遇到的错误：" in each for each in with_errors)
 
 
 def test_the_error_itself_is_told(store: Store) -> None:
@@ -60,10 +60,10 @@ def test_the_error_itself_is_told(store: Store) -> None:
     store.compact(session_id, Policy())
     [row] = query(store, session_id, "summaries")
     assert row["facts"].endswith(
-        "Errors met:\n- ld: fatal: no libx (exec_command)\n- NOT_FOUND: no b.ts (Read)"
+        "遇到的错误：\n- ld: fatal: no libx (exec_command)\n- NOT_FOUND: no b.ts (Read)"
     )
-    assert "to run make: exit 2, ld: fatal: no libx" in row["body"]
-    assert "to read b.ts: failed, NOT_FOUND: no b.ts" in row["body"]
+    assert "运行 make：退出码 2，ld: fatal: no libx" in row["body"]
+    assert "读取 b.ts：失败，NOT_FOUND: no b.ts" in row["body"]
 
 
 def test_a_command_without_a_result_is_told(store: Store) -> None:
@@ -82,13 +82,13 @@ def test_a_command_without_a_result_is_told(store: Store) -> None:
     )
     store.compact(session_id, Policy(), lambda request: "we worked")
     [text] = [row["facts"] for row in query(store, session_id, "summaries")]
-    commands = text.split("Commands run:\n")[1].split("Errors met:")[0].splitlines()
+    commands = text.split("执行的命令：\n")[1].split("遇到的错误：")[0].splitlines()
     ran = [
-        f"- {command} {number} (exit {code})"
+        f"- {command} {number} (退出码 {code})"
         for number in (1, 2)
         for command, code in (("npm test", 0), ("make", 2))
     ]
-    assert commands == [*ran[:2], "- npm start (no result)", *ran[2:], "- npm stop"]
+    assert commands == [*ran[:2], "- npm start (无结果)", *ran[2:], "- npm stop"]
     assert "a.ts" not in text
 
 
@@ -103,10 +103,10 @@ def test_a_result_on_another_line_is_no_result(store: Store) -> None:
     for each in (fork, session_id):
         store.compact(each, Policy(facts_chars=100), lambda request: "s")
         told.append(str(contents(store, each, Policy())[0]).splitlines()[-1])
-    assert told == ["- npm start (exit 0)", "- npm start (no result)"]
+    assert told == ["- npm start (退出码 0)", "- npm start (无结果)"]
     store.append(session_id, [tool("", {}, '{"stdout":"","exitCode":0}', "c")[1], *chat(1)])
     store.compact(session_id, Policy(), lambda request: "s")
-    assert str(contents(store, session_id, Policy())[0]).endswith("- npm start (exit 0)")
+    assert str(contents(store, session_id, Policy())[0]).endswith("- npm start (退出码 0)")
 
 
 def test_a_summary_tells_no_fact_that_one_beside_it_tells(store: Store) -> None:
@@ -137,7 +137,7 @@ def test_the_command_of_a_late_result_is_told_with_it(store: Store) -> None:
     assert store.compact(session_id, policy, lambda request: "we worked").outcome == "applied"
     store.append(session_id, [result, *work(3)])
     assert store.compact(session_id, policy, lambda request: "we worked").outcome == "applied"
-    assert "- make late (exit 0)\n" in query(store, session_id, "summaries")[1]["facts"]
+    assert "- make late (退出码 0)\n" in query(store, session_id, "summaries")[1]["facts"]
 
 
 def test_a_kind_that_only_the_policy_knows_counts(store: Store) -> None:
@@ -147,7 +147,7 @@ def test_a_kind_that_only_the_policy_knows_counts(store: Store) -> None:
     store.compact(session_id, policy, lambda request: "we worked")
     [text] = [row["facts"] for row in query(store, session_id, "summaries")]
     assert "- launch 1\n" in text
-    assert "- src/file1.ts (file_read)\n" in text
+    assert "- src/file1.ts (读取)\n" in text
 
 
 def test_many_short_errors_are_all_kept_within_the_budget(store: Store) -> None:
@@ -181,7 +181,7 @@ def test_a_folder_that_was_looked_into_is_no_file_touched(store: Store) -> None:
     store.compact(session_id, Policy(), lambda request: "s")
     [row] = query(store, session_id, "summaries")
     files = [line for line in row["facts"].splitlines() if line.startswith("- ")]
-    assert files == ["- src/a.ts (search)", "- docs/.hidden (search)", "- Makefile (file_read)"]
+    assert files == ["- src/a.ts (搜索)", "- docs/.hidden (搜索)", "- Makefile (读取)"]
 
 
 def test_commands_tell_what_they_came_to_where_deeds_are_told_once(store: Store) -> None:
@@ -199,9 +199,9 @@ def test_commands_tell_what_they_came_to_where_deeds_are_told_once(store: Store)
         store.compact(each, policy, summarizer)
         text = str(contents(store, each, policy)[0])
         assert text.endswith(
-            "Commands run:\n- npm test → 12 passed\n- make (exit 2)\n"
+            "执行的命令：\n- npm test → 12 passed\n- make (退出码 2)\n"
             "- git commit -F - <<'EOF'\n  Say why\n  ...\n  EOF → [main 1f2e3d4] Say why\n"
-            "Errors met:\n- ld: fatal: no libx (Bash)"
+            "遇到的错误：\n- ld: fatal: no libx (Bash)"
         )
         assert "Used `Bash`" not in text
     [row, _] = query(store, session_id, "summaries")
@@ -217,5 +217,5 @@ def test_a_refusal_tells_what_the_user_said(store: Store) -> None:
     session_id = begun(store, [*chat(19), *refused, *chat(1)])
     store.compact(session_id, Policy())
     [row] = query(store, session_id, "summaries")
-    assert row["facts"].endswith("- refused by the user: the other way round (Edit)")
-    assert "User: the other way round" in row["body"]
+    assert row["facts"].endswith("- 被用户拒绝：the other way round (Edit)")
+    assert "用户: the other way round" in row["body"]

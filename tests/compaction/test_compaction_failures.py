@@ -20,7 +20,7 @@ from store.summaries import TIMED_OUT_NOTICE, Summary, SummaryRequest
 from store.tokens import FRAMING_TOKENS
 
 Message = dict[str, Any]
-FAILED = "No summary could be made, keeping recent history only."
+FAILED = "未能生成摘要，仅保留近期历史。"
 LOG_LINE = "摘要生成失败，回退到硬截断: "
 
 
@@ -169,10 +169,10 @@ def test_the_facts_of_what_is_trimmed_stay(store: Store, previous: str) -> None:
         view = store.view(session_id, chosen)
         assert made.messages_after == len(view.messages) == 17
         assert made.tokens_after == store.check(session_id, chosen).tokens < made.tokens_before  # type: ignore[operator]
-        told = [f"- make step-{each} (exit 0)" for each in range(number - 3)]
+        told = [f"- make step-{each} (退出码 0)" for each in range(number - 3)]
         assert view.messages[0] == {
             "role": "system",
-            "content": "\n".join(["Commands run:", *told]),
+            "content": "\n".join(["执行的命令：", *told]),
         }
         assert view.messages[1:] == [
             each for turn in range(number - 3, number + 1) for each in commands(turn)
@@ -189,7 +189,7 @@ def test_the_facts_of_what_is_trimmed_stay(store: Store, previous: str) -> None:
     assert [
         number
         for number in range(8)
-        if f"- make step-{number} (exit 0)\n" not in "\n".join([*told, ""])
+        if f"- make step-{number} (退出码 0)\n" not in "\n".join([*told, ""])
     ] == []
     assert store.verify() == []
 
@@ -197,8 +197,8 @@ def test_the_facts_of_what_is_trimmed_stay(store: Store, previous: str) -> None:
 def test_a_trim_carries_the_summary_before_it_with_the_facts(store: Store) -> None:
     """Word by word; an archive is left as it is and the facts stand behind it."""
     for previous, texts in (
-        ("fold", ["alpha\n\nCommands run:"]),
-        ("append", ["alpha", "Commands run:"]),
+        ("fold", ["alpha\n\n执行的命令："]),
+        ("append", ["alpha", "执行的命令："]),
     ):
         chosen = policy(
             "trim", hard_limit=20, keep_messages=0, previous_summary=previous, facts_chars=300
@@ -687,9 +687,9 @@ def test_a_failure_loses_no_earlier_summary(
         assert made.outcome == "applied"
         texts = [str(message["content"]) for message in store.view(session_id).messages]
         assert sum("alpha is the code" in text for text in texts) == 1
-        assert sum(text.count("keeping recent history only.") for text in texts) == int(
-            on_failure != "trim"
-        )
+        notices = (TIMED_OUT_NOTICE, "未能生成摘要，仅保留近期历史。")
+        told = sum(text.count(notice) for text in texts for notice in notices)
+        assert told == int(on_failure != "trim")
     asked: list[SummaryRequest] = []
     store.append(session_id, chat(20, 210))
     store.compact(session_id, policy(on_failure), lambda request: str(asked.append(request)))

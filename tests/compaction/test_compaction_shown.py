@@ -87,7 +87,7 @@ def test_a_title_has_the_times_of_storage_where_messages_have_none(store: Store)
     assert made.title == "Summary of conversation from 01:20 to 01:20"
     assert str(made.summary).startswith("x")
     assert "Summary of conversation" not in str(made.summary)
-    assert made.key_actions == (("Edit", "to modify src/auth.ts"),) * len(made.key_actions) != ()
+    assert made.key_actions == (("Edit", "修改 src/auth.ts"),) * len(made.key_actions) != ()
     assert made.file_changes == (("src/auth.ts", "modified"),)
     assert store.compactions(session_id) == [made]
 

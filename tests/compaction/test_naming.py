@@ -30,7 +30,7 @@ def told(store: Store, session_id: str, policy: Policy = POLICY) -> list[str]:
         if entry.rule == "summary"
         for line in entry.message["content"].split("\n")
     ]
-    return lines[lines.index("Names met:") + 1 :] if "Names met:" in lines else []
+    return lines[lines.index("出现过的名称：") + 1 :] if "出现过的名称：" in lines else []
 
 
 def test_names_are_told_whoever_writes_the_summary(store: Store) -> None:
@@ -38,7 +38,7 @@ def test_names_are_told_whoever_writes_the_summary(store: Store) -> None:
     session_id = begun(store, [*turn("mend setUp in a/b.py"), *turn("then a/b.py and tearDown")])
     assert told(store, session_id) == ["setUp"]
     [row] = query(store, session_id, "summaries")
-    assert row["facts"] == "Names met:\nsetUp"
+    assert row["facts"] == "出现过的名称：\nsetUp"
     assert "a/b.py" in row["names"]
 
 
@@ -81,7 +81,7 @@ def test_what_the_facts_tell_is_not_told_again(store: Store) -> None:
     session_id = begun(store, [*turn("Go."), *edit, *turn("Thanks.")])
     policy = Policy(index_chars=ROOM)
     assert told(store, session_id, policy) == ["old_name"]
-    assert "- src/a.ts (file_edit)" in query(store, session_id, "summaries")[0]["facts"]
+    assert "- src/a.ts (修改)" in query(store, session_id, "summaries")[0]["facts"]
 
 
 def test_an_undone_compaction_takes_its_names_back(store: Store) -> None:

@@ -72,7 +72,7 @@ def test_very_many_calls_are_counted_by_tool(store: Store) -> None:
     begun = {"role": "user", "content": "go"}
     store.append(session.id, [begun, *edits, {"role": "user", "content": "next"}], now=NOW)
     made = store.compact(session.id, Policy(), now=NOW)
-    assert made.key_actions == (KeyAction("edit", "used 1200 times"),)
+    assert made.key_actions == (KeyAction("edit", "使用 1200 次"),)
     assert len(made.file_changes) == 1_200
 
 

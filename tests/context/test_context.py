@@ -250,17 +250,17 @@ def recapped(store: Store, session_id: str, **options: Any) -> str | None:
 def test_the_recap_is_that_of_the_last_list(store: Store) -> None:
     """Unless the caller gives one; "" gives none."""
     session_id = begun(store, user("a"), *todos(1, "x"), *todos(2, "y", "z"), *step(3))
-    assert recapped(store, session_id) == "Todo recap: [0/2] pending: y, z"
+    assert recapped(store, session_id) == "待办回顾：[0/2] 待处理：y, z"
     assert recapped(store, session_id, todo_recap="mine") == "mine"
     assert recapped(store, session_id, todo_recap="") is None
-    assert recapped(store, session_id, at=3) == "Todo recap: [0/1] pending: x"
+    assert recapped(store, session_id, at=3) == "待办回顾：[0/1] 待处理：x"
     assert recapped(store, session_id, at=1) is None
 
 
 def test_a_call_that_lists_nothing_is_passed_over(store: Store) -> None:
     """Reading the list does not empty it."""
     session_id = begun(store, user("a"), *todos(1, "x"), *step(2, "[]", name="TodoRead"))
-    assert recapped(store, session_id) == "Todo recap: [0/1] pending: x"
+    assert recapped(store, session_id) == "待办回顾：[0/1] 待处理：x"
 
 
 def test_what_is_all_done_is_said_in_its_turn_only(store: Store) -> None:
@@ -269,7 +269,7 @@ def test_what_is_all_done_is_said_in_its_turn_only(store: Store) -> None:
         1, "ok", name="TodoWrite", arguments={"todos": [{"content": "x", "status": "completed"}]}
     )
     session_id = begun(store, user("a"), *todos(0, "old"), *done)
-    assert recapped(store, session_id) == "Todo recap: [1/1] all done"
+    assert recapped(store, session_id) == "待办回顾：[1/1] 全部完成"
     assert recapped(store, session_id, user_input="b") is None
     store.append(session_id, user("b"))
     assert recapped(store, session_id) is None
@@ -282,7 +282,7 @@ def test_the_list_outlives_a_compaction(store: Store) -> None:
     )
     store.append(session_id, [{"role": "assistant", "content": "ok"}, user("c")])
     assert store.compact(session_id, Policy()).outcome == "applied"
-    assert recapped(store, session_id) == "Todo recap: [0/1] pending: x"
+    assert recapped(store, session_id) == "待办回顾：[0/1] 待处理：x"
 
 
 def test_a_list_of_long_ago_is_not_looked_for(store: Store) -> None:
@@ -299,7 +299,7 @@ def test_a_tool_of_ones_own_keeps_the_list(store: Store) -> None:
     session_id = begun(store, user("a"), *step(1, "ok", name="plan_it", arguments={"items": ["x"]}))
     assert recapped(store, session_id) is None
     policy = Policy.named("turns", tool_kinds={"plan_it": "todo"})
-    assert recapped(store, session_id, policy=policy) == "Todo recap: [0/1] pending: x"
+    assert recapped(store, session_id, policy=policy) == "待办回顾：[0/1] 待处理：x"
 
 
 # --- the prefix -----------------------------------------------------------------------------------
@@ -486,7 +486,7 @@ def test_names_that_are_no_files_are_left_out(store: Store, tmp_path: Path) -> N
     assert told[-4:] == [
         "The user mentioned @types/node, @a.py, @Makefile.",
         "You MUST read these files with the Read tool before answering.",
-        "Read them one by one, in this order.",
+        "请按此顺序逐个读取。",
         "</system-reminder>",
     ]
     given = store.context(begun(store), user_input=asked, root=tmp_path)

@@ -25,8 +25,8 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text ready callers",
-        "clock doors",
+        "errors text phrases callers",
+        "clock doors ready",
         "policy messages database",
         "tokens records transcripts formats tools",
         "history summaries",

@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.messages import Message
+from store.phrases import phrase
 from store.summaries import names_index
-from store.summaries.names_index import HEADING, Known, Met
+from store.summaries.names_index import Known, Met
+
+HEADING = phrase("names_met", "en")
+
 
 NAME = st.text(alphabet="ab长_/.", min_size=1, max_size=12)
 KNOWN = st.dictionaries(

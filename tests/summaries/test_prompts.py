@@ -115,8 +115,8 @@ def test_the_handoff_asks_for_instructions_verbatim() -> None:
 
 def test_without_a_previous_summary_that_is_said() -> None:
     """The block stays, and says that there is none."""
-    assert f"===\n{prompts.NO_PREVIOUS_SUMMARY}\n===" in fill(previous=None)
-    assert f"===\n{prompts.NO_PREVIOUS_SUMMARY}\n===" in fill(previous="")
+    assert "===\n（无）\n===" in fill(previous=None)
+    assert "===\n（无）\n===" in fill(previous="")
 
 
 def test_braces_are_text() -> None:

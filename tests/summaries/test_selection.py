@@ -13,7 +13,7 @@ from store.messages import Message
 from store.summaries import KeyAction, SummaryRequest, extractive, rendered
 from store.summaries.selection import LAST, SAID, SHOWN, USER, Heard, Speech, selected
 
-ONCE = Policy(told_once=True)
+ONCE = Policy(language="en", told_once=True)
 SPEECHES = st.lists(
     st.builds(
         Speech,

@@ -626,6 +626,8 @@ def test_an_answer_with_nothing_in_it_is_empty(empty: str) -> None:
     """White space, invisible characters and the label alone are no summary (S2.20, A2.14)."""
     for result in (empty, Summary(empty), Summary(empty, title="t")):
         with pytest.raises(ValueError, match=f"^{EMPTY}$"):
+            normalised(result, request([], policy=Policy()))
+        with pytest.raises(ValueError, match=r"^the model returned an empty summary$"):
             normalised(result, request([]))
 
 

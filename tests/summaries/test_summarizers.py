@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from store import Policy
 from store.callers import CALLER, Caller, Cancelled
 from store.errors import CompactionError, InvalidValue, StoreError
 from store.summaries import (
@@ -53,6 +54,7 @@ def request(**fields: Any) -> SummaryRequest:
         "transcript": "",
         "prompt": "请压缩：{braces}",
         "max_chars": 1500,
+        "policy": Policy(),
     }
     return SummaryRequest(**{**given, "first": 1, "last": 1, **fields})
 
@@ -408,7 +410,7 @@ def test_text_and_summaries_are_both_taken() -> None:
     )
     assert call(returns(whole), request()) == whole
     assert (
-        call(extractive, request(messages=[{"role": "user", "content": "hi"}])).body == "User: hi"
+        call(extractive, request(messages=[{"role": "user", "content": "hi"}])).body == "用户: hi"
     )
 
 
@@ -420,7 +422,11 @@ def test_every_summary_gets_a_title_and_what_was_done() -> None:
         {"role": "tool", "tool_call_id": "c", "content": "ok"},
     ]
     asked = request(
-        messages=messages, started_at=0, ended_at=60_000, tool_kinds={"my_edit": "file_edit"}
+        messages=messages,
+        started_at=0,
+        ended_at=60_000,
+        tool_kinds={"my_edit": "file_edit"},
+        policy=Policy(language="en"),
     )
     for given in ("text", Summary("text"), Summary("text", "of the day")):
         made = call(returns(given), asked)

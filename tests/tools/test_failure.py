@@ -137,7 +137,7 @@ def test_a_warning_is_a_failure_where_the_policy_says_so(
     store: Store, messages: list[Message], choice: Any, count: int
 ) -> None:
     """A command with something on stderr and exit code 0 is the same to all that tell of it."""
-    policy = Policy(stderr_is_error=choice)
+    policy = Policy(stderr_is_error=choice, language="en")
     session = store.create_session().id
     store.append(session, messages)
     entries = store.view(session, policy, now=10**12 + 2).entries

@@ -151,12 +151,12 @@ def test_a_role_without_pictures_names_them(store: Store) -> None:
         ),
         (
             {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
-            "[wav, 3 bytes]",
+            "[wav, 3 B]",
         ),
         ({"type": "audio", "data": "A" * 4000}, "[audio, 3 kB]"),
         (
             {"type": "file", "file": {"file_data": "data:application/pdf;base64,QUI="}},
-            "[application/pdf, 2 bytes]",
+            "[application/pdf, 2 B]",
         ),
         ({"type": "document", "source": {"data": BYTES * 2}}, "[document, 1.5 MB]"),
         ({"type": "input_file", "filename": "a.pdf", "file_data": BYTES}, "[file, 750 kB]"),
