@@ -103,7 +103,7 @@ PHRASES: Mapping[str, Mapping[Language, str]] = {
     "count_more_change": {"zh": "{count} 项文件更改", "en": "{count} more file changes"},
     "one_more_action": {"zh": "1 项操作", "en": "1 more action"},
     "one_more_change": {"zh": "1 项文件更改", "en": "1 more file change"},
-    "not_listed": {"zh": "(另有{counts}未列出。)", "en": "({counts} not listed.)"},
+    "not_listed": {"zh": "(另有 {counts}未列出。)", "en": "({counts} not listed.)"},
     "comma": {"zh": "，", "en": ", "},
     "and": {"zh": "，", "en": " and "},
     "colon": {"zh": "：", "en": ": "},

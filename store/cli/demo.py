@@ -27,7 +27,7 @@ WIDTH = 100
 SESSION = "demo"
 FORK = "demo-fork"
 FORK_AT, REWIND_TO = 22, 32
-COMPACTING = Policy(name="demo", keep_turns=2)
+COMPACTING = Policy(name="demo", keep_turns=2, language="en")
 LAW = "- Money is counted in cents."
 INPUT = "Does @src/parcel/rates.py keep to it?"
 SUMMARY_LINES = 12
