@@ -152,7 +152,7 @@ def test_compact_prints_its_record(run: Run) -> None:
         "manual",
         "message_count",
         "1–22",
-        "56 → 36",
+        "57 → 37",
         "Summary of conversation",
     ):
         assert cell in row
