@@ -13,8 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from .clock import zone_name
 from .errors import InvalidPolicy, check_ends, in_words, quoted
-from .phrases import DEFAULT_LANGUAGE, Language
-from .ready import POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields
+from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
 from .text import kept_text
 
 _TEXTS = TEXTS[DEFAULT_LANGUAGE]

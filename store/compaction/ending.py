@@ -266,13 +266,18 @@ def _too_little(cost: Budget, after: _After) -> str | None:
 
 
 def _not_smaller(cost: Budget, after: _After) -> str | None:
-    """Say that a view does not get smaller by a summary, in what the trigger counts."""
-    before, left, unit = cost.tokens, after.tokens, "tokens"
+    """Say that a view does not get smaller by a summary.
+
+    Where the trigger counts messages, that is their number, and their tokens only where it stays.
+    """
+    before, left = (0, cost.tokens), (0, after.tokens)
     if cost.goes_by_messages:
-        before, left, unit = cost.messages, after.messages, "messages"
+        before, left = (cost.messages, cost.tokens), (after.messages, after.tokens)
     if left < before:
         return None
-    return f"the view would not get smaller: it has {before} {unit}, it would have {left}"
+    return (
+        f"the view would not get smaller: it has {cost.tokens} tokens, it would have {after.tokens}"
+    )
 
 
 def _too_long(cost: Budget, hiding: Hiding, after: _After) -> str | None:

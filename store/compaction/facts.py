@@ -23,8 +23,8 @@ from ..database import (
 )
 from ..history import ANSWERS, lines, segments_cte
 from ..messages import decode
-from ..phrases import Language, phrase
 from ..policy import Policy
+from ..ready import Language, phrase
 from ..summaries import (
     HiddenFact,
     came_to,

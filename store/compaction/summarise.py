@@ -10,8 +10,8 @@ from typing import NamedTuple, overload
 
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..messages import Message
-from ..phrases import PHRASES, phrase
 from ..policy import Policy
+from ..ready import PHRASES, phrase
 from ..records import StoredMessage
 from ..summaries import (
     MODEL,

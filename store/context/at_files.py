@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InvalidValue, quoted
-from ..phrases import REQUIRED, Language, phrase
+from ..ready import REQUIRED, Language, phrase
 
 MOST = 5
 """Files that a reminder names; the others are counted."""

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from ..phrases import REQUIRED
+from ..ready import REQUIRED
 from ..text import json_object
 
 NOTE = REQUIRED["changed_outside"].text

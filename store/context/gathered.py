@@ -13,8 +13,8 @@ from ..database import Statement, kept_since, tool_results
 from ..formats import CHAT, Placed, format_named
 from ..history import Line, lines, message_at, turn_of
 from ..messages import Message
-from ..phrases import phrase
 from ..policy import Policy, checked
+from ..ready import phrase
 from ..records import View
 from ..tools import is_all_done, recap
 from ..view import Look, composed, look_at, of_kind

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..formats import Placed, clean, sendable
 from ..messages import Message, content_text, owned, owned_value
-from ..phrases import Language
+from ..ready import Language
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
 from .at_files import Root, remind, reminder

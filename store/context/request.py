@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..messages import Message
-from ..phrases import Language
 from ..policy import TURNS, Policy, checked
+from ..ready import Language
 from ..records import View
 from .at_files import mentions, remind
 from .gathered import LOOK_BACK, Gathered, gather

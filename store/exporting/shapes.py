@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 from ..face import Scoped, Store
 from ..formats import marked
 from ..messages import Message, content_text
-from ..phrases import PHRASES
 from ..policy import Policy
+from ..ready import PHRASES
 from ..records import Session, View
 from ..text import items_of
 from ..transcripts import writing

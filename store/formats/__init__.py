@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..errors import VERIFY, Damaged, InvalidMessage, InvalidValue, quoted
 from ..messages import WIRE, Message
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
 from .cache_markers import with_own_markers
 from .kept import kept

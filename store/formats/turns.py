@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..messages import Message, content_text
-from ..phrases import PHRASES
+from ..ready import PHRASES
 from .openai import sendable
 from .placed import Placed
 

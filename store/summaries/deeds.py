@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
-from ..phrases import Language, counted_phrase, phrase
+from ..ready import Language, counted_phrase, phrase
 from ..policy import Policy
+from ..ready import Language, counted_phrase, phrase
 from ..text import Fields, json_object
 from ..tools import failed as has_failed
 from ..tools import (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..clock import zone
 from ..database import paused
 from ..messages import Message
-from ..phrases import REQUIRED, Language, counted_phrase, phrase
+from ..ready import REQUIRED, Language, counted_phrase, phrase
 from ..tools import answered_call_id
 from .deeds import (
     Deed,

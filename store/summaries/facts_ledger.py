@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..phrases import PHRASES, Language, counted_phrase, phrase
+from ..ready import PHRASES, Language, counted_phrase, phrase
 from .texts import one_line, scrubbed, shortened
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 
 
 class Labels(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..messages import Message
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from ..text import decoded, encoded
 from ..tools import names_in
 from .texts import calls_of, json_value, message_content

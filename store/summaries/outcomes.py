@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from ..text import Fields, json_object, value_at
 from ..tools import error_told
 from .speech import said_in, without_tags

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..database import resources
 from ..errors import InvalidValue, StoreError, quoted
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from .labels import spoken_in
 from .values import moment
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ..phrases import PHRASES, Language, phrase
+from ..ready import PHRASES, Language, phrase
 from .texts import cut, one_line, scrubbed
 from .values import (
     BODY_HEADING,

@@ -28,7 +28,7 @@ from ..errors import (
     quoted,
 )
 from ..messages import content_text
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from .causes import chain_of
 from .extracts import completed, extractive
 from .returned import normalised

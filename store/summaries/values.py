@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple, TypeVar
 
 from ..messages import Message
-from ..phrases import PHRASES, REQUIRED, Language, phrase
 from ..policy import Policy
+from ..ready import PHRASES, REQUIRED, Language, phrase
 from ..tools import TOOL_KINDS
 from .texts import how_many_fit
 

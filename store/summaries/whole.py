@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ..messages import Message
-from ..phrases import Language
+from ..ready import Language
 from ..text import outside
 from ..tools import answered_call_id, compress, markers_in
 from .deeds import unknown_call

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from ..text import ELLIPSIS, MARKER, Fields, clipped, is_marker, marker
 
 _OF_ERRORS = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"

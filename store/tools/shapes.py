@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..phrases import Language
+from ..ready import Language
 from ..text import Fields, size
 from .excerpts import (
     ERROR_WORDS,

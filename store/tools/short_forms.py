@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from ..phrases import Language
 from ..policy import DEFAULT
+from ..ready import Language
 from ..text import Fields, decoded, encoded, value_at
 from . import failure
 from .excerpts import Limits, markers_in, trimmed

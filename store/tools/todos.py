@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..phrases import PHRASES, Language, phrase
+from ..ready import PHRASES, Language, phrase
 from ..text import Fields, json_object, one_line
 
 LISTS = ("todos", "plan", "items", "tasks", "task_list", "todoList")

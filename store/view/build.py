@@ -30,8 +30,8 @@ from ..formats import (
 )
 from ..history import left, lines, measure, raw
 from ..messages import Message
-from ..phrases import Language
 from ..policy import DEFAULT, Policy, checked
+from ..ready import Language
 from ..records import View, ViewStats
 from .explained import Explanation, Known
 from .following import Followed, follow

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from ..database import Log, logger
 from ..errors import origin_of
-from ..phrases import DEFAULT_LANGUAGE
+from ..ready import DEFAULT_LANGUAGE
 
 log = logger(__name__)
 T = TypeVar("T")

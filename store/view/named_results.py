@@ -18,8 +18,8 @@ from ..database import Statement, messages, tool_results
 from ..errors import VERIFY, Damaged
 from ..history import lines, stored_calls
 from ..messages import content_text, decode
-from ..phrases import Language, phrase
 from ..policy import Policy
+from ..ready import Language, phrase
 from ..summaries import command_of
 from ..text import ELLIPSIS, json_object, one_line
 from ..tokens import estimate, message_tokens

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..history import stored_calls
 from ..messages import Message
-from ..phrases import Language, phrase
+from ..ready import Language, phrase
 from ..text import shortened
 from ..tokens import estimate, message_tokens
 from .logged import attempt

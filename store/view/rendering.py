@@ -20,7 +20,7 @@ from ..database import Statement, json_sql, messages, tool_results
 from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
 from ..messages import WIRE, Message, assemble, opaque_fields
-from ..phrases import Language
+from ..ready import Language
 from .judging import Verdict, Verdicts
 from .look import Look
 from .named_results import lines_of

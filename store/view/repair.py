@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds
 from ..messages import UNKNOWN_TOOL, WIRE, Message, content_text
-from ..phrases import phrase
+from ..ready import phrase
 from ..policy import Policy
 from .spoken import text_of
 

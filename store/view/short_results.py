@@ -19,8 +19,8 @@ from sqlalchemy import Connection, select
 from ..database import Statement, json_sql, messages
 from ..history import Segment, lines
 from ..messages import content_text, decode
-from ..phrases import Language
 from ..policy import Kind
+from ..ready import Language
 from ..tokens import estimate, estimate_size
 from ..tools import compress
 from .logged import attempt

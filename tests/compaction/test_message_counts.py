@@ -246,3 +246,12 @@ def test_items_of_one_answer_are_one_message_of_those_that_stay(store: Store) ->
         "assistant",
         *("user", "assistant", "tool", "tool", "assistant"),
     ]
+
+
+def test_a_summary_of_one_long_message_is_worth_it(store: Store) -> None:
+    """As many messages, and far fewer tokens."""
+    session = store.create_session(now=NOW).id
+    store.append(session, [{"role": "user", "content": "长" * 4000}, *_talk(1)[:1]], now=NOW)
+    policy = COUNTING.model_copy(update={"keep_messages": 1})
+    made = store.compact(session, policy, lambda _: "对话摘要：很长。", now=NOW)
+    assert (made.outcome, made.messages_before, made.messages_after) == ("applied", 2, 2)

@@ -25,8 +25,8 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text phrases callers",
-        "clock doors ready",
+        "errors text ready callers",
+        "clock doors",
         "policy messages database",
         "tokens records transcripts formats tools",
         "history summaries",
@@ -71,7 +71,7 @@ INSIDE = {
     "search": "terms said snippets engines holders rows scores asked index backlog candidates titles finding recalling",
     "simulation": "prices reuse replay",
     "summaries": (
-        "texts values prompts facts_ledger names_index labels fitting brief speech outcomes deeds whole "
+        "texts values labels prompts facts_ledger names_index fitting brief speech outcomes deeds whole "
         "selection extracts returned causes "
         "summarizers"
     ),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.messages import Message
-from store.phrases import phrase
+from store.ready import phrase
 from store.summaries import names_index
 from store.summaries.names_index import Known, Met
 

@@ -8,7 +8,7 @@ import pytest
 from refusals import refusals
 
 from store import Policy, Store
-from store.phrases import phrase
+from store.ready import phrase
 from store.view.repair import Item, arrange
 from store.view.spoken import UNKNOWN_TOOL, api_calls
 
