@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
-from ..ready import Language, counted_phrase, phrase
 from ..policy import Policy
 from ..ready import Language, counted_phrase, phrase
 from ..text import Fields, json_object

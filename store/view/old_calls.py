@@ -6,6 +6,7 @@ Each text among the arguments keeps its beginning, and the arguments stay the JS
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from ..history import stored_calls
@@ -23,7 +24,9 @@ LONGEST_TEXT = 100
 def cut_calls(calls: list[Any], language: Language) -> list[Any]:
     """Return calls whose arguments are cut."""
     ellipsis = phrase("ellipsis", language)
-    return attempt("arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls)
+    return attempt(
+        "arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls
+    )
 
 
 def saved_by_cuts(look: Look, before: int) -> dict[int, int]:

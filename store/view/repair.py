@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ..formats import ApiCall, Placed, continues, foreign_kinds
 from ..messages import UNKNOWN_TOOL, WIRE, Message, content_text
-from ..ready import phrase
 from ..policy import Policy
+from ..ready import phrase
 from .spoken import text_of
 
 

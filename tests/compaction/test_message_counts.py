@@ -35,7 +35,7 @@ def _says(view: View, text: str) -> bool:
 def test_a_talk_of_short_messages_has_a_summary_from_its_fortieth_message_on(
     store: Store, length: int
 ) -> None:
-    """S2.1, S2.8, S2.31: what a summary tells stays, though it takes more tokens than it hides."""
+    """S2.8, S2.31: what a summary tells stays, though it takes more tokens than it hides."""
 
     def summarizer(_: Any) -> str:
         told = f"对话摘要：用户要求始终用中文回答，{FACT}。"
