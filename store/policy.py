@@ -87,8 +87,8 @@ class Policy(BaseModel):
     tool_output: bool = False
     """Show the tool results of finished turns in their short form; the running turn stays whole."""
 
-    picture_keep: Count | None = 0
-    """How many newest pictures, sounds and files of tool results are sent; None for all.
+    picture_keep: Count | Literal["all"] = 0
+    """How many newest pictures, sounds and files of tool results are sent, or `all`.
 
     A provider takes so many in a request only, such as 100 with Anthropic.
     """

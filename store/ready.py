@@ -247,7 +247,7 @@ POLICIES: dict[str, Fields] = {
         "on_failure": "truncate",
         "undated": "stored_at",
     },
-    "raw": {"terminal": False, "file_read": False, "undated": "stored_at", "picture_keep": None},
+    "raw": {"terminal": False, "file_read": False, "undated": "stored_at", "picture_keep": "all"},
     "agent": {
         "language": "en",
         "picture_keep": 100,

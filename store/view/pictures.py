@@ -65,7 +65,7 @@ class _Newest:
     """What stands for each picture, asked of the newest first; None for one that is sent."""
 
     def __init__(self, policy: Policy) -> None:
-        self._left = inf if policy.picture_keep is None else policy.picture_keep
+        self._left = inf if policy.picture_keep == "all" else policy.picture_keep
         self._text = policy.picture_placeholder
         self._reason = PAST if policy.picture_current_turn else RULE
         self.is_running = False

@@ -261,7 +261,7 @@ ITEMS: dict[str, Feature] = {
                 ]
             ),
         ],
-        fields={"picture_keep": None},
+        fields={"picture_keep": "all"},
     ),
     "shell and patches": Feature(
         "responses",
