@@ -355,9 +355,13 @@ class Policy(BaseModel):
         return cls(**{**ready, **fields})
 
 
+CHOICES = ("constrained-", "literal[")
+"""What the places of a problem end with where a field may be one of several things."""
+
+
 def _problem(found: Any) -> str:
     """Return what is wrong with a field, and what would be right."""
-    name = ".".join(map(str, found["loc"]))
+    name = ".".join(str(each) for each in found["loc"] if not str(each).startswith(CHOICES))
     if found["type"] == "extra_forbidden":
         return f"there is no field {name!r}{_meant(name)}"
     if found["type"] in PROBLEMS:

@@ -95,7 +95,9 @@ def _values(annotation: Any) -> str:
     if origin is Annotated:
         return _values(parts[0])
     if origin in (Union, UnionType):
-        return ", ".join(_values(each) for each in parts if each is not NoneType) + ", or none"
+        values = [_values(each) for each in parts if each is not NoneType]
+        last = "none" if NoneType in parts else values.pop()
+        return f"{', '.join(values)}, or {last}"
     return PLAIN_TYPES.get(annotation, "name → kind")
 
 
