@@ -6,7 +6,6 @@ Each text among the arguments keeps its beginning, and the arguments stay the JS
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 from ..history import stored_calls
