@@ -258,8 +258,8 @@ def test_a_finished_turn_has_its_pictures_named_in_the_policys_language(store: S
     looks(store, session_id, 1, picture("old"))
     looks(store, session_id, 2, picture("new"))
     for language, text in (
-        ("en", "[Not shown here: image/png, 3 bytes]"),
-        ("zh", "[此处未显示:image/png,3 bytes]"),
+        ("en", "[Not shown here: image/png, 3 B]"),
+        ("zh", "[此处未显示:image/png,3 B]"),
     ):
         view = store.view(session_id, Policy.named("turns", language=language), format="responses")
         assert text in json.dumps(view.messages, ensure_ascii=False)
