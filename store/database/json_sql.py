@@ -42,6 +42,16 @@ def pairs(value: str, dialect: str) -> str:
     return f"json_each({value})"
 
 
+def runs(value: str, dialect: str) -> str:
+    """Return a query for the runs of branches in a JSON array, given SQL for the array."""
+    rows, element = f"json_each({value})", "json_extract(value, '$[{}]')"
+    if dialect == "postgresql":
+        rows = f"json_array_elements(CAST({value} AS json))"
+        element = "CAST(value ->> {} AS BIGINT)"
+    branch, first, last = map(element.format, range(3))
+    return f"SELECT {branch} AS branch, {first} AS first, {last} AS last FROM {rows}"  # noqa: S608
+
+
 @compiles(Pairs)
 def _pairs_of(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
     return pairs(compiler.process(element.clauses, **options), compiler.dialect.name)

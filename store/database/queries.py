@@ -3,8 +3,9 @@
 A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
 the next; the word tells what it is for (a query to run, a part of others), the name is its own.
 ``{name}`` stands for the section of that name, ``{name:word}`` for the same with ``word`` in the
-place of each ``{it}`` in it; ``{pairs:kinds}`` for the keys and values of the JSON object that is
-bound as ``:kinds``, the one thing that the engines write differently. Comments do not run.
+place of each ``{it}`` in it. Two things the engines write differently: ``{pairs:kinds}`` stands for
+the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` for the runs of
+branches in the JSON array that is bound as ``:runs``. Comments do not run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .statements import DIALECTS, R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
+_JSON = {"pairs": json_sql.pairs, "runs": json_sql.runs}
 _HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
@@ -71,8 +73,8 @@ class Queries:
         """Return a section whose holes are filled, and those of what fills them."""
         if name == "it":
             return word
-        if name == "pairs":
-            return json_sql.pairs(f":{word}", dialect)
+        if name in _JSON:
+            return _JSON[name](f":{word}", dialect)
 
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from .conditions import any_sign, as_terminal, failure, of_kind, overrides
     from .cost import shown_tokens, summary_tokens, view_tokens
     from .hiding import active, history, visible, visible_after
-    from .judging import ruled, savings
+    from .judging import savings
     from .logged import Line
     from .look import Look, look_at
     from .message_count import continued, view_messages
     from .named_results import target_of
     from .recorded import records
+    from .rejudging import ruled
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
 
 __all__ = [
@@ -67,7 +68,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         cost="shown_tokens summary_tokens view_tokens",
         hiding="active history visible visible_after",
         recorded="records",
-        judging="ruled savings",
+        judging="savings",
+        rejudging="ruled",
         logged="Line",
         look="Look look_at",
         message_count="continued view_messages",

@@ -6,6 +6,8 @@ turn, those before it old.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..clock import later
@@ -18,7 +20,7 @@ Values = dict[str, Any]
 """What the rules' queries are given."""
 PLACES = ("running_from", "judged_before", "protected_from", "clear_before")
 """The borders that are positions; one more, ``old_before``, is a moment."""
-MOVING = frozenset((*PLACES, "old_before", "last"))
+MOVING = frozenset((*PLACES, "clearable", "old_before", "last"))
 """What changes while a line grows and time passes."""
 
 
@@ -29,24 +31,49 @@ class _Moments(NamedTuple):
     now: int
 
 
-def values_of(look: Look) -> Values:
-    """Return everything that the rules' queries are given."""
+def values_of(look: Look, before: Values | None = None) -> Values:
+    """Return everything that the rules' queries are given, but for the runs that they look at.
+
+    ``before`` are those of a line that may be an earlier state of this one.
+    """
     values = {**look.line, **switches(look.policy), **_borders(look)}
-    return values | {"clear_before": _clear_before(look, values)}
+    if not (look.policy.any_tool or look.policy.cut_arguments):
+        return values | {"clearable": 0, "clear_before": 0}
+    since = values["start"]
+    if before and has_grown(values, before):
+        since = max(since, before["clearable"])
+    return values | _clearing(look, values, since)
 
 
-def _clear_before(look: Look, values: Values) -> int:
+def has_grown(values: Values, before: Values) -> bool:
+    """Tell whether a line was judged alike before, and has only grown since."""
+    if values["last"] < before["last"] or _ranked_before(values) < _ranked_before(before):
+        return False
+    return all(before[name] == value for name, value in values.items() if name not in MOVING)
+
+
+def _ranked_before(values: Values) -> int:
+    """Return the position before which results take part in the ranking."""
+    return min(int(values["judged_before"]), int(values["last"]) + 1)
+
+
+def runs_text(runs: Iterable[Sequence[int]]) -> str:
+    """Return runs of branches as the queries take them."""
+    return json.dumps([*runs], separators=(",", ":"))
+
+
+def _clearing(look: Look, values: Values, since: int) -> Values:
     """Return the position before which results of any tool may be replaced.
 
     Behind it are the newest, and those that came after the last answer: no request has had them.
+    Of the results before the position ``since`` none is among the newest.
     """
-    if not (look.policy.any_tool or look.policy.cut_arguments):
-        return 0
-    newest: int | None = CLEARABLE.value(look.connection, **values)
+    runs = runs_text(look.shown(since, look.last))
+    newest: int | None = CLEARABLE.value(look.connection, **values, runs=runs)
     answer = last_answer(look.raw, look.last)
     if newest is None or answer is None:
-        return 0
-    return min(newest + 1, answer)
+        return {"clearable": newest or 0, "clear_before": 0}
+    return {"clearable": newest, "clear_before": min(newest + 1, answer)}
 
 
 def _borders(look: Look) -> dict[str, int]:

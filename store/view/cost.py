@@ -5,8 +5,10 @@ from __future__ import annotations
 from ..history import measure, tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
-from .judging import saved
+from .judging import savings
 from .look import Look
+from .rejudging import ruled
+from .rules import RULES
 from .standing import Standing
 
 
@@ -14,7 +16,16 @@ def view_tokens(look: Look) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
     summaries = summary_tokens(look.policy, look.visible.standing)
     kept = shown_tokens(look, look.visible.first_kept, look.last)
-    return kept + _pinned_tokens(look) + summaries - saved(look)
+    return kept + _pinned_tokens(look) + summaries - _saved(look)
+
+
+def _saved(look: Look) -> int:
+    """Return about how many tokens the rules save of what a look sees."""
+    policy = look.policy
+    waits = policy.clearing != "always" and not look.visible.cleared
+    if waits or not any(getattr(policy, rule) for rule in RULES):
+        return 0
+    return sum(savings(look, ruled(look)).values())
 
 
 def shown_tokens(look: Look, first: int, last: int) -> int:

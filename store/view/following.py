@@ -15,44 +15,27 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from sys import getsizeof, intern
+from sys import getsizeof
 from typing import NamedTuple
 
 from ..database import kept_by, kept_since, weight
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
-from ..history import Changes, kinds_text
+from ..history import kinds_text
 from ..messages import Message
-from ..policy import Policy
 from . import pictures
 from .entries import Counted, counted, recounted
-from .judging import Verdicts, verdicts
+from .judging import Verdicts
 from .look import Look
 from .read_files import Files, files_of
-from .rejudging import Judged, judge
+from .rejudging import FRAME, Judged, Truth, judge, policy_text, truth_of, weight_of
 from .rendering import Rendered, Unsent, rendered
 from .repair import Stretch
-from .standing import Visible
 
 MOST_PATCHES = 100
 """Stretches that are made anew one by one; where more change, all are."""
-FRAME = 1_250
-"""Bytes that a message takes beside its texts, and again what is said of a result."""
-LINE = 4_500
-"""Bytes that a line takes beside its messages."""
-CLEARED = 150
-"""Bytes that each result takes that a recorded clearing replaces."""
 _FRAMED = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
 _WITH_CALLS = _FRAMED | {"tool_calls"}
 """Keys of a message that are weighed by themselves, or as a part of the frame."""
-
-
-class Truth(NamedTuple):
-    """What a view follows from beside its line, policy and moment."""
-
-    changes: Changes
-    project_root: str | None
-    kinds: str
-    visible: Visible
 
 
 class Followed(NamedTuple):
@@ -77,9 +60,9 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
     kept = kept_by(look.connection)
     if kept is None:
-        return _anew(look, format, _truth(look, ""), judge(look, None), is_kept=False)
-    key = (*look.line.values(), "view", format, _told(look.policy))
-    truth = _truth(look, kinds_text(look.connection))
+        return _anew(look, format, truth_of(look, ""), judge(look, None), is_kept=False)
+    key = (*look.line.values(), "view", format, policy_text(look.policy))
+    truth = truth_of(look, kinds_text(look.connection))
     known: Followed | None = kept.get(key)
     if known is not None and known.truth != truth:
         known = None
@@ -89,29 +72,6 @@ def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
     followed = grown or _anew(look, format, truth, judged, is_kept=True)
     kept.put(key, followed, followed.size, kept_since(look.connection))
     return followed
-
-
-def verdicts_before(look: Look) -> Verdicts:
-    """Return what the rules said of a look at an earlier request, going on from one before it."""
-    kept = kept_by(look.connection)
-    if kept is None:
-        return verdicts(look)
-    key = (*look.line.values(), "before", _told(look.policy))
-    truth = _truth(look, kinds_text(look.connection))
-    truth_then, judged_then = kept.get(key) or (None, None)
-    judged = judge(look, judged_then if truth_then == truth else None)
-    size = _weight_of(truth, judged)
-    kept.put(key, (truth, judged), size, kept_since(look.connection))
-    return judged.final
-
-
-def _told(policy: Policy) -> str:
-    """Return a policy as text, one for all who keep it: it takes more than a short session does."""
-    return intern(policy.model_dump_json())
-
-
-def _truth(look: Look, kinds: str) -> Truth:
-    return Truth(look.changes, look.pointer.project_root, kinds, look.visible)
 
 
 def _anew(
@@ -137,7 +97,7 @@ def _anew(
         files_of(look, made.judged),
         written,
         times,
-        _weight_of_all(made.placed) + _weight_of(truth, judged) if is_kept else 0,
+        _weight_of_all(made.placed) + weight_of(truth, judged) if is_kept else 0,
     )
 
 
@@ -331,9 +291,3 @@ def _weight(placed: Placed) -> int:
 def _weight_of_sent(value: object) -> int:
     """Return the bytes of what is kept as it went in and as it is sent: of a text they are one."""
     return getsizeof(value) if isinstance(value, str) else 2 * weight(value)
-
-
-def _weight_of(truth: Truth, judged: Judged) -> int:
-    visible = truth.visible
-    texts = weight((visible.summaries, visible.ranges))
-    return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)

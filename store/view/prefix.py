@@ -10,11 +10,11 @@ from ..formats import Placed
 from ..history import LastRequest, last_usage
 from ..policy import Policy
 from ..records import Compaction, Entry
-from .following import verdicts_before
 from .hiding import active, visible_after
 from .judging import Verdicts
 from .look import Look
 from .pictures import RULE, UNREADABLE
+from .rejudging import verdicts_before
 from .rules import REASONS
 from .standing import Standing, Visible
 

@@ -51,9 +51,15 @@ Files = dict[int, list[str]]
 def files_of(look: Look, judged: Verdicts) -> Files:
     """Return the files of the reads that are replaced."""
     places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
-    if not places:
+    return paths_of(look, places)
+
+
+def paths_of(look: Look, places: Iterable[int]) -> Files:
+    """Return the files of those results at some positions that are reads of files."""
+    wanted = sorted(places)
+    if not wanted:
         return {}
-    rows = groupby(_rows(look, sorted(places)), key=itemgetter(0))
+    rows = groupby(_rows(look, wanted), key=itemgetter(0))
     return {seq: [path for _, path in group] for seq, group in rows}
 
 

@@ -1,141 +1,188 @@
 """Judging what is new: the verdicts of a line that has grown, from those that are known.
 
 **Why it is enough to look at a few.** A verdict follows from three things: what is stored of the
-result, where it stands among others (one of the newest or not, enough newer reads of its files or
-not), and on which side of each border it lies. The first never changes. `Ranks` says of whom the
-second did; a border that moved passes those between its old place and the new. All others are as
-they were. Those few are judged by the same conditions as ever (query ``rejudged``), given their
-ranks. Where a policy has more to say than that, or the line did not grow, all are judged.
+result, how it ranks (one of the newest or not, enough newer reads of its files or not), and on
+which side of each border it lies. The first never changes. The ranks are those of the query
+`verdicts`, as ever: it is only told where to look. A line grows at its end and never loses what can
+be seen, so whatever has lost its place has lost it for good, and what is newer and has a place is
+all that can take one from others. So the query looks at what is new, at those that a border has
+passed, between its old place and its new one, at the results that were the newest, and at the
+newest reads of each file that any of these is about. Ranked among these, each of them is one of the
+newest exactly if it is one among all. All others are as they were.
+
+Where a policy has more to say than that, or the line did not grow, all are judged.
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import chain
+from sys import intern
 from typing import NamedTuple
 
-from ..history import NEVER, Segment
-from .borders import MOVING, PLACES, Values, values_of
-from .judging import Verdicts, judged, settled, verdict_of
+from ..database import kept_by, kept_since, weight
+from ..history import Changes, Segment, kinds_text
+from ..policy import Policy
+from .borders import PLACES, Values, has_grown, values_of
+from .judging import Ranked, Verdicts, judged, ranked_in, recorded, settled
 from .look import Look
-from .ranks import Ranked, Ranks
-from .rules import RANKED, REJUDGED
+from .read_files import Files, paths_of
+from .standing import Visible
 
 LARGEST_SHARE = 4
 """Where more than one of so many results is to be judged anew, all are."""
+FRAME = 1_250
+"""Bytes that a message takes beside its texts, and again what is said of a result."""
+LINE = 4_500
+"""Bytes that a line takes beside its messages."""
+CLEARED = 150
+"""Bytes that each result takes that a recorded clearing replaces."""
+
+
+class Truth(NamedTuple):
+    """What a view follows from beside its line, policy and moment."""
+
+    changes: Changes
+    project_root: str | None
+    kinds: str
+    visible: Visible
 
 
 class Judged(NamedTuple):
     """What the rules say of a look's results, and what it takes to go on from there.
 
-    ``found`` is what they say at the moment, in the order of the line, ``final`` what is said in
-    the end; ``changed`` are the positions of which something else was said before, None where
-    nothing was.
+    ``found`` is what they say at the moment, in the order of the line, with what of it may change;
+    ``final`` is what is said in the end; ``files`` are those of the reads that may change, None
+    until they are asked for; ``changed`` are the positions of which something else was said before,
+    None where nothing was.
     """
 
     values: Values
-    found: Verdicts
+    ranked: Ranked
     final: Verdicts
-    ranks: Ranks | None = None
+    files: Files | None = None
     changed: frozenset[int] | None = None
+
+    @property
+    def found(self) -> Verdicts:
+        """What the rules say at the moment."""
+        return self.ranked.found
+
+
+def verdicts_before(look: Look) -> Verdicts:
+    """Return what the rules said of a look at an earlier request, going on from one before it."""
+    return _kept_judged(look, "before").final
+
+
+def ruled(look: Look) -> Verdicts:
+    """Return verdicts before it is known which results are too short to be replaced by a line."""
+    name = f"ruled from {look.visible.first_kept}, {look.turn_over}"
+    return recorded(look, _kept_judged(look, name).found)
+
+
+def _kept_judged(look: Look, name: str) -> Judged:
+    """Return what the rules say, going on from what is kept under a name."""
+    kept = kept_by(look.connection)
+    if kept is None:
+        return judge(look, None)
+    key = (*look.line.values(), name, policy_text(look.policy))
+    truth = truth_of(look, kinds_text(look.connection))
+    truth_then, judged_then = kept.get(key) or (None, None)
+    found = judge(look, judged_then if truth_then == truth else None)
+    kept.put(key, (truth, found), weight_of(truth, found), kept_since(look.connection))
+    return found
+
+
+def policy_text(policy: Policy) -> str:
+    """Return a policy as text, one for all who keep it: it takes more than a short session does."""
+    return intern(policy.model_dump_json())
+
+
+def truth_of(look: Look, kinds: str) -> Truth:
+    """Return what a look's view follows from, with the kinds of tools as text."""
+    return Truth(look.changes, look.pointer.project_root, kinds, look.visible)
+
+
+def weight_of(truth: Truth, judged: Judged) -> int:
+    """Return about how many bytes it takes to keep what was judged."""
+    visible = truth.visible
+    texts = weight((visible.summaries, visible.ranges))
+    return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)
 
 
 def judge(look: Look, known: Judged | None) -> Judged:
     """Return what the rules say of the results of a look, going on from what is known."""
-    values = values_of(look)
+    values = values_of(look, known.values if known else None)
     grown = _grown(look, values, known) if known else None
     if grown is not None:
         return grown
-    found = judged(look, values)
-    return Judged(values, found, settled(look, found))
+    ranked = judged(look, values)
+    return Judged(values, ranked, settled(look, ranked.found))
 
 
 def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
     """Return what is known with what is new; None where all have to be judged."""
-    if not _goes_on(look, values, known.values):
+    policy, before = look.policy, known.values
+    if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
         return None
-    ranks = known.ranks.copy() if known.ranks else _ranks_of(look, known.values)
-    ranks.meet(_met(look, values, known.values["last"] + 1))
-    touched = ranks.rank(_ranked_before(values))
-    moved = _passed(known, values)
-    aged = ranks.aged(*_ends("old_before", known.values, values))
-    new = range(known.values["last"] + 1, values["last"] + 1)
-    places = sorted({*touched, *moved, *aged, *new})
-    if len(places) - len(new) > len(known.found) // LARGEST_SHARE + 100:
+    if values["old_before"] < before["old_before"]:
         return None
-    return _with(look, values, known, ranks, places)
+    new = look.shown(before["last"] + 1, values["last"])
+    passed = {*_passed(known, values), *_aged(known.ranked, values)}
+    if not new and not passed:
+        return known._replace(values=values, changed=frozenset())
+    files = paths_of(look, known.ranked.reads) if known.files is None else known.files
+    asked = paths_of(look, chain(passed, *(range(run.first, run.last + 1) for run in new)))
+    again = passed | known.ranked.newest | _reads_of(asked, files)
+    if len(again) > len(known.found) // LARGEST_SHARE + 100:
+        return None
+    places = [Segment(known.found[seq].branch, seq, seq) for seq in sorted(again)]
+    return _with(
+        look, values, known, again, files | asked, ranked_in(look, values, chain(places, new))
+    )
 
 
-def _goes_on(look: Look, values: Values, before: Values) -> bool:
-    """Tell whether a line was judged alike before, and has only grown since."""
-    if look.policy.range_aware or look.policy.cut_arguments:
-        return False
-    if values["last"] < before["last"] or _ranked_before(values) < _ranked_before(before):
-        return False
-    fixed = values.keys() - MOVING
-    return all(before[name] == values[name] for name in fixed)
+def _reads_of(asked: Files, files: Files) -> set[int]:
+    """Return the reads of the files that are asked about, and of all the files of these reads."""
+    readers: dict[str, list[int]] = {}
+    for seq, paths in files.items():
+        for path in paths:
+            readers.setdefault(path, []).append(seq)
+    found: set[int] = set()
+    wanted = {*chain.from_iterable(asked.values())}
+    while wanted:
+        new = {*readers.pop(wanted.pop(), ())} - found
+        wanted.update(*(files[seq] for seq in new))
+        found |= new
+    return found
 
 
-def _ranked_before(values: Values) -> int:
-    """Return the position before which results take part in the ranking."""
-    return min(int(values["judged_before"]), int(values["last"]) + 1)
-
-
-def _ranks_of(look: Look, values: Values) -> Ranks:
-    """Return the ranks of a line as it was judged."""
-    ranks = Ranks(values)
-    ranks.meet(_met(look, values, values["start"]))
-    ranks.rank(_ranked_before(values))
-    return ranks
-
-
-def _met(look: Look, values: Values, first: int) -> Iterator[Ranked]:
-    """Yield the results of a line from a position on, as far as ranks ask."""
-    for run in look.runs(first, values["last"]):
-        asked = {**values, **_within(run), "judged_before": NEVER}
-        yield from RANKED.rows(look.connection, **asked)
-
-
-def _within(run: Segment) -> Values:
-    """Return the values by which the queries of a part of a line name it."""
-    return {"branch": run.branch, "begin": run.first, "last": run.last}
+def _with(
+    look: Look, values: Values, known: Judged, again: set[int], files: Files, fresh: Ranked
+) -> Judged:
+    """Return what is known with what is said anew of some results."""
+    final = settled(look, fresh.found)
+    reads = (known.ranked.reads - again) | fresh.reads
+    young = frozenset(each for each in known.ranked.young if each[1] not in again)
+    return Judged(
+        values,
+        Ranked(known.found | fresh.found, fresh.newest, reads, young | fresh.young),
+        known.final | final,
+        {seq: files[seq] for seq in reads},
+        frozenset(seq for seq in final if known.final.get(seq) != final[seq]),
+    )
 
 
 def _passed(known: Judged, values: Values) -> Iterator[int]:
-    """Return the results that a border has passed."""
+    """Yield the results that a border has passed."""
     places = list(known.found)
     for name in PLACES:
-        ends = _ends(name, known.values, values)
+        ends = sorted((known.values[name], values[name]))
         first, last = (bisect_left(places, end) for end in ends)
         yield from places[first:last]
 
 
-def _ends(name: str, before: Values, now: Values) -> list[int]:
-    """Return the two places of a border, the lower one first."""
-    return sorted((before[name], now[name]))
-
-
-def _with(look: Look, values: Values, known: Judged, ranks: Ranks, places: list[int]) -> Judged:
-    """Return what is known, with some results judged anew."""
-    fresh = _rejudged(look, values, ranks, places) if places else {}
-    final = settled(look, fresh)
-    changed = {seq for seq in final if known.final.get(seq) != final[seq]}
-    return Judged(
-        values,
-        known.found | fresh,
-        known.final | final,
-        ranks,
-        frozenset(changed),
-    )
-
-
-def _rejudged(look: Look, values: Values, ranks: Ranks, places: list[int]) -> Verdicts:
-    """Return what the rules say of results of the line, in order; of hidden ones nothing."""
-    found: Verdicts = {}
-    wanted = json.dumps(ranks.of(places))
-    for run in look.runs(places[0], places[-1]):
-        asked = {**values, **_within(run), "wanted": wanted}
-        rows = REJUDGED.rows(look.connection, **asked)
-        found |= {row[0]: verdict_of(row) for row in rows}
-    return look.visible.of_shown(found)
+def _aged(known: Ranked, values: Values) -> Iterator[int]:
+    """Yield the results that have grown old."""
+    return (seq for at, seq in known.young if at < values["old_before"])

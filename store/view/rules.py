@@ -7,8 +7,7 @@ there is filled with them by this table. Reasons, log lines, what is bound, whic
 be read, and the page about the rules follow from the same rows.
 
 To add a rule: write its condition in ``rules.sql``, its row here, its fields and its texts in
-``policy.py``. A check then judges all results to sum up what they save; where that costs too much,
-a query of the sum joins `SUMMED`.
+``policy.py``.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..database import Queries
-from ..policy import Kind, Policy
-from ..tokens import estimate
+from ..policy import Policy
 from ..tools import failure, signs_sql
 from .logged import chosen
-from .ranks import Ranked
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 Why = Literal[
+    "redacted",
     "terminal",
     "file_read",
     "any_tool",
@@ -90,6 +88,7 @@ OF_ANY_TOOL = ("any_tool", "clear_keep")
 CLEARED_LINE = ("any_tool_placeholder", "recall", "recall_notice")
 
 TABLE = (
+    Rule("redacted", "its words were taken out"),
     Rule(
         "terminal",
         "output of a command, not one of the newest {terminal_keep} tool results, "
@@ -185,27 +184,13 @@ WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
 """The rules that replace a result as a whole by a text of the policy."""
 NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
 """The rules that replace a result as a whole by a line that names what was in it."""
-SUMMED = frozenset({"terminal", "file_read", "tool_output"})
-"""The rules that have queries of what they save; where another is on, verdicts are summed up."""
 REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
 LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
 
 
-class Finished(NamedTuple):
-    """A result whose short form is enough; a row of the query ``finished``."""
-
-    branch: int
-    seq: int
-    tool_name: str | None
-    kind: Kind | None
-    length: int
-    size: int
-    is_error: int
-
-
 QUERIES = Queries(
     Path(__file__).with_name("rules.sql"),
-    texts=("kinds", "wanted"),
+    texts=("kinds", "runs"),
     any_sign=signs_sql("named", commands_only=False),
     command_sign=signs_sql("named", commands_only=True),
     first_that_holds="\n        ".join(
@@ -213,14 +198,7 @@ QUERIES = Queries(
     ),
 )
 VERDICTS = QUERIES.statement("verdicts")
-REJUDGED = QUERIES.statement("rejudged")
-RANKED = QUERIES.statement("ranked", Ranked)
 COVERED = QUERIES.statement("covered")
-SLOTLESS = QUERIES.statement("slotless")
-TERMINAL_SAVED = QUERIES.statement("terminal_saved")
-FILE_READ_SAVED = QUERIES.statement("file_read_saved")
-SAVED_OF_EACH_READ = QUERIES.statement("saved_of_each_read")
-FINISHED = QUERIES.statement("finished", Finished)
 CLEARABLE = QUERIES.statement("clearable")
 
 
@@ -255,10 +233,8 @@ def _named_alike(policy: Policy) -> dict[str, int]:
 
 
 def _sizes(policy: Policy) -> dict[str, int]:
-    """Return how long what stands for a result is, in code points and in tokens."""
-    texts = placeholders(policy)
-    lengths = {f"{name}_placeholder": len(text) for name, text in texts.items()}
-    return lengths | {f"{name}_tokens": estimate(text) for name, text in texts.items()}
+    """Return how long what stands for a result is, in code points."""
+    return {f"{name}_placeholder": len(text) for name, text in placeholders(policy).items()}
 
 
 def placeholders(policy: Policy) -> dict[str | None, str]:

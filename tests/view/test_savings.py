@@ -1,4 +1,4 @@
-"""What the rules save is one number, asked of two statements."""
+"""What the rules save is one number, whether it is asked for alone or told by the verdicts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.history import lines
-from store.view import Look, look_at, savings
-from store.view.judging import saved, verdicts
+from store.view import Look, look_at, savings, shown_tokens, view_tokens
+from store.view.judging import verdicts
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))
@@ -25,16 +25,21 @@ def look(connection: Any, session_id: str, policy: Policy, *, last: int, turn_ov
 
 @settings(max_examples=250, derandomize=True, database=None)
 @given(busy_conversations, policies, st.booleans(), st.data())
-def test_the_sum_a_check_asks_for_is_that_of_the_verdicts(
+def test_what_a_view_costs_is_what_is_stored_less_what_the_verdicts_save(
     store: Store, line: list[Message], policy: Policy, turn_over: bool, data: st.DataObject
 ) -> None:
-    """On any line, up to any position, by any policy: judged one by one, or summed up at once."""
+    """On any line, up to any position, by any policy."""
     session = store.create_session(f"savings-{next(_sessions)}")
     store.append(session.id, line)
     last = data.draw(st.integers(0, len(line)))
     with store.database.reading() as connection:
         seen = look(connection, session.id, policy, last=last, turn_over=turn_over)
-        assert saved(seen) == sum(savings(seen, verdicts(seen)).values())
+        assert view_tokens(seen) == stored(seen) - sum(savings(seen, verdicts(seen)).values())
+
+
+def stored(seen: Look) -> int:
+    """What the messages of a line would cost as they are stored."""
+    return shown_tokens(seen, 1, seen.last)
 
 
 def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
@@ -58,4 +63,4 @@ def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
         seen = look(connection, fork.id, policy, last=12, turn_over=False)
         found = verdicts(seen)
         assert [seq for seq, verdict in found.items() if verdict.rule] == [3, 6, 9]
-        assert saved(seen) == sum(savings(seen, found).values()) > 0
+        assert stored(seen) - view_tokens(seen) == sum(savings(seen, found).values()) > 0
