@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ..errors import InvalidValue
 from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..text import counted
@@ -94,6 +95,11 @@ Explain = Annotated[
     typer.Option("--explain", help="Say of each message why it is as it is, and the totals."),
 ]
 
+AsSql = Annotated[
+    bool,
+    typer.Option("--sql", help="Print it as one SQL statement, which the database's shell runs."),
+]
+
 
 def sessions(
     ctx: typer.Context,
@@ -166,15 +172,21 @@ def view(
     fields: Fields = None,
     explain: Explain = False,
     format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
+    sql: AsSql = False,
     json: Json = False,
 ) -> None:
     """Show what would be sent to the model, and what is replaced.
 
     --json prints just the API's messages, or an object where it takes system text beside them.
     """
+    if sql and (json or explain or format is not Provider.openai):
+        raise InvalidValue("--sql goes without --json, --explain and --format")
     rules, moment = policy_of(policy, fields), moment_of(now)
     with existing(ctx) as store:
         found = find(store, session)
+        if sql:
+            render.write([store.view_sql(found.id, rules, at=at, now=moment), "\n"])
+            return
         built = store.view(found.id, rules, at=at, now=moment, format=format.value)
         hidden = _ranges(store.hidden(built.session_id, built.at)) if explain else []
     if json and explain:

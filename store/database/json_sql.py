@@ -52,6 +52,12 @@ def runs(value: str, dialect: str) -> str:
     return f"SELECT {branch} AS branch, {first} AS first, {last} AS last FROM {rows}"  # noqa: S608
 
 
+def listed(column: str, dialect: str) -> str:
+    """Return SQL for the texts of a column as one text, with commas between them."""
+    joined = "string_agg" if dialect == "postgresql" else "group_concat"
+    return f"{joined}({column}, ', ')"
+
+
 @compiles(Pairs)
 def _pairs_of(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
     return pairs(compiler.process(element.clauses, **options), compiler.dialect.name)

@@ -3,9 +3,10 @@
 A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
 the next; the word tells what it is for (a query to run, a part of others), the name is its own.
 ``{name}`` stands for the section of that name, ``{name:word}`` for the same with ``word`` in the
-place of each ``{it}`` in it. Two things the engines write differently: ``{pairs:kinds}`` stands for
-the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` for the runs of
-branches in the JSON array that is bound as ``:runs``. Comments do not run.
+place of each ``{it}`` in it. Three things the engines write differently: ``{pairs:kinds}`` stands
+for the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` for the runs
+of branches in the JSON array that is bound as ``:runs``, ``{list:path}`` for the texts of a column
+in one. Comments do not run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from .statements import DIALECTS, R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
-_JSON = {"pairs": json_sql.pairs, "runs": json_sql.runs}
+_OF_VALUES = {"pairs": json_sql.pairs, "runs": json_sql.runs}
+_CONTROL = re.compile(r"([\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069])")
+_BOUND = re.compile(r":([a-z]\w*)")
 _HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
@@ -61,6 +64,14 @@ class Queries:
         query = _Query(written, self._typed)
         return Statement(query, row) if row else Statement(query)
 
+    def written(self, name: str, dialect: str, values: dict[str, Any]) -> str:
+        """Return the query of a name with its values written into it, for people and shells."""
+
+        def literal(bound: re.Match[str]) -> str:
+            return _literal(values[bound[1]], dialect)
+
+        return _BOUND.sub(literal, self._filled(name, "", dialect)) + ";"
+
     def _typed(self, written: str) -> TextClause:
         """Return a query with the types of its values, which PostgreSQL wants to know."""
         construct = text(written)
@@ -73,8 +84,10 @@ class Queries:
         """Return a section whose holes are filled, and those of what fills them."""
         if name == "it":
             return word
-        if name in _JSON:
-            return _JSON[name](f":{word}", dialect)
+        if name in _OF_VALUES:
+            return _OF_VALUES[name](f":{word}", dialect)
+        if name == "list":
+            return json_sql.listed(word, dialect)
 
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)
@@ -87,6 +100,28 @@ def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
     _, *pieces = _HEADING.split(written)
     uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
     return zip(uses, names, texts, strict=True)
+
+
+def _literal(value: int | str, dialect: str) -> str:
+    """Return a value as it is written in a statement, whatever a server's settings say.
+
+    What acts on a terminal, or ends a line, is written by its number.
+    """
+    if isinstance(value, int):
+        return str(int(value))
+    function = "chr" if dialect == "postgresql" else "char"
+    pieces = (
+        f"{function}({ord(piece)})" if _CONTROL.match(piece) else _quoted(piece, dialect)
+        for piece in _CONTROL.split(value)
+    )
+    return " || ".join(pieces)
+
+
+def _quoted(text: str, dialect: str) -> str:
+    quoted = text.replace("'", "''")
+    if dialect == "postgresql" and "\\" in text:
+        return "E'" + quoted.replace("\\", "\\\\") + "'"
+    return f"'{quoted}'"
 
 
 class _Query(ClauseElement):

@@ -44,6 +44,7 @@ class Operations:
     undo_rewind = writes(lambda: history.heads.undo_rewind)
     head_moves = reads(lambda: history.moves.moves_of)
     view = reads(lambda: views.build.view)
+    view_sql = reads(lambda: views.statement.view_sql)
     check = reads(lambda: compaction.check)
     record_usage = writes(lambda: history.usages.record_usage)
     usages = reads(lambda: history.spending.list_usages)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..doors import door
 
 if TYPE_CHECKING:
-    from . import build, hiding, rules
+    from . import build, hiding, rules, statement
     from .build import Composed, composed
     from .conditions import any_sign, as_terminal, failure, of_kind, overrides
     from .cost import shown_tokens, summary_tokens, view_tokens
@@ -51,6 +51,7 @@ __all__ = [
     "rules",
     "savings",
     "shown_tokens",
+    "statement",
     "summaries_of",
     "summary_tokens",
     "target_of",

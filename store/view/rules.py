@@ -196,6 +196,9 @@ QUERIES = Queries(
     first_that_holds="\n        ".join(
         f"WHEN {{{rule.name}}} THEN '{rule.name}'" for rule in TABLE[:-1]
     ),
+    names_of_rules=", ".join(f"'{name}'" for name in RULES),
+    names_of_whole=", ".join(f"'{name}'" for name in WHOLE),
+    whole_text="\n        ".join(f"WHEN rule = '{name}' THEN :{name}_text" for name in WHOLE),
 )
 VERDICTS = QUERIES.statement("verdicts")
 COVERED = QUERIES.statement("covered")

@@ -233,6 +233,94 @@ SELECT seq, call_seq, call_position,
 FROM told
 ORDER BY seq
 
+-- query: sent
+-- Each message of a line, what is said of it, and what is sent of it where SQL can tell.
+WITH {ranked},
+verdicts AS (
+    SELECT seq,
+        CASE
+            {first_that_holds}
+            ELSE 'other'
+        END AS why
+    FROM told
+),
+line AS (
+    {runs:line}
+),
+shown AS (
+    {runs:shown}
+),
+decided AS (  -- what Python has the last word of
+    SELECT CAST(rules.key AS BIGINT) AS seq, NULLIF(rules.value, '') AS rule, whys.value AS why
+    FROM {pairs:rules} AS rules
+    JOIN {pairs:whys} AS whys ON whys.key = rules.key
+),
+written AS (
+    SELECT CAST(pairs.key AS BIGINT) AS seq FROM {pairs:written} AS pairs
+),
+reasons AS (
+    SELECT pairs.key AS why, pairs.value AS reason FROM {pairs:reasons} AS pairs
+),
+said AS (
+    SELECT line.branch, messages.seq, messages.role, messages.content, shown.branch AS shown_in,
+        CASE
+            WHEN shown.branch IS NULL THEN 'hidden'
+            WHEN decided.seq IS NOT NULL THEN decided.rule
+            WHEN verdicts.why IN ({names_of_rules}) THEN verdicts.why
+        END AS rule,
+        COALESCE(decided.why, verdicts.why) AS why
+    FROM line
+    CROSS JOIN messages
+    LEFT JOIN shown
+        ON shown.branch = messages.branch AND messages.seq BETWEEN shown.first AND shown.last
+    LEFT JOIN decided ON decided.seq = messages.seq
+    LEFT JOIN verdicts ON verdicts.seq = messages.seq
+    WHERE messages.tree_id = :tree_id
+        AND messages.branch = line.branch
+        AND messages.seq BETWEEN line.first AND line.last
+),
+paths AS (
+    SELECT said.seq, (
+            SELECT {list:path}
+            FROM (
+                SELECT path
+                FROM tool_result_paths
+                WHERE tool_result_paths.tree_id = :tree_id
+                    AND tool_result_paths.branch = said.branch
+                    AND tool_result_paths.seq = said.seq
+                ORDER BY path
+            ) AS of_result
+        ) AS listed
+    FROM said
+    WHERE rule = 'file_read'
+)
+SELECT said.seq AS position, role, rule,
+    CASE
+        WHEN shown_in IS NULL THEN ''
+        ELSE COALESCE(reasons.reason, said.why, '') || COALESCE(
+            CASE
+                WHEN LENGTH(listed) > :files_limit
+                    THEN ': ' || SUBSTR(listed, 1, :files_limit - 1) || '…'
+                ELSE ': ' || listed
+            END,
+            ''
+        )
+    END AS reason,
+    CASE
+        {whole_text}
+        WHEN rule IS NULL AND written.seq IS NULL THEN content
+    END AS content,
+    CASE
+        WHEN rule IN ({names_of_whole}, 'hidden') THEN 'sql'
+        WHEN rule IS NULL AND written.seq IS NULL THEN 'sql'
+        ELSE 'python'
+    END AS made_by
+FROM said
+LEFT JOIN written ON written.seq = said.seq
+LEFT JOIN reasons ON reasons.why = said.why
+LEFT JOIN paths ON paths.seq = said.seq
+ORDER BY said.seq
+
 -- query: covered
 -- The files and lines that were read, the newest reads first; a read of no known file is there too.
 WITH {looked_at},

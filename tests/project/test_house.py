@@ -85,8 +85,8 @@ INSIDE = {
     ),
     "view": (
         "logged standing recorded hiding look spoken repair made_once short_results named_results old_calls "
-        "conditions ranks rules borders covering judging "
-        "rejudging cost message_count pictures read_files rendering entries following prefix explained interrupted build"
+        "conditions rules borders covering judging read_files "
+        "rejudging cost message_count pictures rendering entries following prefix explained interrupted build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

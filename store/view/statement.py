@@ -1,0 +1,116 @@
+"""A view as one statement: SQL with its values in it, for a shell and for whoever wants to look.
+
+It is the text that judges every view, joined with the messages of the line. Where a result gives
+way to a text of the policy, or a message is sent as it is stored, it has what is sent. Where
+Python has the last word (a short form, a line of names, a clearing that waits) it has the rule and
+the reason: these are bound by position, and no value is taken from a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..clock import Now, given
+from ..history import left, lines
+from ..policy import DEFAULT, Policy, checked
+from ..records import Entry
+from .borders import runs_text, values_of
+from .build import Composed, composed
+from .entries import FILES_LIMIT
+from .following import follow
+from .judging import Verdict, Verdicts, ranked_in
+from .look import Look, look_at
+from .rules import QUERIES, explanations, placeholders
+
+LEFT_OUT = "left_out", "no request of this policy has it"
+"""Rule and reason of a message that is visible and is not sent."""
+
+
+class Decided(NamedTuple):
+    """What Python says of the message at a position: the rule, if any, and the reason."""
+
+    seq: int
+    rule: str | None
+    reason: str
+
+
+def view_sql(
+    connection: Connection,
+    session_id: str,
+    policy: Policy = DEFAULT,
+    *,
+    at: int | None = None,
+    now: Now = None,
+) -> str:
+    """Return a view as one SQL statement, without values to bind, in the database's dialect.
+
+    It has a row for each message of the line up to position ``at``, in order: ``position``,
+    ``role``, ``rule`` and ``reason`` as the view's entry has them, ``content`` as it is sent (as
+    JSON where it is no text), and ``made_by``. That is ``sql`` where the rule is ``terminal``,
+    ``file_read`` or none, and ``python`` elsewhere: there the content is NULL. What a compaction
+    hides has the rule ``hidden``, what is left out of requests ``left_out``. Messages that a view
+    makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
+    """
+    pointer = left.find(connection, session_id, None)
+    last = lines.position(pointer, at)
+    look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
+    made, values = composed(look), values_of(look)
+    runs = look.shown(values["start"], look.last)
+    said = ranked_in(look, values, runs).found
+    decided = [*_decided(made, said, follow(look, "openai").rendered.judged)]
+    texts = {f"{rule}_text": text for rule, text in placeholders(look.policy).items()}
+    asked = {
+        **values,
+        **texts,
+        "files_limit": FILES_LIMIT,
+        "runs": runs_text(runs),
+        "line": runs_text(look.runs(1, look.last)),
+        "shown": runs_text(look.visible_runs()),
+        "rules": _as_json({each.seq: each.rule or "" for each in decided}),
+        "whys": _as_json({each.seq: each.reason for each in decided}),
+        "written": _as_json(dict.fromkeys(_written(made), "")),
+        "reasons": _as_json(explanations(look.policy)),
+    }
+    return QUERIES.written("sent", connection.dialect.name, asked)
+
+
+def _decided(made: Composed, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
+    """Yield what Python says of messages, where the statement would say something else."""
+    for entry in made.explained.made:
+        if entry.seq is None:
+            continue
+        verdict = judged.get(entry.seq)
+        if verdict is None or entry.rule != verdict.rule:
+            if entry.rule is not None:
+                yield Decided(entry.seq, entry.rule, _reason(entry))
+        elif _why(said.get(entry.seq)) != verdict.why:
+            yield Decided(entry.seq, entry.rule, verdict.why)
+    for seq in made.explained.stats.left_out:
+        yield Decided(seq, *LEFT_OUT)
+
+
+def _why(verdict: Verdict | None) -> str | None:
+    return None if verdict is None else verdict.why
+
+
+def _reason(entry: Entry) -> str:
+    """Return why a message was changed, without what it names of it: kinds of its parts."""
+    return entry.reason.partition(":")[0]
+
+
+def _written(made: Composed) -> Iterator[int]:
+    """Yield the positions whose content is written anew though no rule replaces it."""
+    entries = {entry.seq: entry for entry in made.explained.made}
+    for placed in made.placed:
+        if placed.seq is not None and placed.message.get("content") != entries[
+            placed.seq
+        ].message.get("content"):
+            yield placed.seq
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
