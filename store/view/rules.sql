@@ -263,6 +263,10 @@ reasons AS (
 ),
 said AS (
     SELECT line.branch, messages.seq, messages.role, messages.content, shown.branch AS shown_in,
+        CASE  -- texts that no column takes stand in others, which no JSON begins like
+            WHEN written.seq IS NOT NULL OR content_form = 'json' AND content LIKE '=%' THEN 1
+            ELSE 0
+        END AS is_written,
         CASE
             WHEN shown.branch IS NULL THEN 'hidden'
             WHEN decided.seq IS NOT NULL THEN decided.rule
@@ -275,6 +279,7 @@ said AS (
         ON shown.branch = messages.branch AND messages.seq BETWEEN shown.first AND shown.last
     LEFT JOIN decided ON decided.seq = messages.seq
     LEFT JOIN verdicts ON verdicts.seq = messages.seq
+    LEFT JOIN written ON written.seq = messages.seq
     WHERE messages.tree_id = :tree_id
         AND messages.branch = line.branch
         AND messages.seq BETWEEN line.first AND line.last
@@ -308,15 +313,14 @@ SELECT said.seq AS position, role, rule,
     END AS reason,
     CASE
         {whole_text}
-        WHEN rule IS NULL AND written.seq IS NULL THEN content
+        WHEN rule IS NULL AND is_written = 0 THEN content
     END AS content,
     CASE
         WHEN rule IN ({names_of_whole}, 'hidden') THEN 'sql'
-        WHEN rule IS NULL AND written.seq IS NULL THEN 'sql'
+        WHEN rule IS NULL AND is_written = 0 THEN 'sql'
         ELSE 'python'
     END AS made_by
 FROM said
-LEFT JOIN written ON written.seq = said.seq
 LEFT JOIN reasons ON reasons.why = said.why
 LEFT JOIN paths ON paths.seq = said.seq
 ORDER BY said.seq

@@ -151,6 +151,7 @@ TRIES: dict[str, list[Call]] = {
     "compactions": [gone(HIS)],
     "hidden": [gone(HIS)],
     "replaced": [gone(HIS)],
+    "view_sql": [gone(HIS)],
     "plan_clearing": [gone(HIS, TURNS)],
     "plan_compaction": [gone(HIS, TURNS)],
     "hide": [gone(HIS, 1, 1), gone(HIS, 1, 1, "mine", expected="no")],
