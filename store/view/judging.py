@@ -125,7 +125,11 @@ def recorded(look: Look, found: Verdicts) -> Verdicts:
     """
     if look.policy.clearing == "always":
         return found
-    return _as_recorded(found, look.visible.cleared)
+    cleared, reads_return = look.visible.cleared, look.policy.file_read
+    return {
+        seq: _as_recorded(verdict, cleared.get(seq), reads_return=reads_return)
+        for seq, verdict in found.items()
+    }
 
 
 def judged(look: Look, values: Values) -> Ranked:
@@ -208,25 +212,16 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 
 
-def _as_recorded(found: Verdicts, cleared: dict[int, str]) -> Verdicts:
-    """Return verdicts where rules act only at recorded moments."""
-    judged = found.items()
-    return {seq: _cleared(verdict, cleared.get(seq)) for seq, verdict in judged}
-
-
-def _cleared(verdict: Verdict, rule: str | None) -> Verdict:
+def _as_recorded(verdict: Verdict, rule: str | None, *, reads_return: bool) -> Verdict:
     """Return a verdict that replaces a result if a recorded clearing does, and only then.
 
-    A read is among the newest again where later ones were hidden or their words taken out: nothing
-    would be left to be seen of its file.
+    ``reads_return``: a read is shown again once it is among the newest again, since later ones were
+    hidden or their words taken out. Else nothing would be left to be seen of its file.
     """
-    if verdict.why == "redacted" or (rule, verdict.why) == ("file_read", "newest_reads"):
-        return verdict
-    if rule is not None:
-        return verdict._replace(rule=cast("Cleared", rule), why="cleared")
-    if verdict.rule:
-        return verdict._replace(rule=None, why="waiting")
-    return verdict
+    is_gone = reads_return and rule == "file_read" and verdict.rule != "file_read"
+    if rule is None or is_gone or verdict.why == "redacted":
+        return verdict._replace(rule=None, why="waiting") if verdict.rule else verdict
+    return verdict._replace(rule=cast("Cleared", rule), why="cleared")
 
 
 def verdict_of(row: Row) -> Verdict:
