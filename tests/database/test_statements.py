@@ -395,13 +395,9 @@ HOT = {
     "history.links.ANSWERS": ["tool_results"],
     "view.rendering.VISIBLE": ["messages"],
     "view.entries.COUNTS": ["token_counts"],
-    "view.rules.VERDICTS": ["branches", "parents", "tool_results", "tool_result_paths"],
-    "view.rules.SLOTLESS": ["branches", "parents", "tool_results"],
-    "view.rules.TERMINAL_SAVED": ["branches", "parents", "tool_results"],
-    "view.rules.FILE_READ_SAVED": ["branches", "parents", "tool_results", "tool_result_paths"],
-    "view.rules.SAVED_OF_EACH_READ": ["branches", "parents", "tool_results", "tool_result_paths"],
-    "view.rules.COVERED": ["branches", "parents", "tool_results", "tool_result_paths"],
-    "view.rules.FINISHED": ["branches", "parents", "tool_results"],
+    "view.rules.VERDICTS": ["tool_results", "tool_result_paths", "messages"],
+    "view.rules.COVERED": ["tool_results", "tool_result_paths", "messages"],
+    "view.rules.CLEARABLE": ["tool_results", "messages"],
     "view.recorded.COUNTING": ["branches", "parents", "compaction_records"],
     "view.recorded.RECORDS": ["compaction_records", "summaries"],
     "view.hiding.TEXTS": ["summaries"],
@@ -478,13 +474,7 @@ def test_a_line_is_read_as_a_range(opened: Store, name: str) -> None:
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize(
     ("name", "join"),
-    [
-        ("view.rules.VERDICTS", ""),
-        *(
-            (f"view.rules.{name}", " LEFT-JOIN")
-            for name in ("COVERED", "FILE_READ_SAVED", "SAVED_OF_EACH_READ")
-        ),
-    ],
+    [("view.rules.VERDICTS", ""), ("view.rules.COVERED", " LEFT-JOIN")],
 )
 def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, join: str) -> None:
     """A planner that begins with the paths, or takes a range of them for each read, would walk far
@@ -498,18 +488,7 @@ def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, j
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    "name",
-    [
-        "VERDICTS",
-        "SLOTLESS",
-        "TERMINAL_SAVED",
-        "FILE_READ_SAVED",
-        "SAVED_OF_EACH_READ",
-        "FINISHED",
-        "COVERED",
-    ],
-)
+@pytest.mark.parametrize("name", ["VERDICTS", "COVERED", "CLEARABLE"])
 def test_the_results_of_a_line_are_looked_up_by_its_runs(opened: Store, name: str) -> None:
     """A planner that begins with the results of the tree would walk those of all its branches, and
     all hidden ones.

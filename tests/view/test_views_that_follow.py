@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import random
+import shutil
 import sys
 import threading
 import tracemalloc
@@ -21,6 +22,7 @@ from conversations import (
     MINUTE,
     NOW,
     ROOT,
+    Agent,
     Message,
     Script,
     busy_conversations,
@@ -71,6 +73,45 @@ def test_what_is_kept_is_what_would_be_made_anew(
         play(world, policy, STEPS)
     finally:
         world.close()
+
+
+SESSIONS, PARTS = 1_000, 50
+
+
+@pytest.mark.sampled(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.timeout(600)
+def test_however_a_line_came_to_be_its_view_is_one(url: str, made_file: Path, part: int) -> None:
+    """In a thousand worlds: kept views, fresh ones and the statement, on a server as in a file."""
+    on_server = not url.startswith("sqlite")
+    for number in range(part, SESSIONS, PARTS):
+        file = made_file.with_name(f"{part}-{number}.db")
+        shutil.copy(made_file, file)
+        seen = [lived(f"sqlite:///{file}", number)]
+        if on_server:
+            seen.append(lived(url, number))
+        assert all(each == seen[0] for each in seen)
+
+
+class Watched(World):
+    """A world of which views and their statements are looked at, and nothing else."""
+
+    def same_request(self, *_: object) -> None:
+        """Look at views alone."""
+
+    same_newest = same_answer = same_request
+
+
+def lived(url: str, number: int) -> list[object]:
+    """What was seen of the world of a number; the same number is the same world."""
+    chance = random.Random(number)
+    lines = [Agent(chance.randrange(10**6)).run()]
+    world = Watched(url, lines, chance)
+    try:
+        play(world, chance.choice(READY), 10)
+    finally:
+        world.close()
+    return world.seen
 
 
 @law(max_examples=160)

@@ -1,47 +1,36 @@
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branch,
-    parent_branch,
-    parent_position + 1,
-    %(last)s::BIGINT
-  FROM branches
-  WHERE tree_id = %(tree_id)s::BIGINT
-    AND branch = %(branch)s::BIGINT
-  UNION ALL
-  SELECT parents.branch,
-    parents.parent_branch,
-    parents.parent_position + 1,
-    CASE
-      WHEN walk.first <= %(last)s::BIGINT THEN walk.first - 1
-      ELSE %(last)s::BIGINT
-    END
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = %(tree_id)s::BIGINT
-    AND walk.first > %(start)s::BIGINT
+WITH segments AS MATERIALIZED (
+  SELECT CAST(value ->> 0 AS BIGINT) AS branch,
+    CAST(value ->> 1 AS BIGINT) AS first,
+    CAST(value ->> 2 AS BIGINT) AS last
+  FROM json_array_elements(CAST(%(runs)s::VARCHAR AS json))
 ),
-segments AS (
-  SELECT branch,
-    CASE
-      WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-      ELSE first
-    END AS first,
-    last
-  FROM walk
-  WHERE CASE
-    WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-    ELSE first
-  END <= last
+newest_first AS (
+  SELECT tool_results.seq,
+    ROW_NUMBER() OVER (ORDER BY tool_results.seq DESC) AS nth
+  FROM segments CROSS
+  JOIN tool_results
+  WHERE tool_results.tree_id = %(tree_id)s::BIGINT
+    AND tool_results.branch = segments.branch
+    AND tool_results.seq BETWEEN segments.first AND segments.last
+    AND (
+      tool_results.call_seq >= %(start)s::BIGINT
+      OR %(adopt)s::BIGINT = 1
+    )
+    AND tool_results.seq < %(judged_before)s::BIGINT
+    AND CASE
+      WHEN tool_results.length = 10
+      AND EXISTS (
+        SELECT messages.seq
+        FROM messages
+        WHERE messages.tree_id = %(tree_id)s::BIGINT
+          AND messages.branch = tool_results.branch
+          AND messages.seq = tool_results.seq
+          AND messages.content = '[redacted]'
+          AND messages.extra LIKE '%%"redacted"_true%%'
+      ) THEN 1
+      ELSE 0
+    END = 0
 )
-SELECT tool_results.seq
-FROM segments
-JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT
-  AND tool_results.branch = segments.branch
-  AND tool_results.seq BETWEEN segments.first AND segments.last
-WHERE tool_results.seq >= %(start)s::BIGINT
-  AND (
-    tool_results.call_seq >= %(start)s::BIGINT
-    OR %(adopt)s::BIGINT = 1
-  )
-  AND tool_results.seq < %(judged_before)s::BIGINT
-ORDER BY tool_results.seq DESC
-LIMIT 1 OFFSET %(clear_keep)s::BIGINT
+SELECT seq
+FROM newest_first
+WHERE nth = %(clear_keep)s::BIGINT + 1

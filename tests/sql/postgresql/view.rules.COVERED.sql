@@ -1,36 +1,13 @@
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branch,
-    parent_branch,
-    parent_position + 1,
-    %(last)s::BIGINT
-  FROM branches
-  WHERE tree_id = %(tree_id)s::BIGINT
-    AND branch = %(branch)s::BIGINT
-  UNION ALL
-  SELECT parents.branch,
-    parents.parent_branch,
-    parents.parent_position + 1,
-    CASE
-      WHEN walk.first <= %(last)s::BIGINT THEN walk.first - 1
-      ELSE %(last)s::BIGINT
-    END
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = %(tree_id)s::BIGINT
-    AND walk.first > %(start)s::BIGINT
+WITH segments AS MATERIALIZED (
+  SELECT CAST(value ->> 0 AS BIGINT) AS branch,
+    CAST(value ->> 1 AS BIGINT) AS first,
+    CAST(value ->> 2 AS BIGINT) AS last
+  FROM json_array_elements(CAST(%(runs)s::VARCHAR AS json))
 ),
-segments AS (
-  SELECT branch,
-    CASE
-      WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-      ELSE first
-    END AS first,
-    last
-  FROM walk
-  WHERE CASE
-    WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-    ELSE first
-  END <= last
+overrides AS MATERIALIZED (
+  SELECT pairs.key AS name,
+    pairs.value AS kind
+  FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
 ),
 named AS NOT MATERIALIZED (
   SELECT tool_results.branch,
@@ -57,45 +34,37 @@ named AS NOT MATERIALIZED (
     tool_results.exit_code,
     tool_results.has_stderr,
     tool_results.error_prefix,
+    COALESCE(overrides.kind, tool_kinds.kind) AS kind,
     CASE
       WHEN %(sniff)s::BIGINT = 1
       OR COALESCE(tool_results.tool_name, '') = '' THEN tool_results.looks_terminal
-      WHEN tool_results.tool_name IN (
-        SELECT name
-        FROM tool_kinds
-        WHERE kind = 'terminal'
-          AND name NOT IN (
-            SELECT pairs.key
-            FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
-          )
-        UNION ALL
-        SELECT pairs.key
-        FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
-        WHERE pairs.value = 'terminal'
-      ) THEN 1
+      WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'terminal' THEN 1
       ELSE 0
     END AS is_terminal,
     CASE
-      WHEN tool_results.tool_name IN (
-        SELECT name
-        FROM tool_kinds
-        WHERE kind = 'file_read'
-          AND name NOT IN (
-            SELECT pairs.key
-            FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
-          )
-        UNION ALL
-        SELECT pairs.key
-        FROM json_each_text(CAST(%(kinds)s::VARCHAR AS json)) AS pairs
-        WHERE pairs.value = 'file_read'
+      WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'file_read' THEN 1
+      ELSE 0
+    END AS reads,
+    CASE
+      WHEN tool_results.length = 10
+      AND EXISTS (
+        SELECT messages.seq
+        FROM messages
+        WHERE messages.tree_id = %(tree_id)s::BIGINT
+          AND messages.branch = tool_results.branch
+          AND messages.seq = tool_results.seq
+          AND messages.content = '[redacted]'
+          AND messages.extra LIKE '%%"redacted"_true%%'
       ) THEN 1
       ELSE 0
-    END AS reads
-  FROM segments
-  JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT
+    END AS is_redacted
+  FROM segments CROSS
+  JOIN tool_results
+  LEFT JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+  LEFT JOIN overrides ON overrides.name = tool_results.tool_name
+  WHERE tool_results.tree_id = %(tree_id)s::BIGINT
     AND tool_results.branch = segments.branch
     AND tool_results.seq BETWEEN segments.first AND segments.last
-  WHERE tool_results.seq >= %(start)s::BIGINT
     AND (
       tool_results.call_seq >= %(start)s::BIGINT
       OR %(adopt)s::BIGINT = 1
@@ -104,12 +73,16 @@ named AS NOT MATERIALIZED (
 judged AS (
   SELECT branch,
     seq,
+    call_seq,
+    call_position,
     tool_name,
+    kind,
     at,
     length,
     size,
     paths_complete,
     is_terminal,
+    is_redacted,
     CASE
       WHEN reads = 1
       AND seq < %(judged_before)s::BIGINT THEN 1
@@ -145,6 +118,7 @@ LEFT JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT
   AND tool_result_paths.branch = judged.branch
   AND tool_result_paths.seq = judged.seq
 WHERE is_read = 1
+  AND is_redacted = 0
   AND is_error = 0
   AND is_pending = 0
   AND at IS NOT NULL

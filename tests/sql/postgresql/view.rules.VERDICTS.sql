@@ -1,36 +1,8 @@
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branch,
-    parent_branch,
-    parent_position + 1,
-    %(last)s::BIGINT
-  FROM branches
-  WHERE tree_id = %(tree_id)s::BIGINT
-    AND branch = %(branch)s::BIGINT
-  UNION ALL
-  SELECT parents.branch,
-    parents.parent_branch,
-    parents.parent_position + 1,
-    CASE
-      WHEN walk.first <= %(last)s::BIGINT THEN walk.first - 1
-      ELSE %(last)s::BIGINT
-    END
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = %(tree_id)s::BIGINT
-    AND walk.first > %(start)s::BIGINT
-),
-segments AS (
-  SELECT branch,
-    CASE
-      WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-      ELSE first
-    END AS first,
-    last
-  FROM walk
-  WHERE CASE
-    WHEN first < %(start)s::BIGINT THEN %(start)s::BIGINT
-    ELSE first
-  END <= last
+WITH segments AS MATERIALIZED (
+  SELECT CAST(value ->> 0 AS BIGINT) AS branch,
+    CAST(value ->> 1 AS BIGINT) AS first,
+    CAST(value ->> 2 AS BIGINT) AS last
+  FROM json_array_elements(CAST(%(runs)s::VARCHAR AS json))
 ),
 overrides AS MATERIALIZED (
   SELECT pairs.key AS name,
@@ -72,14 +44,27 @@ named AS NOT MATERIALIZED (
     CASE
       WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'file_read' THEN 1
       ELSE 0
-    END AS reads
-  FROM segments
-  JOIN tool_results ON tool_results.tree_id = %(tree_id)s::BIGINT
-    AND tool_results.branch = segments.branch
-    AND tool_results.seq BETWEEN segments.first AND segments.last
+    END AS reads,
+    CASE
+      WHEN tool_results.length = 10
+      AND EXISTS (
+        SELECT messages.seq
+        FROM messages
+        WHERE messages.tree_id = %(tree_id)s::BIGINT
+          AND messages.branch = tool_results.branch
+          AND messages.seq = tool_results.seq
+          AND messages.content = '[redacted]'
+          AND messages.extra LIKE '%%"redacted"_true%%'
+      ) THEN 1
+      ELSE 0
+    END AS is_redacted
+  FROM segments CROSS
+  JOIN tool_results
   LEFT JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
   LEFT JOIN overrides ON overrides.name = tool_results.tool_name
-  WHERE tool_results.seq >= %(start)s::BIGINT
+  WHERE tool_results.tree_id = %(tree_id)s::BIGINT
+    AND tool_results.branch = segments.branch
+    AND tool_results.seq BETWEEN segments.first AND segments.last
     AND (
       tool_results.call_seq >= %(start)s::BIGINT
       OR %(adopt)s::BIGINT = 1
@@ -97,6 +82,7 @@ judged AS (
     size,
     paths_complete,
     is_terminal,
+    is_redacted,
     CASE
       WHEN reads = 1
       AND seq < %(judged_before)s::BIGINT THEN 1
@@ -122,15 +108,20 @@ judged AS (
     CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending
   FROM named
 ),
-newest AS MATERIALIZED (
-  SELECT seq
+slots AS (
+  SELECT seq,
+    ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
   FROM judged
-  WHERE at IS NOT NULL
+  WHERE %(terminal)s::BIGINT = 1
+    AND at IS NOT NULL
+    AND is_redacted = 0
     AND seq < %(judged_before)s::BIGINT
     AND (is_error = 0 OR %(errors_take_slots)s::BIGINT = 1)
-  ORDER BY at DESC,
-    seq DESC
-  LIMIT %(terminal_keep)s::BIGINT
+),
+newest AS MATERIALIZED (
+  SELECT seq
+  FROM slots
+  WHERE nth <= %(terminal_keep)s::BIGINT
 ),
 reads AS (
   SELECT judged.seq,
@@ -141,13 +132,16 @@ reads AS (
   JOIN tool_result_paths ON tool_result_paths.tree_id = %(tree_id)s::BIGINT
     AND tool_result_paths.branch = judged.branch
     AND tool_result_paths.seq = judged.seq
-  WHERE is_read = 1
+  WHERE %(file_read)s::BIGINT = 1
+    AND is_read = 1
+    AND is_redacted = 0
     AND is_error = 0
     AND is_pending = 0
     AND at IS NOT NULL
 ),
 counted AS (
   SELECT seq,
+    mentions,
     SUM(mentions) OVER (
       PARTITION BY path
       ORDER BY at DESC,
@@ -160,13 +154,15 @@ files AS (
     CASE
       WHEN %(batch_any)s::BIGINT = 1 THEN MAX(nth)
       ELSE MIN(nth)
-    END AS nth
+    END AS nth,
+    MIN(nth - mentions) AS newer
   FROM counted
   GROUP BY seq
 ),
 told AS (
   SELECT judged.*,
     files.nth AS nth_read,
+    files.newer,
     CASE
       WHEN judged.seq IN (
         SELECT seq
@@ -181,6 +177,7 @@ SELECT seq,
   call_seq,
   call_position,
   CASE
+    WHEN is_redacted = 1 THEN 'redacted'
     WHEN %(terminal)s::BIGINT = 1
     AND is_terminal = 1
     AND is_error = 0
@@ -194,18 +191,19 @@ SELECT seq,
       %(min_saving)s::BIGINT = 0
       OR length - %(terminal_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
     ) THEN 'terminal'
-    WHEN is_read = 1
+    WHEN %(file_read)s::BIGINT = 1
+    AND is_read = 1
+    AND is_redacted = 0
     AND is_error = 0
     AND is_pending = 0
     AND at IS NOT NULL
-    AND %(file_read)s::BIGINT = 1
     AND seq < %(protected_from)s::BIGINT
+    AND nth_read > %(file_read_keep)s::BIGINT
     AND (%(batch_any)s::BIGINT = 1 OR paths_complete = 1)
     AND (
       %(min_saving)s::BIGINT = 0
       OR length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
-    )
-    AND nth_read > %(file_read_keep)s::BIGINT THEN 'file_read'
+    ) THEN 'file_read'
     WHEN %(any_tool)s::BIGINT = 1
     AND is_error = 0
     AND is_pending = 0
@@ -250,6 +248,16 @@ SELECT seq,
   tool_name,
   kind,
   branch,
-  is_error
+  is_error,
+  is_newest,
+  CASE
+    WHEN newer < %(file_read_keep)s::BIGINT THEN 1
+    ELSE 0
+  END AS is_among_reads,
+  CASE
+    WHEN %(terminal)s::BIGINT = 1
+    AND is_terminal = 1
+    AND at >= %(old_before)s::BIGINT THEN at
+  END AS young_at
 FROM told
 ORDER BY seq

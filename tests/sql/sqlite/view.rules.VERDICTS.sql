@@ -1,30 +1,8 @@
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branch,
-    parent_branch,
-    parent_position + 1,
-    :last
-  FROM branches
-  WHERE tree_id = :tree_id
-    AND branch = :branch
-  UNION ALL
-  SELECT parents.branch,
-    parents.parent_branch,
-    parents.parent_position + 1,
-    CASE
-      WHEN walk.first <= :last THEN walk.first - 1
-      ELSE :last
-    END
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT branch,
-    CASE WHEN first < :start THEN :start ELSE first END AS first,
-    last
-  FROM walk
-  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
+WITH segments AS MATERIALIZED (
+  SELECT json_extract(value, '$[0]') AS branch,
+    json_extract(value, '$[1]') AS first,
+    json_extract(value, '$[2]') AS last
+  FROM json_each(:runs)
 ),
 overrides AS MATERIALIZED (
   SELECT pairs.key AS name,
@@ -66,14 +44,27 @@ named AS NOT MATERIALIZED (
     CASE
       WHEN COALESCE(overrides.kind, tool_kinds.kind) = 'file_read' THEN 1
       ELSE 0
-    END AS reads
-  FROM segments
-  JOIN tool_results ON tool_results.tree_id = :tree_id
-    AND tool_results.branch = segments.branch
-    AND tool_results.seq BETWEEN segments.first AND segments.last
+    END AS reads,
+    CASE
+      WHEN tool_results.length = 10
+      AND EXISTS (
+        SELECT messages.seq
+        FROM messages
+        WHERE messages.tree_id = :tree_id
+          AND messages.branch = tool_results.branch
+          AND messages.seq = tool_results.seq
+          AND messages.content = '[redacted]'
+          AND messages.extra LIKE '%"redacted"_true%'
+      ) THEN 1
+      ELSE 0
+    END AS is_redacted
+  FROM segments CROSS
+  JOIN tool_results
   LEFT JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
   LEFT JOIN overrides ON overrides.name = tool_results.tool_name
-  WHERE tool_results.seq >= :start
+  WHERE tool_results.tree_id = :tree_id
+    AND tool_results.branch = segments.branch
+    AND tool_results.seq BETWEEN segments.first AND segments.last
     AND (tool_results.call_seq >= :start OR :adopt = 1)
 ),
 judged AS (
@@ -88,6 +79,7 @@ judged AS (
     size,
     paths_complete,
     is_terminal,
+    is_redacted,
     CASE
       WHEN reads = 1
       AND seq < :judged_before THEN 1
@@ -110,15 +102,20 @@ judged AS (
     CASE WHEN status = 'pending' THEN 1 ELSE 0 END AS is_pending
   FROM named
 ),
-newest AS MATERIALIZED (
-  SELECT seq
+slots AS (
+  SELECT seq,
+    ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
   FROM judged
-  WHERE at IS NOT NULL
+  WHERE :terminal = 1
+    AND at IS NOT NULL
+    AND is_redacted = 0
     AND seq < :judged_before
     AND (is_error = 0 OR :errors_take_slots = 1)
-  ORDER BY at DESC,
-    seq DESC
-  LIMIT :terminal_keep
+),
+newest AS MATERIALIZED (
+  SELECT seq
+  FROM slots
+  WHERE nth <= :terminal_keep
 ),
 reads AS (
   SELECT judged.seq,
@@ -129,13 +126,16 @@ reads AS (
   JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
     AND tool_result_paths.branch = judged.branch
     AND tool_result_paths.seq = judged.seq
-  WHERE is_read = 1
+  WHERE :file_read = 1
+    AND is_read = 1
+    AND is_redacted = 0
     AND is_error = 0
     AND is_pending = 0
     AND at IS NOT NULL
 ),
 counted AS (
   SELECT seq,
+    mentions,
     SUM(mentions) OVER (
       PARTITION BY path
       ORDER BY at DESC,
@@ -145,13 +145,15 @@ counted AS (
 ),
 files AS (
   SELECT seq,
-    CASE WHEN :batch_any = 1 THEN MAX(nth) ELSE MIN(nth) END AS nth
+    CASE WHEN :batch_any = 1 THEN MAX(nth) ELSE MIN(nth) END AS nth,
+    MIN(nth - mentions) AS newer
   FROM counted
   GROUP BY seq
 ),
 told AS (
   SELECT judged.*,
     files.nth AS nth_read,
+    files.newer,
     CASE
       WHEN judged.seq IN (
         SELECT seq
@@ -166,6 +168,7 @@ SELECT seq,
   call_seq,
   call_position,
   CASE
+    WHEN is_redacted = 1 THEN 'redacted'
     WHEN :terminal = 1
     AND is_terminal = 1
     AND is_error = 0
@@ -179,18 +182,19 @@ SELECT seq,
       :min_saving = 0
       OR length - :terminal_placeholder >= :min_saving
     ) THEN 'terminal'
-    WHEN is_read = 1
+    WHEN :file_read = 1
+    AND is_read = 1
+    AND is_redacted = 0
     AND is_error = 0
     AND is_pending = 0
     AND at IS NOT NULL
-    AND :file_read = 1
     AND seq < :protected_from
+    AND nth_read > :file_read_keep
     AND (:batch_any = 1 OR paths_complete = 1)
     AND (
       :min_saving = 0
       OR length - :file_read_placeholder >= :min_saving
-    )
-    AND nth_read > :file_read_keep THEN 'file_read'
+    ) THEN 'file_read'
     WHEN :any_tool = 1
     AND is_error = 0
     AND is_pending = 0
@@ -231,6 +235,13 @@ SELECT seq,
   tool_name,
   kind,
   branch,
-  is_error
+  is_error,
+  is_newest,
+  CASE WHEN newer < :file_read_keep THEN 1 ELSE 0 END AS is_among_reads,
+  CASE
+    WHEN :terminal = 1
+    AND is_terminal = 1
+    AND at >= :old_before THEN at
+  END AS young_at
 FROM told
 ORDER BY seq
