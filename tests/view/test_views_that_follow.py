@@ -32,6 +32,7 @@ from conversations import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sent import agree
 from sqlalchemy import text
 from world import READY, STEPS, World, alike, play
 
@@ -94,12 +95,21 @@ def test_however_a_line_came_to_be_its_view_is_one(url: str, made_file: Path, pa
 
 
 class Watched(World):
-    """A world of which views and their statements are looked at, and nothing else."""
+    """A world of which views and their statements are looked at, and what they say is kept."""
 
-    def same_request(self, *_: object) -> None:
-        """Look at views alone."""
+    seen: list[object]
 
-    same_newest = same_answer = same_request
+    def same_request(self, session: str, policy: Policy, options: dict[str, Any]) -> None:
+        """The one statement says what the view does."""
+        asked = {name: value for name, value in options.items() if name != "format"}
+        view = self.plain.view(session, policy, **options)
+        rows = agree(self.store, session, policy, **asked)
+        self.seen.append((view.messages, view.system, view.entries, view.stats, rows))
+
+    def same_newest(self, *_: object) -> None:
+        """Look at nothing else."""
+
+    same_answer = same_newest
 
 
 def lived(url: str, number: int) -> list[object]:
@@ -107,6 +117,7 @@ def lived(url: str, number: int) -> list[object]:
     chance = random.Random(number)
     lines = [Agent(chance.randrange(10**6)).run()]
     world = Watched(url, lines, chance)
+    world.seen = []
     try:
         play(world, chance.choice(READY), 10)
     finally:

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from conversations import MINUTE, NOW, ROOT, Message
-from sent import agree
 from sqlalchemy import text
 
 from store import Policy, Scoped, Store, StoreError
@@ -49,7 +48,6 @@ class World:
         self.sessions = [self.plain.create_session(project_root=ROOT).id]
         self.step = 0
         self.policy = Policy()
-        self.seen: list[object] = []
 
     def close(self) -> None:
         """Give back what is open."""
@@ -304,17 +302,9 @@ class World:
             fresh = self.plain.view(session, policy, **options)
             for store in self.ours:
                 alike(store.view(session, policy, **options), fresh)
-            self.same_statement(session, policy, options)
             self.same_request(session, policy, options)
             self.same_newest(session)
             self.same_answer(session, policy)
-
-    def same_statement(self, session: str, policy: Policy, options: dict[str, Any]) -> None:
-        """The one statement says the same; what it said is remembered, but for the session's id."""
-        asked = {name: value for name, value in options.items() if name != "format"}
-        view = self.plain.view(session, policy, **options)
-        rows = agree(self.store, session, policy, **asked)
-        self.seen.append((view.messages, view.system, view.entries, view.stats, rows))
 
     def same_request(self, session: str, policy: Policy, options: dict[str, Any]) -> None:
         """Whole requests are, too."""
