@@ -33,6 +33,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "policy_fields": policies.policy_fields,
     "policies": policies.policies,
     "reasons": rules.reasons,
+    "steps": rules.steps,
     "kinds": rules.kinds,
     "tool_rules": rules.tool_rules,
     "formats": formats.formats,

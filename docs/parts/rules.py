@@ -33,6 +33,23 @@ def reasons() -> str:
     return as_table(["why", "the result", "reason of the entry"], rows)
 
 
+STEP = re.compile(r"^(\w+) AS .*\(  -- (.+)$", re.MULTILINE)
+WINDOW = re.compile(r"(\w+)\(\w*\) OVER \(\s*((?:PARTITION BY \w+ )?ORDER BY \w+ DESC, \w+ DESC)")
+
+
+def steps() -> str:
+    """Return each step of the judging, as the query file tells them, with its window."""
+    written, _, _ = view_rules.FILE.read_text("utf-8").partition("-- query: ")
+    names = [(found[1], found[2], found.end()) for found in STEP.finditer(written)]
+    ends = [*(found.start() for found in STEP.finditer(written)), len(written)][1:]
+    rows = []
+    for (name, what, begin), end in zip(names, ends, strict=True):
+        window = WINDOW.search(written, begin, end)
+        over = f"`{window[1]}(…) OVER ({window[2]})`" if window else ""
+        rows.append((f"`{name}`", what, over.replace("ROW_NUMBER(…)", "ROW_NUMBER()")))
+    return as_table(["step", "what it holds", "window"], rows)
+
+
 def kinds() -> str:
     """Return which tools of which program the two rules are about."""
     programs = {

@@ -188,8 +188,9 @@ REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
 LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
 
 
+FILE = Path(__file__).with_name("rules.sql")
 QUERIES = Queries(
-    Path(__file__).with_name("rules.sql"),
+    FILE,
     texts=("kinds", "runs"),
     any_sign=signs_sql("named", commands_only=False),
     command_sign=signs_sql("named", commands_only=True),

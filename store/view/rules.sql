@@ -8,10 +8,9 @@
 -- their kinds, which {pairs:kinds} reads as rows.
 
 -- part: looked_at
--- The runs of branches whose results are ranked and judged. Of a first view these are all that it
--- shows. A later one looks at what is new and at what is not settled: where a result has lost its
--- place to enough newer ones, no later result gives it back.
-segments AS MATERIALIZED (
+-- Of a first view these are all runs that it shows. A later one looks at what is new and at what is
+-- not settled: where a result has lost its place to enough newer ones, no later one gives it back.
+segments AS MATERIALIZED (  -- the runs of branches whose results are ranked and judged
     {runs:runs}
 )
 
@@ -63,11 +62,11 @@ CASE
 :sniff = 1 OR COALESCE(tool_results.tool_name, '') = ''
 
 -- part: named
--- Each result that the view shows, with the kind of its tool; a policy's own kinds come first.
-overrides AS MATERIALIZED (  -- once and not for each result: to parse JSON is dear
+-- The kinds are read once and not for each result: to parse JSON is dear.
+overrides AS MATERIALIZED (  -- the kinds that the policy gives tools; the table's stand behind them
     SELECT pairs.key AS name, pairs.value AS kind FROM {pairs:kinds} AS pairs
 ),
-named AS NOT MATERIALIZED (
+named AS NOT MATERIALIZED (  -- the tool results of these runs, with the kinds of their tools
     SELECT {columns},
         COALESCE(overrides.kind, tool_kinds.kind) AS kind,
         CASE
@@ -85,8 +84,8 @@ named AS NOT MATERIALIZED (
 )
 
 -- part: judged
--- What is said of each result by itself. The signs of a failure are those of tools/failure.py.
-judged AS (
+-- The signs of a failure are those of tools/failure.py.
+judged AS (  -- what is said of each by itself: whether it is a read, an error, or still running
     SELECT branch, seq, call_seq, call_position, tool_name, kind, at, length, size, paths_complete,
         is_terminal, is_redacted,
         CASE WHEN reads = 1 AND seq < :judged_before THEN 1 ELSE 0 END AS is_read,
@@ -109,7 +108,7 @@ at IS NOT NULL AND is_redacted = 0 AND seq < :judged_before
 is_read = 1 AND is_redacted = 0 AND is_error = 0 AND is_pending = 0 AND at IS NOT NULL
 
 -- part: nth_of_files
--- The same of a read of several files: by the file that keeps it longest, or shortest.
+-- The rank of a read of several files: by the file that keeps it longest, or shortest.
 CASE WHEN :batch_any = 1 THEN MAX(nth) ELSE MIN(nth) END
 
 -- part: ripe
@@ -172,19 +171,20 @@ seq >= :protected_from
 :file_read = 1 AND is_read = 1
 
 -- part: ranked
--- The judging, down to all that the conditions ask for.
+-- The one ranking, of every view and of the statement that a shell runs. In the step `files`,
+-- `newer` is the number of newer reads of the file that has fewest: a later read may make it stale.
 {looked_at},
 {named},
 {judged},
-slots AS (
+slots AS (  -- those that count among the newest results of any tool, with their rank
     SELECT seq, ROW_NUMBER() OVER (ORDER BY at DESC, seq DESC) AS nth
     FROM judged
     WHERE :terminal = 1 AND {takes_slot}
 ),
-newest AS MATERIALIZED (
+newest AS MATERIALIZED (  -- as many of these as stay
     SELECT seq FROM slots WHERE nth <= :terminal_keep
 ),
-reads AS (
+reads AS (  -- each successful read of each file
     SELECT judged.seq, at, path, CASE WHEN :dedupe = 1 THEN 1 ELSE mentions END AS mentions
     FROM judged
     JOIN tool_result_paths
@@ -193,7 +193,7 @@ reads AS (
         AND tool_result_paths.seq = judged.seq
     WHERE :file_read = 1 AND {counts_as_read}
 ),
-counted AS (  -- the how manieth read of the same file each is, the newest being the first
+counted AS (  -- the same, with its rank among the reads of that file
     SELECT seq, mentions,
         SUM(mentions) OVER (
             PARTITION BY path ORDER BY at DESC, seq DESC
@@ -201,10 +201,10 @@ counted AS (  -- the how manieth read of the same file each is, the newest being
         ) AS nth
     FROM reads
 ),
-files AS (  -- newer: how many newer reads of a file there are, of the file that has fewest
+files AS (  -- each read with its rank by the file that counts: the one that keeps it, or any
     SELECT seq, {nth_of_files} AS nth, MIN(nth - mentions) AS newer FROM counted GROUP BY seq
 ),
-told AS (
+told AS (  -- everything that the conditions of the rules ask for
     SELECT judged.*, files.nth AS nth_read, files.newer,
         CASE
             WHEN judged.seq IN (SELECT seq FROM newest) THEN 1
