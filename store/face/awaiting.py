@@ -153,6 +153,7 @@ class Awaited(Threads):
     undo_rewind = awaits(lambda: Workflows.undo_rewind, waits=True)
     head_moves = awaits(lambda: Workflows.head_moves)
     view = awaits(lambda: Workflows.view)
+    view_sql = awaits(lambda: Workflows.view_sql)
     redact = awaits(lambda: Workflows.redact, waits=True)
     check = awaits(lambda: Workflows.check)
     record_usage = awaits(lambda: Workflows.record_usage, waits=True)

@@ -23,7 +23,7 @@ from .build import Composed, composed
 from .entries import FILES_LIMIT
 from .following import follow
 from .judging import Verdict, Verdicts, ranked_in
-from .look import Look, look_at
+from .look import look_at
 from .rules import QUERIES, explanations, placeholders
 
 LEFT_OUT = "left_out", "no request of this policy has it"
