@@ -28,7 +28,7 @@ from ..database import Row
 from ..errors import VERIFY, Damaged
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
-from .borders import Values, runs_text, values_of
+from .borders import Values, runs_text
 from .covering import Kept, read_of
 from .look import Look
 from .made_once import Result
@@ -100,11 +100,6 @@ class Ranked(NamedTuple):
     newest: frozenset[int]
     reads: frozenset[int]
     young: frozenset[Moment]
-
-
-def verdicts(look: Look) -> Verdicts:
-    """Return what the rules say of each visible tool result of a look, by position."""
-    return settled(look, judged(look, values_of(look)).found)
 
 
 def settled(look: Look, found: Verdicts) -> Verdicts:

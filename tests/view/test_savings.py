@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.history import lines
 from store.view import Look, look_at, savings, shown_tokens, view_tokens
-from store.view.judging import verdicts
+from store.view.rejudging import judge
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))
@@ -34,7 +34,9 @@ def test_what_a_view_costs_is_what_is_stored_less_what_the_verdicts_save(
     last = data.draw(st.integers(0, len(line)))
     with store.database.reading() as connection:
         seen = look(connection, session.id, policy, last=last, turn_over=turn_over)
-        assert view_tokens(seen) == stored(seen) - sum(savings(seen, verdicts(seen)).values())
+        assert view_tokens(seen) == stored(seen) - sum(
+            savings(seen, judge(seen, None).final).values()
+        )
 
 
 def stored(seen: Look) -> int:
@@ -61,6 +63,6 @@ def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
     policy = Policy(terminal_keep=1)
     with store.database.reading() as connection:
         seen = look(connection, fork.id, policy, last=12, turn_over=False)
-        found = verdicts(seen)
+        found = judge(seen, None).final
         assert [seq for seq, verdict in found.items() if verdict.rule] == [3, 6, 9]
         assert stored(seen) - view_tokens(seen) == sum(savings(seen, found).values()) > 0

@@ -274,6 +274,18 @@ def test_a_shell_runs_what_the_command_prints(run: Run, url: str, options: list[
         assert told == [(str(row.position), row.role, row.rule or "") for row in rows]
 
 
+@pytest.mark.parametrize("option", [["--json"], ["--explain"], ["--format", "gemini"]], ids=repr)
+def test_a_statement_goes_without_what_is_about_requests(
+    run: Run, url: str, option: list[str]
+) -> None:
+    """One line says so, and nothing is printed."""
+    with Store(url, durability="normal") as store:
+        session = begun(store, 1)
+    told = run("--db", url, "view", session, "--sql", *option)
+    assert (told.status, told.out) == (2, "")
+    assert told.err == "convostore: --sql goes without --json, --explain and --format\n"
+
+
 def shell(url: str, statement: str) -> list[tuple[str, ...]] | None:
     """What the database's own shell makes of a statement: three columns; None where it is absent."""
     address = sqlalchemy.make_url(url)
