@@ -250,15 +250,17 @@ line AS (
 shown AS (
     {runs:shown}
 ),
-decided AS (  -- what Python has the last word of
-    SELECT CAST(rules.key AS BIGINT) AS seq, NULLIF(rules.value, '') AS rule, whys.value AS why
-    FROM {pairs:rules} AS rules
-    JOIN {pairs:whys} AS whys ON whys.key = rules.key
+decided AS MATERIALIZED (  -- what Python has the last word of
+    SELECT CAST(pairs.key AS BIGINT) AS seq, NULLIF(pairs.value, '') AS rule
+    FROM {pairs:rules} AS pairs
 ),
-written AS (
+explained AS MATERIALIZED (
+    SELECT CAST(pairs.key AS BIGINT) AS seq, pairs.value AS why FROM {pairs:whys} AS pairs
+),
+written AS MATERIALIZED (
     SELECT CAST(pairs.key AS BIGINT) AS seq FROM {pairs:written} AS pairs
 ),
-reasons AS (
+reasons AS MATERIALIZED (
     SELECT pairs.key AS why, pairs.value AS reason FROM {pairs:reasons} AS pairs
 ),
 said AS (
@@ -272,12 +274,13 @@ said AS (
             WHEN decided.seq IS NOT NULL THEN decided.rule
             WHEN verdicts.why IN ({names_of_rules}) THEN verdicts.why
         END AS rule,
-        COALESCE(decided.why, verdicts.why) AS why
+        COALESCE(explained.why, verdicts.why) AS why
     FROM line
     CROSS JOIN messages
     LEFT JOIN shown
         ON shown.branch = messages.branch AND messages.seq BETWEEN shown.first AND shown.last
     LEFT JOIN decided ON decided.seq = messages.seq
+    LEFT JOIN explained ON explained.seq = messages.seq
     LEFT JOIN verdicts ON verdicts.seq = messages.seq
     LEFT JOIN written ON written.seq = messages.seq
     WHERE messages.tree_id = :tree_id
