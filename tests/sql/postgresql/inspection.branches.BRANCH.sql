@@ -28,7 +28,10 @@ SELECT b.tree_id,
       AND e.branch = b.branch
       AND e.finished_at IS NULL
   ),
-  o.project_root,
+  CASE
+    WHEN s.id IS NULL THEN o.project_root
+    ELSE s.project_root
+  END,
   o.fold_case
 FROM branches b
 LEFT JOIN sessions s ON s.tree_id = %(tree_id)s
