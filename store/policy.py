@@ -361,7 +361,8 @@ CHOICES = ("constrained-", "literal[")
 
 def _problem(found: Any) -> str:
     """Return what is wrong with a field, and what would be right."""
-    name = ".".join(str(each) for each in found["loc"] if not str(each).startswith(CHOICES))
+    places = map(str, found["loc"])
+    name = ".".join(each for each in places if not each.startswith(CHOICES))
     if found["type"] == "extra_forbidden":
         return f"there is no field {name!r}{_meant(name)}"
     if found["type"] in PROBLEMS:

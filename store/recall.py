@@ -89,7 +89,8 @@ def _wanted(arguments: str | dict[str, Any]) -> list[str]:
     names, text = given.get("names"), given.get("text")
     listed = names if isinstance(names, list) else [names]
     words = text.split() if isinstance(text, str) else []
-    return [each for each in [*listed, text, *words] if isinstance(each, str) and each.strip()]
+    named = [*listed, text, *words]
+    return [each for each in named if isinstance(each, str) and each.strip()]
 
 
 def _read(arguments: str | dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def named(look: Look, planned: Plan, previous: Previous, facts: str) -> Named:
     known = names_index.best(_known(look, planned, previous), room)
     seen = {*_in_sight(look, planned), *_beside(look, previous, facts)}
     unseen = (name for name in known if name not in seen)
-    return Named(names_index.told(unseen, room, look.policy.language), names_index.dumped(known))
+    text = names_index.told(unseen, room, look.policy.language)
+    return Named(text, names_index.dumped(known))
 
 
 def _known(look: Look, planned: Plan, previous: Previous) -> Known:

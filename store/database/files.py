@@ -145,7 +145,7 @@ def closed_files(path: str | os.PathLike[str]) -> list[str]:
     own = os.fspath(path)
     places = (own, os.path.dirname(own), *(own + ending for ending in OF_OTHERS))
     return [
-        each for each in places if os.path.exists(each) and not os.access(each, os.R_OK | os.W_OK)
+        each for each in filter(os.path.exists, places) if not os.access(each, os.R_OK | os.W_OK)
     ]
 
 

@@ -117,7 +117,8 @@ def digest_of(kinds: Mapping[str, str]) -> str:
 def insert_kinds(connection: Connection, kinds: Mapping[str, str]) -> None:
     """Insert the kinds of tools that the database does not know by name; leave its rows alone."""
     known = set(connection.scalars(STORED_KINDS))
-    rows = [{"name": name, "kind": kinds[name]} for name in sorted(kinds.keys() - known)]
+    new = sorted(kinds.keys() - known)
+    rows = [{"name": name, "kind": kinds[name]} for name in new]
     if rows:
         connection.execute(insert(tool_kinds), rows)
     connection.execute(FORGET_DIGEST)

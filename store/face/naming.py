@@ -52,7 +52,8 @@ def named(call: Call[Any], given: Arguments) -> list[Any]:
     """Return the sessions that are named; None for one that has to be named and is not."""
     names = may_name().get(call.operation)
     if names is None:
-        return [given.get(first) for first in [*signature(call.operation).parameters][1:2]]
+        parameters = [*signature(call.operation).parameters]
+        return [given.get(first) for first in parameters[1:2]]
     return [given[name] for name in names if isinstance(given.get(name), str)]
 
 

@@ -436,7 +436,8 @@ def left(row: Message, redacted: Message) -> Message:
     if redacted["role"] != "tool":
         return {}
     block = wire_of(row)["block"]
-    failed = {"is_error": block["is_error"]} if isinstance(block.get("is_error"), bool) else {}
+    is_error = block.get("is_error")
+    failed = {"is_error": is_error} if isinstance(is_error, bool) else {}
     return {"block": {**USUAL_RESULT, **failed}}
 
 

@@ -159,7 +159,8 @@ def without_extensions(placed: Placed) -> Placed:
     message = placed.message
     if message["role"] != "assistant":
         return placed
-    rest = {key: held for key, held in without_audio(message).items() if key not in EXTENSIONS}
+    there = without_audio(message).items()
+    rest = {key: held for key, held in there if key not in EXTENSIONS}
     if placed.calls:
         rest["tool_calls"] = [*map(_without_extension, message["tool_calls"])]
     return placed._replace(message=rest)

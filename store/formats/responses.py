@@ -234,7 +234,8 @@ def _sent(item: Message) -> Message:
     known = ITEM_KEYS.get(item.get("type", MESSAGE))
     if known is None:
         return as_sent(item, *OURS)
-    return {key: mended(held) for key, held in item.items() if key in known and held is not None}
+    there = ((key, held) for key, held in item.items() if held is not None)
+    return {key: mended(held) for key, held in there if key in known}
 
 
 def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:

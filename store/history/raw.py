@@ -145,7 +145,8 @@ def given_at(line: Line, seq: int) -> Given:
     """Return the message that went in, a row of which stands at a position."""
     (row,), (wire_format,) = _between(line, seq, seq)
     number, of = part_of(row, wire_format)
-    first, last = max(1, seq - number), min(seq + of - 1 - number, line.pointer.head)
+    last = min(seq + of - 1 - number, line.pointer.head)
+    first = max(1, seq - number)
     with decoding(line.connection, partial(line.ranges, first, last)):
         whole = joined(*_between(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)

@@ -129,7 +129,8 @@ def _as_json(text: str) -> str:
 def _calls(row: Message) -> tuple[ApiCall, ...]:
     calls = row.get("tool_calls")
     held = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
-    return tuple(ApiCall(n, str(each.get("id") or ""), "tool", "{}") for n, each in enumerate(held))
+    ids = (str(each.get("id") or "") for each in held)
+    return tuple(ApiCall(n, name, "tool", "{}") for n, name in enumerate(ids))
 
 
 def _texts(value: Any) -> Iterator[str]:

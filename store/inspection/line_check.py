@@ -344,7 +344,8 @@ def _from_some_root(derived: Iterable[Row], stored: Iterable[Row]) -> Iterator[R
     for *place, path, _, _, _, _ in stored:
         paths.setdefault((*place,), []).append(path)
     for *place, path, first, last, contiguous, mentions in derived:
-        fitting = [each for each in paths.get((*place,), []) if _may_be_one(path, each)]
+        there = paths.get((*place,), [])
+        fitting = [each for each in there if _may_be_one(path, each)]
         yield (*place, max(fitting, key=len, default=path), first, last, contiguous, mentions)
 
 

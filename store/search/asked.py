@@ -133,7 +133,8 @@ def _is_role(connection: Connection, role: str, owner: str | None) -> bool:
     trees = Trees(connection, of)
     sql = _ROLE_OF_OWNER.format(of.within("f"))
     found = statement(sql).rows(connection, role=role, **of.limits)
-    return any(trees[tree].holder(branch, Counted(branch, seq, 0)) for tree, branch, seq in found)
+    places = ((trees[tree], branch, seq) for tree, branch, seq in found)
+    return any(tree.holder(branch, Counted(branch, seq, 0)) for tree, branch, seq in places)
 
 
 def _meant(role: str) -> str:

@@ -104,7 +104,8 @@ def _count(connection: Connection, of: Of, trees: Trees) -> int:
     """Return how many messages and summaries `_rows` would yield, if it yielded all."""
     new, limits = waiting(connection, of), of.limits
     known = _summaries(connection, of)
-    count = sum(1 for row in known if trees[row.tree_id].holder(row.branch, row.counted))
+    held = (trees[row.tree_id].holder(row.branch, row.counted) for row in known)
+    count = sum(1 for each in held if each)
     messages = f"""SELECT m.tree_id, m.branch, MAX(m.seq), COUNT(*) FROM {new.messages}
     WHERE {new.messages_where} GROUP BY m.tree_id, m.branch"""
     for tree_id, branch, last, new_there in statement(messages).rows(connection, **limits):

@@ -125,7 +125,8 @@ class Tree:
         self._branches = {each.branch: each for each in hung}
         theirs = [each for each in known if of.has(each.id, each.owner)]
         self._lines = {each.id: [self._line(each.branch, each.head)] for each in theirs}
-        self._left: dict[str, list[Line]] = {each.id: [] for each in theirs if of.left}
+        left = theirs if of.left else ()
+        self._left: dict[str, list[Line]] = {each.id: [] for each in left}
         for branch, *_, session_id, _ in hung:
             if session_id in self._left:
                 self._left[session_id].append(self._line(branch, NEVER))
@@ -190,7 +191,8 @@ class Trees(dict[int, Tree]):
             hung[tree_id].append(Hung(*row))
         for tree_id, *row in SESSIONS.rows(self._connection, trees=trees):
             known[tree_id].append(Pointed(*row))
-        self.update({each: Tree(hung[each], known[each], self._of) for each in new})
+        for each in new:
+            self[each] = Tree(hung[each], known[each], self._of)
 
     def __missing__(self, tree_id: int) -> Tree:
         self.read([tree_id])

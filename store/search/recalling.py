@@ -172,7 +172,8 @@ def _names(wanted: str | Iterable[str]) -> Names:
     """Return what is wanted: a text and each of its words, or names. Raises InvalidValue."""
     if isinstance(wanted, str):
         words = terms(wanted)
-        return {_plain(wanted): tuple(words)} | {_plain(each.written): (each,) for each in words}
+        each_word = {_plain(each.written): (each,) for each in words}
+        return {_plain(wanted): tuple(words)} | each_word
     names: Names = {}
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
@@ -245,7 +246,8 @@ def _weights(
     kinds = {**stored_kinds(sight.line.connection), **policy.tool_kinds}
     calls = [group for group in found if group[0] < group[1]]
     for at in range(0, len(calls), CHUNK):
-        places = {group: sight.places((group[0], group[0]))[0] for group in calls[at : at + CHUNK]}
+        chunk = calls[at : at + CHUNK]
+        places = {group: sight.places((group[0], group[0]))[0] for group in chunk}
         messages = messages_at(sight.line.connection, places.values())
         for group, place in places.items():
             for target, kind in _targets(messages[place], kinds, sight.line.pointer.project_root):

@@ -74,7 +74,8 @@ def extractive(request: SummaryRequest) -> Summary:
     if _facts_tell_deeds(request):
         deeds, room = [deed for deed in deeds if not deed.in_facts], room // 2
     done = _done(deeds)
-    lists = _lists(done, room, request.policy.language)._replace(title=_title(request), model=MODEL)
+    lists = _lists(done, room, request.policy.language)
+    lists = lists._replace(title=_title(request), model=MODEL)
     shown = lists._replace(body=_body(request, read, done, lists))
     return _with_whole_lists(shown, read.deeds, request.policy.language)
 

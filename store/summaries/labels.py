@@ -21,7 +21,8 @@ class Labels(NamedTuple):
 
 
 _CODES = ("voice_user", "voice_assistant", "label_call", "label_result")
-CHINESE, ENGLISH = (Labels(*(phrase(code, each) for code in _CODES)) for each in ("zh", "en"))
+CHINESE = Labels(*(phrase(code, "zh") for code in _CODES))
+ENGLISH = Labels(*(phrase(code, "en") for code in _CODES))
 
 
 def labels_in(language: str) -> Labels:

@@ -156,7 +156,8 @@ def action_line(action: KeyAction, language: Language = "en") -> str:
 
     A summarizer may say that in English, whatever the language (S3.49).
     """
-    purpose = next((each for each in PURPOSES if action.result.startswith(PURPOSES[each])), None)
+    begun = (each for each in PURPOSES if action.result.startswith(PURPOSES[each]))
+    purpose = next(begun, None)
     used = "- " + phrase("used", purpose or language, tool=f"`{action.tool}`")
     if not action.result:
         return used

@@ -265,7 +265,9 @@ def _kind_of(value: Any) -> str | None:
 
 
 def _refuse_foreign(source: Source, kind: str | None, value: Any) -> None:
-    program = program_of(value, always=True) or (KINDS[kind].foreign(value) if kind else None)
+    program = program_of(value, always=True)
+    if program is None and kind:
+        program = KINDS[kind].foreign(value)
     if program:
         program = _program_of(source) or program
         raise _unknown(source, _written_by(program), program)

@@ -138,7 +138,8 @@ def _undisturbed(path: Path) -> Iterator[str]:
 def _size(path: Path) -> int:
     """Return the bytes of a database and its log."""
     log = _beside(path, "-wal")
-    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+    waiting = log.stat().st_size if log.exists() else 0
+    return path.stat().st_size + waiting
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -87,7 +87,8 @@ class Mark(NamedTuple):
 def _mark(program: str, places: str, *, always: bool = False) -> Mark:
     """Return a mark as it is written: ``key``, ``key.inner`` or ``key=pattern``, in any order."""
     told = (place.partition("=") for place in places.split())
-    return Mark(program, {tuple(at.split(".")): how or None for at, _, how in told}, always)
+    patterns = {tuple(at.split(".")): how or None for at, _, how in told}
+    return Mark(program, patterns, always)
 
 
 MARKS = (

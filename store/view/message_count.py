@@ -42,7 +42,8 @@ CONTINUED = Statement(
     .order_by(_in_order.c.seq)
 )
 """The items from ``start`` to ``last`` that go on with an answer: another item stands before."""
-_says_call = and_(*(_f.c[name] == _c.c[name] for name in ("tree_id", "branch", "seq")))
+_PLACE = ("tree_id", "branch", "seq")
+_says_call = and_(*(_f.c[name] == _c.c[name] for name in _PLACE))
 CALLED = Statement(
     select(func.count())
     .select_from(_c)

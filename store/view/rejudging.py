@@ -133,7 +133,8 @@ def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
     files = paths_of(look, known.ranked.reads) if known.files is None else known.files
-    asked = paths_of(look, chain(passed, *(range(run.first, run.last + 1) for run in new)))
+    positions = (range(run.first, run.last + 1) for run in new)
+    asked = paths_of(look, chain(passed, *positions))
     again = passed | known.ranked.newest | _reads_of(asked, files)
     if len(again) > len(known.found) // LARGEST_SHARE + 100:
         return None

@@ -93,7 +93,8 @@ def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Even
     run = first_text((head.get("run_id"), head.get("eval_id"))) or names.stem
     name = f"{run}-{sample.get('id')!s:.80}-{sample['epoch']}"
     metadata, notes = split_metadata(telling(without(sample, *LEFT_OUT)))
-    links, more = split_metadata(telling({"model": head.get("model"), "task": head.get("task")}))
+    links = {"model": head.get("model"), "task": head.get("task")}
+    links, more = split_metadata(telling(links))
     name = names.name(text_of(sample.get("uuid")) or name)
     yield Opened(name, title_of(messages), None, links | {KEY: metadata})
     yield from map(Said, messages)

@@ -157,7 +157,8 @@ def _code_spans(line: str) -> list[tuple[int, int]] | None:
     runs = [*re.finditer("`+", line)]
     while start < len(runs):
         run = runs[start]
-        ends = (n for n in range(start + 1, len(runs)) if len(runs[n][0]) == len(run[0]))
+        later = range(start + 1, len(runs))
+        ends = (n for n in later if len(runs[n][0]) == len(run[0]))
         end = next(ends, None)
         if end is None:
             return None
