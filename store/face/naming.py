@@ -37,6 +37,7 @@ def may_name() -> dict[Any, tuple[str, ...]]:
         history.drafts.discard_draft: (),
         history.beside.list_notes: ("session_id",),
         searching.finding.search: ("session",),
+        searching.backlog.index: (),
     }
 
 

@@ -211,6 +211,7 @@ WRITES: dict[str, tuple[Write, ...]] = {
         lambda face, s: face.compact_if_needed(s, TURNS, summary, max_tokens=50, now=LATER),
     ),
     "count_tokens": (lambda face, s: face.count_tokens(s, "quarter_of_length"),),
+    "index": (lambda face, s: face.index(),),
     "delete_session": (lambda face, s: face.delete_session(s, now=LATER),),
     "atomically": (several,),
 }
