@@ -133,15 +133,14 @@ def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
     files = paths_of(look, known.ranked.reads) if known.files is None else known.files
-    positions = (range(run.first, run.last + 1) for run in new)
-    asked = paths_of(look, chain(passed, *positions))
+    added = (range(run.first, run.last + 1) for run in new)
+    asked = paths_of(look, chain(passed, *added))
     again = passed | known.ranked.newest | _reads_of(asked, files)
     if len(again) > len(known.found) // LARGEST_SHARE + 100:
         return None
     places = [Segment(known.found[seq].branch, seq, seq) for seq in sorted(again)]
-    return _with(
-        look, values, known, again, files | asked, ranked_in(look, values, chain(places, new))
-    )
+    fresh = ranked_in(look, values, chain(places, new))
+    return _with(look, values, known, again, files | asked, fresh)
 
 
 def _reads_of(asked: Files, files: Files) -> set[int]:

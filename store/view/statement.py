@@ -106,10 +106,10 @@ def _written(made: Composed) -> Iterator[int]:
     """Yield the positions whose content is written anew though no rule replaces it."""
     entries = {entry.seq: entry for entry in made.explained.made}
     for placed in made.placed:
-        if placed.seq is not None and placed.message.get("content") != entries[
-            placed.seq
-        ].message.get("content"):
-            yield placed.seq
+        if placed.seq is not None:
+            said = entries[placed.seq].message.get("content")
+            if placed.message.get("content") != said:
+                yield placed.seq
 
 
 def _as_json(value: object) -> str:
