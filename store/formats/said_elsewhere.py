@@ -174,7 +174,8 @@ def rows_read(message: Message) -> list[Message]:
     (one,) = rows(message)
     if WIRE in message or EXTENSIONS.keys().isdisjoint(message):
         return [one]
-    held = one.get(WIRE) or {"format": NAME, "keys": [*message], "was": {}, "moved": {}}
+    new = {"format": NAME, "keys": [*message], "was": {}, "moved": {}}
+    held = one.get(WIRE) or new
     return [{**one, WIRE: {**held, READ: True}}]
 
 

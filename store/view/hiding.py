@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -69,10 +70,9 @@ class Texts(NamedTuple):
 _tree: BindParameter[int] = bindparam("tree_id")
 _s = summaries
 _is_asked = and_(_s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers")))
-WRITTEN = Statement(
-    select(_s.c.summary, *(_s.c[name] for name in Written._fields)).where(_is_asked)
-)
-TEXTS = Statement(select(_s.c.summary, *(_s.c[name] for name in Texts._fields)).where(_is_asked))
+_columns_of = partial(map, _s.c.__getitem__)
+WRITTEN = Statement(select(_s.c.summary, *_columns_of(Written._fields)).where(_is_asked))
+TEXTS = Statement(select(_s.c.summary, *_columns_of(Texts._fields)).where(_is_asked))
 """Apart from the records: a line has many, and few of their summaries stand."""
 
 

@@ -146,7 +146,7 @@ def ranked_in(look: Look, values: Values, runs: Iterable[Sequence[int]]) -> Rank
         {row[0]: verdict_of(row) for row in rows},
         frozenset([row[0] for row in rows if row[-3]]),
         frozenset([row[0] for row in rows if row[-2]]),
-        frozenset([(row[-1], row[0]) for row in rows if row[-1] is not None]),
+        frozenset([(young_at, seq) for seq, *_, young_at in rows if young_at is not None]),
     )
 
 
