@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidMessage
 from ..formats import FORMATS, ApiCall, Placed, Taken, sendable, taken, taken_from_reader
-from ..messages import WIRE, Message
+from ..messages import WIRE, Message, prepare
 from ..tools import answered_call_id
 from ..transcripts import ITEM_TYPES, READ, Event, Noted, Said, program_of_messages, words_of
 
@@ -93,9 +93,9 @@ def parse_message(said: Said) -> Taken:
 
 def _read(said: Said) -> Read:
     try:
-        rows = parse_message(said).rows
+        rows = [prepare(row).message for row in parse_message(said).rows]
     except InvalidMessage:
-        rows = [said.message]  # it is noted where it is to be stored
+        return Read([], [], is_foreign=False)  # it is noted where it is to be stored
     if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):
         return Read([], rows, is_foreign=False)  # an item that only its own format has
     program = program_of_messages(row for row in rows if WIRE not in row)
@@ -110,7 +110,7 @@ def _shows(row: Message) -> bool:
 def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
     """Tell of each message whether words of it are missing in a request of a format."""
     placed = [
-        Placed(seq, row, None, _calls(row), row.get("tool_call_id"))
+        Placed(seq, row, None, _calls(row), answered_call_id(row))
         for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
     ]
     written = FORMATS[name].request(placed)

@@ -116,3 +116,18 @@ def test_the_whole_beginning_of_a_file_is_judged_and_not_its_first_rows(tmp_path
         pytest.raises(UnknownTranscript, match="9 of 18 messages"),
     ):
         import_file(store, path)
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, 5, None, True])
+def test_what_no_message_may_hold_breaks_no_judgement(tmp_path: Path, odd: Any) -> None:
+    """It is told where it is stored or left out, as ever."""
+    rows = [
+        said("user"),
+        {**said("user", 1), "role": odd},
+        {**called(), "tool_calls": [{"id": odd, "function": odd}, odd]},
+        returned(tool_call_id=odd),
+        *(said("user", number) for number in range(2, 9)),
+    ]
+    with Store(tmp_path / "chat.db", durability="normal") as store:
+        (session,) = import_file(store, write(tmp_path / "f.jsonl", rows)).sessions
+        assert session.head >= 8
