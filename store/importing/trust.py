@@ -19,7 +19,17 @@ from ..errors import InvalidMessage
 from ..formats import FORMATS, ApiCall, Placed, Taken, sendable, taken, taken_from_reader
 from ..messages import WIRE, Message, prepare
 from ..tools import answered_call_id
-from ..transcripts import ITEM_TYPES, READ, Event, Noted, Said, program_of_messages, words_of
+from ..transcripts import (
+    ITEM_TYPES,
+    READ,
+    Event,
+    Noted,
+    Said,
+    fields_of,
+    list_of,
+    program_of_messages,
+    words_of,
+)
 
 PROVIDERS = [row.name for row in FORMATS.values() if row.codec]
 """The formats in which requests are written for providers."""
@@ -93,7 +103,8 @@ def parse_message(said: Said) -> Taken:
 
 def _read(said: Said) -> Read:
     try:
-        rows = [prepare(row).message for row in parse_message(said).rows]
+        stored = map(prepare, parse_message(said).rows)
+        rows = [each.message for each in stored]
     except InvalidMessage:
         return Read([], [], is_foreign=False)  # it is noted where it is to be stored
     if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):
@@ -127,10 +138,9 @@ def _as_json(text: str) -> str:
 
 
 def _calls(row: Message) -> tuple[ApiCall, ...]:
-    calls = row.get("tool_calls")
-    held = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
-    ids = (str(each.get("id") or "") for each in held)
-    return tuple(ApiCall(n, name, "tool", "{}") for n, name in enumerate(ids))
+    held = filter(None, map(fields_of, list_of(row.get("tool_calls"))))
+    names = (str(each.get("id") or "") for each in held)
+    return tuple(ApiCall(place, name, "tool", "{}") for place, name in enumerate(names))
 
 
 def _texts(value: Any) -> Iterator[str]:
