@@ -86,8 +86,10 @@ class Mark(NamedTuple):
 
 def _mark(program: str, places: str, *, always: bool = False) -> Mark:
     """Return a mark as it is written: ``key``, ``key.inner`` or ``key=pattern``, in any order."""
-    told = (place.partition("=") for place in places.split())
-    patterns = {tuple(at.split(".")): how or None for at, _, how in told}
+    patterns: dict[tuple[str, ...], str | None] = {}
+    for place in places.split():
+        at, _, pattern = place.partition("=")
+        patterns[tuple(at.split("."))] = pattern or None
     return Mark(program, patterns, always)
 
 
