@@ -37,7 +37,6 @@ from ..errors import (
 )
 from ..history import open_trees
 from ..records import CacheInfo, Purge, Removal
-from ..tools import TOOL_KINDS
 from .binding import Call, Work
 from .operations import Whole
 from .shares import Shares
@@ -60,6 +59,8 @@ MOST_SECONDS = 10**9
 
 def _upgraded(database: Database) -> Upgrade:
     """Bring a database to the newest schema, or give it back."""
+    from ..tools import TOOL_KINDS
+
     try:
         return upgrade(database, kinds=TOOL_KINDS)
     except BaseException as problem:

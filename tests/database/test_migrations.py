@@ -472,7 +472,7 @@ def test_a_release_adds_the_names_that_it_knows(
         connection.execute(sqlalchemy.text(statement))
         connection.execute(sqlalchemy.text("INSERT INTO tool_kinds VALUES ('mine', 'terminal')"))
     newer = {**TOOL_KINDS, "brand_new_tool": "search", "mine": "search"}
-    monkeypatch.setattr("store.face.store.TOOL_KINDS", newer)
+    monkeypatch.setattr("store.tools.TOOL_KINDS", newer)
     for _ in range(2):
         with Store(bare_url) as store:
             found = kinds_in(store.database)
