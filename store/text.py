@@ -22,6 +22,8 @@ R = TypeVar("R")
 
 ELLIPSIS = "…"
 """What stands for the rest of a text, unless the caller has another sign for it."""
+ELLIPSES = (ELLIPSIS, "...")
+"""What stands for it in Chinese, and in English, which is ASCII."""
 
 MARKER = re.compile(
     r"(?:…|\.\.\.) \(([0-9]+) more (lines|characters|items|keys)\)"

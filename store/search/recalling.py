@@ -28,7 +28,7 @@ from ..history import Line, Segment, lines, raw, stored_kinds
 from ..messages import Message
 from ..policy import Policy
 from ..records import Passage
-from ..text import ELLIPSIS
+from ..text import ELLIPSES, ELLIPSIS
 from ..tokens import estimate
 from ..tools import kind_name
 from ..view import build, rules, target_of
@@ -183,13 +183,10 @@ def _names(wanted: str | Iterable[str]) -> Names:
     return names
 
 
-ASCII_ELLIPSIS = "..."
-
-
 def _plain(name: str) -> str:
     """Return a name as it is compared: without quotes, case, or an ellipsis at its end."""
     plain = " ".join(folded(name).replace('"', " ").split())
-    return plain.removesuffix(ELLIPSIS).removesuffix(ASCII_ELLIPSIS)
+    return plain.rstrip("".join(ELLIPSES)) if plain.endswith(ELLIPSES) else plain
 
 
 def _having(sight: Sight, session_id: str) -> Having:
@@ -277,7 +274,7 @@ def _is_about(target: str, name: str) -> bool:
         return False
     is_path = known.endswith(f"/{name}") or name.endswith(f"/{known}")
     # The longer ellipsis of a placeholder in English leaves less of a name that is cut.
-    begins = known[: -len(ASCII_ELLIPSIS)]
+    begins = known[: -len(ELLIPSES[1])].rstrip()
     is_cut = target.endswith(ELLIPSIS) and name.startswith(begins)
     return known == name or is_path or is_cut
 

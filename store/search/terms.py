@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..text import ELLIPSIS
+from ..text import ELLIPSES
 
 MOST_TERMS = 32
 """Words that are asked for at once; further ones are left out."""
@@ -69,8 +69,8 @@ def terms(text: str) -> list[Term]:
 
 
 def _term(written: str) -> Term:
-    if written.endswith(ELLIPSIS):
-        return _term(written.rstrip(ELLIPSIS))._replace(begins=True)
+    if written.endswith(ELLIPSES):
+        return _term(written.rstrip("".join(ELLIPSES)))._replace(begins=True)
     runs = [*SIGNS.finditer(written)]
     last = runs[-1] if runs else None
     if last is None or WORD.search(written, last.end()):

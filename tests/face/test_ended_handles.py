@@ -62,6 +62,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "undo_rewind": ("s",),
     "head_moves": ("s",),
     "view": ("s",),
+    "view_sql": ("s",),
     "check": ("s", TURNS),
     "usages": (),
     "usage_totals": (),

@@ -259,6 +259,7 @@ READS: dict[str, tuple[Read, ...]] = {
         *(lambda face, s, p=p: face.view(s, p, now=LATER) for p in POLICIES),
         lambda face, s: face.view(s, at=4, now=LATER, format="anthropic"),
     ),
+    "view_sql": (lambda face, s: face.view_sql(s, POLICIES[0], now=LATER),),
     "check": (
         *(lambda face, s, p=p: face.check(s, p, LIMIT, now=LATER) for p in (*POLICIES, TURNS)),
     ),

@@ -250,7 +250,7 @@ def cleared(url: str, request: pytest.FixtureRequest) -> Iterator[Store]:
         (["make lint"], (4, 5)),
         ("make lint", (4, 5)),
         ([LONG_COMMAND], (12, 13)),
-        (["cd . && python -m pytest tests/one tests/two tests/three te…"], (12, 13)),
+        (["cd . && python -m pytest tests/one tests/two tests/three ..."], (12, 13)),
     ],
 )
 def test_a_cleared_result_is_found_by_what_its_line_names(
