@@ -79,6 +79,7 @@ def test_the_hard_limit_counts_calls_and_results_that_a_view_makes_up(store: Sto
         assert len(store.view(session, COUNTING, now=NOW + number).messages) <= 50
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_view_is_over_the_hard_limit_after_rewinds_into_the_midst_of_calls(
     store: Store, seed: int
