@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         turn_start,
     )
     from .lines import Line, line_cte, segments_cte
-    from .links import ANSWERS
+    from .links import ANSWERS, IS_CALL
     from .open_erasures import open_trees
     from .order import lock_in_order
     from .places import NEVER, PLACE, Pointer, Segment
@@ -74,6 +74,7 @@ __all__ = [
     "INSERT_FACTS",
     "INSERT_PATHS",
     "INSERT_RESULTS",
+    "IS_CALL",
     "MEASURE",
     "NEVER",
     "PLACE",
@@ -146,7 +147,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "turn_start"
         ),
         lines="Line line_cte segments_cte",
-        links="ANSWERS",
+        links="ANSWERS IS_CALL",
         open_erasures="open_trees",
         order="lock_in_order",
         places="NEVER PLACE Pointer Segment",

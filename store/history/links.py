@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnClause, bindparam, func, literal_column, select
+from sqlalchemy import ColumnClause, bindparam, func, literal_column, or_, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
 from ..formats import made_up_id, stands_for_call
@@ -31,6 +31,9 @@ FURTHER = 16
 """How many times as far each further look goes."""
 RENAMED_REACH = 128
 """How many positions before a result an open call is looked for that was sent under its id."""
+OBJECT_SIGNS = ("{", '{"', "{}", "=e")
+"""How the JSON of an object begins, as it is or as base64; so no list does, and no text."""
+_FIRST_TWO: tuple[ColumnClause[int], ...] = (literal_column("1"), literal_column("2"))
 
 
 CallPlace = tuple[int | None, int | None]
@@ -84,11 +87,17 @@ class Answer(NamedTuple):
     call_position: int
 
 
-_one: ColumnClause[int] = literal_column("1")
-_object: ColumnClause[str] = literal_column("'{'")
+_signs = func.substr(func.coalesce(tool_calls.c.extra, literal_column("'{'")), *_FIRST_TWO)
 _none: ColumnClause[str] = literal_column("''")
-_first_sign = func.substr(func.coalesce(tool_calls.c.extra, _object), _one, _one)
-_IS_OBJECT = _first_sign.in_((_object, literal_column("'='")))
+IS_CALL = or_(
+    tool_calls.c.call_id.is_not(None),
+    tool_calls.c.name.is_not(None),
+    _signs.in_([literal_column(f"'{signs}'") for signs in OBJECT_SIGNS]),
+)
+"""A row is a call and not some other JSON in its place, for which nothing can be sent.
+
+What stands behind long arguments is read last.
+"""
 _calls_of_run = (
     select(*(tool_calls.c[name] for name in OpenCall._fields))
     .join(
@@ -99,7 +108,7 @@ _calls_of_run = (
     )
     .where(
         lines.run_of(tool_calls),
-        _IS_OBJECT,
+        IS_CALL,
         message_facts.c.role == literal_column("'assistant'"),
     )
     .order_by(tool_calls.c.seq.desc(), tool_calls.c.position)
@@ -231,7 +240,7 @@ def _offered(seq: int, position: int, call: StoredCall) -> Call:
 
 
 def _is_object(call: StoredCall) -> bool:
-    return call.extra is None or call.extra[0] in "{="
+    return call.extra is None or call.extra[:2] in OBJECT_SIGNS
 
 
 def as_given(form: str | None, arguments: str | None) -> object:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, literal_column, sel
 
 from ..database import BIG, Statement, message_facts, messages, tool_calls, tool_results
 from ..formats import ITEMS
-from ..history import lines, segments_cte
+from ..history import IS_CALL, lines, segments_cte
 from .look import Look
 
 _walk = segments_cte()
@@ -48,7 +48,7 @@ CALLED = Statement(
     select(func.count())
     .select_from(_c)
     .join(_f, _says_call)
-    .where(lines.run_of(_c), _f.c.role == _ASSISTANT)
+    .where(lines.run_of(_c), _f.c.role == _ASSISTANT, IS_CALL)
 )
 ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.run_of(_r)))
 

@@ -11,7 +11,11 @@ JOIN message_facts ON message_facts.tree_id = %(tree_id)s::BIGINT
 WHERE tool_calls.tree_id = %(tree_id)s::BIGINT
   AND tool_calls.branch = %(branch)s::BIGINT
   AND tool_calls.seq BETWEEN %(first)s::BIGINT AND %(last)s::BIGINT
-  AND substr(coalesce(tool_calls.extra, '{'), 1, 1) IN ('{', '=')
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
   AND message_facts.role = 'assistant'
 ORDER BY tool_calls.seq DESC,
   tool_calls.position

@@ -7,3 +7,8 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq BETWEEN :first AND :last
   AND message_facts.role = 'assistant'
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
