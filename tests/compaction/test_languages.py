@@ -165,6 +165,8 @@ NAMES = re.compile(
 """Names: of tools, ids, files, media types, roles and tags."""
 KEYS = re.compile(r'"\w+":|"(?:completed|in_progress|pending)"|\\[nu]')
 """Keys and states of JSON that a tool said, or was asked with."""
+DATA = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=]*")
+"""Pictures that are sent."""
 
 
 NO_WORDS = frozenset(
@@ -206,7 +208,7 @@ def _latin(text: str) -> str:
         text = re.sub(rf"{pattern}", " ", text) if "{" not in required.text else text
     text = re.sub(r"from [\d: -]+ to [\d: -]+", " ", text)
     text = re.sub(r"\((?:created|modified|deleted)\)", " ", text)
-    left = NAMES.sub(" ", KEYS.sub(" ", text))
+    left = NAMES.sub(" ", KEYS.sub(" ", DATA.sub(" ", text)))
     return " ".join(re.findall(r"[A-Za-z]{2,}", left))
 
 
