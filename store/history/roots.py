@@ -22,7 +22,7 @@ from ..database import (
     tool_results,
 )
 from ..records import Session
-from ..tools import call_paths
+from ..tools import ToolPath, call_paths
 from . import lines
 from .facts import INSERT_PATHS
 from .lines import Line
@@ -43,7 +43,7 @@ BRANCHES = Statement(
 )
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """A result, the place of the call that it answers, and whether all its paths are understood."""
 
     seq: int
@@ -54,14 +54,14 @@ class _Answer(NamedTuple):
 
 _r = tool_results
 RESULTS = Statement(
-    select(*(_r.c[name] for name in _Answer._fields))
+    select(*(_r.c[name] for name in Answer._fields))
     .where(
         _r.c.tree_id == _tree,
         _r.c.branch == bindparam("branch"),
         _r.c.call_seq.is_not(None),
     )
     .order_by(_r.c.seq),
-    row=_Answer,
+    row=Answer,
 )
 ARGUMENTS = Statement(
     select(tool_calls.c.arguments_form, tool_calls.c.arguments).where(
@@ -111,22 +111,20 @@ def set_project_root(
 def _paths(line: Line) -> Iterator[Row]:
     """Yield the rows of the files that the results of a branch are about."""
     for answer in RESULTS.rows(line.connection, **line.pointer.line):
-        paths, complete = call_paths(
-            _arguments(line, answer),
-            line.pointer.project_root,
-            fold_case=bool(line.pointer.fold_case),
-        )
+        paths, complete = answered_paths(line, answer)
         place = (line.pointer.tree_id, line.pointer.branch, answer.seq)
         if answer.paths_complete != complete:
             _complete(line, place, int(complete))
         yield from ((*place, *path) for path in paths)
 
 
-def _arguments(line: Line, answer: _Answer) -> object:
-    """Return the arguments of the call that a result answers, as they went in."""
+def answered_paths(line: Line, answer: Answer) -> tuple[tuple[ToolPath, ...], bool]:
+    """Return what `call_paths` finds in the call of a result, by the root of the line."""
     place = line.place(answer.call_seq)
     stored: Any = ARGUMENTS.row(line.connection, **place, position=answer.call_position)
-    return None if stored is None else as_given(*stored)
+    arguments = None if stored is None else as_given(*stored)
+    pointer = line.pointer
+    return call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
 
 
 def _complete(line: Line, place: tuple[int, int, int], complete: int) -> None:

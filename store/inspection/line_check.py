@@ -47,6 +47,7 @@ from ..messages import (
 from ..records import Finding
 from ..tokens import estimate, message_tokens
 from .branches import BRANCHES, Branch
+from .erased_roots import follow_stored_root
 
 RUN = 500
 """Messages whose facts are derived at once."""
@@ -325,34 +326,14 @@ def _check_facts(
         raise
     yield from run.findings
     span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
-    yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
     stored = [*streams.paths.between(*span)]
     if branch.session_id is None:
-        paths = [*_from_some_root(paths, stored)]
+        results, paths = follow_stored_root(line, ResultRows(results, paths), stored)
+    yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
     yield from _differences(branch, INSERT_PATHS, paths, stored)
     before = _measure_before(line, run.first)
     measures = message_rows(line.pointer, run.first, weights, before)
     yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
-
-
-def _from_some_root(derived: Iterable[Row], stored: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows of paths as they are stored, where from some project root they are the same.
-
-    Nobody knows which one an erased session had.
-    """
-    paths: dict[Row, list[str]] = {}
-    for *place, path, _, _, _, _ in stored:
-        paths.setdefault((*place,), []).append(path)
-    for *place, path, first, last, contiguous, mentions in derived:
-        there = paths.get((*place,), [])
-        fitting = [each for each in there if _may_be_one(path, each)]
-        yield (*place, max(fitting, key=len, default=path), first, last, contiguous, mentions)
-
-
-def _may_be_one(path: str, other: str) -> bool:
-    """Tell whether two paths may be of one file, each from a project root of its own."""
-    short, long = sorted((path, other), key=len)
-    return short == "." or f"/{long}".endswith(f"/{short}")
 
 
 def _derived(line: Line, run: _Run, weights: list[Weight]) -> ResultRows:

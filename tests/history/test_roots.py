@@ -10,7 +10,9 @@ import pytest
 from conftest import Run
 
 from store import Policy, Store
-from store.errors import Conflict, InvalidValue, SessionNotFound
+from store.errors import Conflict, Damaged, InvalidValue, SessionNotFound
+from store.exporting import session_lines
+from store.importing import import_file
 
 NOW = 1_767_225_600_000
 ONE = Policy(file_read_keep=1)
@@ -68,6 +70,95 @@ def test_a_fork_that_was_handed_over_has_a_root_of_its_own(url: str) -> None:
         assert store.set_project_root("c", "/p").project_root == "/p"
         assert store.session("d").project_root == "/p"
         assert replaced(store, "d") == [(2, ("src/a.ts",))]
+        assert store.verify() == []
+
+
+ROOTS = ("/p", None, "/", "/home/ann", "C:/work", "/p/src")
+SPELLED = (
+    "src/a.ts",
+    "/p/src/a.ts",
+    "/a.ts",
+    "/p",
+    "C:/work/src/a.ts",
+    "/home/ann/c:/x",
+    "../a.ts",
+)
+
+
+def all_reads(store: Store) -> list[Any]:
+    """Everything that reads of all sessions return."""
+    names = [each.id for each in store.sessions()]
+    return [
+        (store.messages(name), replaced(store, name), store.view(name, ONE, now=NOW).messages)
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_nothing_is_damage_whichever_root_an_erased_session_had(url: str, root: Any) -> None:
+    """Several spellings of one file in a call are one path by one root, and two by another."""
+    calls = read(1, "src/a.ts")
+    calls[0]["tool_calls"][0]["function"]["arguments"] = json.dumps({"paths": SPELLED})
+    with Store(url, durability="normal", check_reads=True) as store:
+        store.create_session("a", project_root=root, owner="ann")
+        store.append("a", [*calls, *reads(*SPELLED)])
+        for number, other in enumerate(ROOTS):
+            name = f"f{number}"
+            store.fork("a", session_id=name, owner=name, project_root=other)
+            store.append(name, reads(*SPELLED))
+        store.delete_session("a")
+        for number in range(len(ROOTS)):
+            assert store.verify() == []
+            assert all_reads(store)
+            for each in store.sessions():
+                assert [*session_lines(store, each.id).lines]
+            store.delete_session(f"f{number}")
+
+
+def test_a_path_of_an_erased_session_that_follows_from_no_root_is_damage(url: str) -> None:
+    """Beside others that do; it alone is named."""
+    with Store(url, durability="normal") as store:
+        store.create_session("a", project_root="/p", owner="ann")
+        store.append("a", reads("/p/src/a.ts", "/p/b.ts", "c.ts"))
+        store.fork("a", session_id="b", owner="bob", project_root="/q")
+        store.delete_session("a")
+        with store.database.writing() as connection:
+            connection.begin()
+            wrong = "UPDATE tool_result_paths SET path = 'd.ts' WHERE path = 'b.ts'"
+            assert connection.exec_driver_sql(wrong).rowcount == 1
+        assert [each.problem for each in store.verify()] == [
+            "is missing",
+            "is there, but follows from nothing",
+        ]
+        with pytest.raises(Damaged):
+            session_lines(store, "b")
+
+
+def test_imported_sessions_are_sound_by_any_root(url: str, tmp_path: Path) -> None:
+    """With a root that the file tells, one that is given, and one that is set later."""
+    plain, rooted = tmp_path / "plain.jsonl", tmp_path / "rooted.json"
+    plain.write_text("".join(json.dumps(each) + "\n" for each in reads(*SPELLED)))
+    told = {"messages": reads(*SPELLED), "project_root": "/p"}
+    rooted.write_text(json.dumps(told))
+    with Store(url, durability="normal", check_reads=True) as store:
+        found = [
+            import_file(store, path, session_id=f"{path.stem}{number}", project_root=root)
+            for path in (plain, rooted)
+            for number, root in enumerate((None, "/home/ann"))
+        ]
+        names = [each.id for report in found for each in report.sessions]
+        assert [store.session(name).project_root for name in names] == [
+            *(None, "/home/ann"),
+            *("/p", "/home/ann"),
+        ]
+        for name in names:
+            store.fork(name, session_id=f"of {name}", owner="bob", project_root="C:/work")
+            store.append(f"of {name}", reads(*SPELLED))
+            assert all_reads(store)
+            store.set_project_root(name, "/p/src")
+            assert all_reads(store)
+            store.delete_session(name)
+            assert all_reads(store)
         assert store.verify() == []
 
 

@@ -63,7 +63,7 @@ INSIDE = {
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere trust session reading folders growing",
     "inspection": (
-        "console invariants structures usage_statistics replacing sql schema_check branches line_check key_check seal_check integrity "
+        "console invariants structures usage_statistics replacing sql schema_check branches erased_roots line_check key_check seal_check integrity "
         "read_check whole checking copies advice"
     ),
     "messages": "json_text columns media opaque owning preparing redacted",
