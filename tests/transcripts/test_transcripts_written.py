@@ -18,9 +18,9 @@ from store import Policy, Store
 from store.errors import UnknownTranscript
 from store.exporting import session_lines, shapes
 from store.exporting.shapes import raw_line
-from store.formats import BEGINNING
 from store.importing import import_file
 from store.messages import content_text
+from store.ready import PHRASES
 from store.records import View
 from store.transcripts.writing import project_folder
 
@@ -180,7 +180,8 @@ def test_what_a_compaction_hides_is_hidden_there(
         assert whole[0][1] == whole[1][1]
         sent = said_in(lambda kind: other.view(found.id, Policy.named("raw"), format=kind), program)
         kept, others = said_in(parts.kept, program)
-        kept = kept.removeprefix("".join(BEGINNING.split()))
+        beginning = PHRASES["beginning"][Policy.named("raw").language]
+        kept = kept.removeprefix("".join(beginning.split()))
         assert sent[0].endswith(kept)
         assert "".join(summary.split()) in sent[0].removesuffix(kept)
         assert sent[1] == others
