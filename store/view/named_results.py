@@ -36,7 +36,8 @@ LARGEST_COUNT = 999
 """A number in JSON that is no larger counts something, and is no name."""
 
 _m, _r = messages, tool_results
-_there = and_(*(_r.c[name] == _m.c[name] for name in ("tree_id", "branch", "seq")))
+_PLACE = ("tree_id", "branch", "seq")
+_there = and_(*(_r.c[name] == _m.c[name] for name in _PLACE))
 CLEARED = Statement(
     select(_m.c.content_form, _m.c.content, _r.c.exit_code)
     .join_from(_m, _r, _there)

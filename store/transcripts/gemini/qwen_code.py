@@ -75,7 +75,8 @@ def _session(rows: Shelved, said: Shelved, stem: str) -> Iterator[Event]:
             said[name] = messages
         else:
             left[_type_of(row)] += 1
-    tree = Tree(_parents(rows), next(reversed(said), None), lambda name: said.get(name, []))
+    newest = next(reversed(said), None)
+    tree = Tree(_parents(rows), newest, lambda name: said.get(name, []))
     first = (messages[0] for messages in said.values())
     yield from tree_events(tree, _opened(rows, stem, first))
     yield from omissions(left, "line")
