@@ -67,7 +67,7 @@ PROGRAMS = {
 }
 """The shapes that programs go on with."""
 
-RAW = Policy.named("raw", chat_extensions=False)
+RAW = Policy.named("raw", language="en", chat_extensions=False)
 """All that any provider of a shape takes, pictures of results as well."""
 SYSTEM = ("system", "developer")
 

@@ -178,9 +178,9 @@ def test_what_a_compaction_hides_is_hidden_there(
         again = "".join(summary.split()) if program == "claude_code" else ""
         assert whole[0][0].replace(again, "", 1) == whole[1][0]
         assert whole[0][1] == whole[1][1]
-        sent = said_in(lambda kind: other.view(found.id, Policy.named("raw"), format=kind), program)
+        sent = said_in(lambda kind: other.view(found.id, shapes.RAW, format=kind), program)
         kept, others = said_in(parts.kept, program)
-        beginning = PHRASES["beginning"][Policy.named("raw").language]
+        beginning = PHRASES["beginning"][shapes.RAW.language]
         kept = kept.removeprefix("".join(beginning.split()))
         assert sent[0].endswith(kept)
         assert "".join(summary.split()) in sent[0].removesuffix(kept)
@@ -244,7 +244,7 @@ def test_what_is_sent_has_no_compaction(store: Store, run: Run) -> None:
 
 def spoken(store: Store, name: str, program: str) -> list[Any]:
     """Return what a line says in the format of a program, neighbours of a side as one."""
-    view = store.view(name, Policy.named("raw"), now=NOW, format=FORMATS[program])
+    view = store.view(name, shapes.RAW, now=NOW, format=FORMATS[program])
     return [*as_one(view.messages)]
 
 
