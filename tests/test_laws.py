@@ -179,8 +179,9 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
     if policy.file_read:
         found = {**old_reads(judged, policy, ripe, set(found), running), **found}
     if policy.tool_output:
+        spared = {*found, *(pointed_to(judged, policy) if policy.file_read else ())}
         finished = [
-            r for r in results if r.seq < running and r.status != "pending" and r.seq not in found
+            r for r in results if r.seq < running and r.status != "pending" and r.seq not in spared
         ]
         found |= {
             r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)
@@ -348,6 +349,24 @@ def files_of(arguments: Any) -> tuple[list[tuple[str, frozenset[int]]], bool]:
             (key, frozenset(range(span.get("startLine", 1), span.get("endLine", 100) + 1)))
         )
     return mentions, complete
+
+
+def pointed_to(results: list[Result], policy: Policy) -> set[int]:
+    """S1.10, X.3: the newest reads of each file that has more, which what stands for those names.
+
+    No short form takes their place.
+    """
+    files: dict[str, list[tuple[int, int]]] = {key: [] for key in FILES}
+    for read in newest_first(results):
+        if kind(read, policy) == "file_read" and not is_error(read, policy):
+            mentions = [key for key, _ in files_of(read.arguments)[0]] * (read.status != "pending")
+            for key in dict.fromkeys(mentions):
+                before = files[key][-1][1] if files[key] else 0
+                count = 1 if policy.dedupe else mentions.count(key)
+                files[key].append((read.seq, before + count))
+    keep = policy.file_read_keep
+    over = (ranked for ranked in files.values() if ranked and ranked[-1][1] > keep)
+    return {seq for ranked in over for seq, rank in ranked if rank <= keep}
 
 
 def old_reads(

@@ -120,11 +120,8 @@ def recorded(look: Look, found: Verdicts) -> Verdicts:
     """
     if look.policy.clearing == "always":
         return found
-    cleared, reads_return = look.visible.cleared, look.policy.file_read
-    return {
-        seq: _as_recorded(verdict, cleared.get(seq), reads_return=reads_return)
-        for seq, verdict in found.items()
-    }
+    cleared, policy = look.visible.cleared, look.policy
+    return {seq: _as_recorded(verdict, cleared.get(seq), policy) for seq, verdict in found.items()}
 
 
 def judged(look: Look, values: Values) -> Ranked:
@@ -207,16 +204,27 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 
 
-def _as_recorded(verdict: Verdict, rule: str | None, *, reads_return: bool) -> Verdict:
+def _as_recorded(verdict: Verdict, rule: str | None, policy: Policy) -> Verdict:
     """Return a verdict that replaces a result if a recorded clearing does, and only then.
 
-    ``reads_return``: a read is shown again once it is among the newest again, since later ones were
-    hidden or their words taken out. Else nothing would be left to be seen of its file.
+    A read is shown again once it is among the newest again, since later ones were hidden or their
+    words taken out, or once older ones point to it. Else nothing would be left to be seen of its
+    file. Where results of any tool are cleared, the newest reads may be: nothing points to them.
     """
-    is_gone = reads_return and rule == "file_read" and verdict.rule != "file_read"
-    if rule is None or is_gone or verdict.why == "redacted":
+    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, policy):
         return verdict._replace(rule=None, why="waiting") if verdict.rule else verdict
+    if rule == "file_read" and policy.any_tool:
+        rule = "any_tool"
     return verdict._replace(rule=cast("Cleared", rule), why="cleared")
+
+
+def _returns(verdict: Verdict, rule: str, policy: Policy) -> bool:
+    """Tell whether a read that was replaced by a rule is to be seen again."""
+    if not policy.file_read:
+        return False
+    if rule == "file_read":
+        return verdict.rule not in ("file_read", "any_tool")
+    return rule == "tool_output" and verdict.why == "newest_reads"
 
 
 def verdict_of(row: Row) -> Verdict:

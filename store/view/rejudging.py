@@ -7,7 +7,7 @@ which side of each border it lies. The first never changes. The ranks are those 
 be seen, so whatever has lost its place has lost it for good, and what is newer and has a place is
 all that can take one from others. So the query looks at what is new, at those that a border has
 passed, between its old place and its new one, at the results that were the newest, and at the
-newest reads of each file that any of these is about. Ranked among these, each of them is one of the
+newest reads of each file that any of these is about, one more than stay. Ranked among these, each of them is one of the
 newest exactly if it is one among all. All others are as they were.
 
 Where a policy has more to say than that, or the line did not grow, all are judged.
@@ -126,6 +126,8 @@ def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
     policy, before = look.policy, known.values
     if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
         return None
+    if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
+        return None
     if values["old_before"] < before["old_before"]:
         return None
     new = look.shown(before["last"] + 1, values["last"])
@@ -134,8 +136,10 @@ def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
         return known._replace(values=values, changed=frozenset())
     files = paths_of(look, known.ranked.reads) if known.files is None else known.files
     added = (range(run.first, run.last + 1) for run in new)
-    asked = paths_of(look, chain(passed, *added))
-    again = passed | known.ranked.newest | _reads_of(asked, files)
+    looked_at = passed | known.ranked.newest
+    # A read that the short form spares is so for an older one of its file.
+    asked = paths_of(look, chain(looked_at if policy.tool_output else passed, *added))
+    again = looked_at | _reads_of(asked, files)
     if len(again) > len(known.found) // LARGEST_SHARE + 100:
         return None
     places = [Segment(known.found[seq].branch, seq, seq) for seq in sorted(again)]

@@ -103,7 +103,7 @@ TABLE = (
     Rule(
         "file_read",
         "{file_read_keep} newer reads of the same file are kept",
-        (*READS, "range_aware", "file_read_placeholder", "min_saving", *RIPE),
+        (*READS, *OF_ANY_TOOL, "range_aware", "file_read_placeholder", "min_saving", *RIPE),
         "replaces",
         {
             "zh": "精简了 %d 个历史文件读取内容",
@@ -123,7 +123,7 @@ TABLE = (
     Rule(
         "tool_output",
         "its turn is finished, so its short form is enough",
-        ("tool_output", "terminal", "file_read", "min_saving"),
+        ("tool_output", "terminal", *READS, "min_saving"),
         "shortens",
         {
             "zh": "压缩了 %d 个已完成轮次的工具返回内容",

@@ -121,6 +121,24 @@ is_error = 0 AND is_pending = 0 AND at IS NOT NULL AND seq < :protected_from
 -- part: is_stale
 nth_read > :file_read_keep AND (:batch_any = 1 OR paths_complete = 1)
 
+-- part: points_to_cleared
+-- Of one of its files a read that would have to be seen is cleared as a result of any tool.
+:any_tool = 1 AND seq IN (
+            SELECT seq FROM counted WHERE path IN (
+                SELECT path
+                FROM counted
+                WHERE nth <= :file_read_keep AND seq < :clear_before AND seq < :protected_from
+            )
+        )
+
+-- part: is_pointed_to
+-- What stands for older reads of one of its files says that this one is to be seen.
+:file_read = 1 AND seq IN (
+            SELECT seq FROM counted WHERE nth <= :file_read_keep AND path IN (
+                SELECT path FROM counted WHERE nth > :file_read_keep
+            )
+        )
+
 -- condition: redacted
 is_redacted = 1
 
@@ -131,6 +149,7 @@ is_redacted = 1
 -- condition: file_read
 :file_read = 1 AND {counts_as_read} AND seq < :protected_from AND {is_stale}
         AND (:min_saving = 0 OR length - :file_read_placeholder >= :min_saving)
+        AND NOT ({points_to_cleared})
 
 -- condition: any_tool
 :any_tool = 1 AND is_error = 0 AND is_pending = 0
@@ -139,6 +158,7 @@ is_redacted = 1
 -- condition: tool_output
 :tool_output = 1 AND seq < :running_from AND is_pending = 0
         AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
+        AND NOT ({is_pointed_to})
 
 -- condition: error
 is_error = 1
@@ -172,7 +192,8 @@ seq >= :protected_from
 
 -- part: ranked
 -- The one ranking, of every view and of the statement that a shell runs. In the step `files`,
--- `newer` is the number of newer reads of the file that has fewest: a later read may make it stale.
+-- `newer` is the number of newer reads of the file that has fewest: a later read may make it stale,
+-- and the newest one that is stale tells that the file has such.
 {looked_at},
 {named},
 {judged},
@@ -194,7 +215,7 @@ reads AS (  -- each successful read of each file
     WHERE :file_read = 1 AND {counts_as_read}
 ),
 counted AS (  -- the same, with its rank among the reads of that file
-    SELECT seq, mentions,
+    SELECT seq, path, mentions,
         SUM(mentions) OVER (
             PARTITION BY path ORDER BY at DESC, seq DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -228,7 +249,7 @@ SELECT seq, call_seq, call_position,
     END AS why,
     length, size, tool_name, kind, branch, is_error,
     is_newest,
-    CASE WHEN newer < :file_read_keep THEN 1 ELSE 0 END AS is_among_reads,
+    CASE WHEN newer <= :file_read_keep THEN 1 ELSE 0 END AS is_among_reads,
     CASE WHEN {is_young} THEN at END AS young_at
 FROM told
 ORDER BY seq

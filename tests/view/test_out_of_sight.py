@@ -146,8 +146,8 @@ class Told(NamedTuple):
 
 
 def told(content: str) -> Told:
-    """Read what `step` has written."""
-    number, *paths = content.split()
+    """Read what `step` has written, in its first line."""
+    number, *paths = content.partition("\n")[0].split()
     return Told(int(number), frozenset(paths))
 
 
@@ -182,6 +182,9 @@ class Lived:
             "language": self.rng.choice(["zh", "en"]),
             "clearing": self.rng.choice(["always", "always", "batched"]),
             "clear_min_freed": 0,
+            "tool_output": self.rng.random() < 0.4,
+            "any_tool": self.rng.random() < 0.3,
+            "clear_keep": self.rng.choice([1, 2, 4]),
         }
         self.policy = Policy(**fields)
 
@@ -195,7 +198,9 @@ class Lived:
             self.step += 1
             paths = self.rng.sample(FILES, self.rng.choice([1, 1, 1, 2]))
             at = self.now - self.rng.choice([0, 0, 0, 30]) * MINUTE
-            self.store.append(self.session, step(self.step, "filesystem-read", *paths, at=at))
+            call, result = step(self.step, "filesystem-read", *paths, at=at)
+            long = {**result, "content": result["content"] + self.rng.choice(["", "\nx" * 600])}
+            self.store.append(self.session, [call, long])
 
     def ask(self) -> None:
         """Begin a turn."""
@@ -252,3 +257,41 @@ def test_whoever_is_told_to_see_the_newest_reads_sees_them(url: str, part: int) 
     with Store(url, durability="normal") as store:
         numbers = range(part * each, (part + 1) * each)
         assert sum(Lived(store, number).live(16) for number in numbers) > each
+
+
+def test_what_older_reads_point_to_has_no_short_form(url: str) -> None:
+    """A file that was read more often than is kept; of others and of older ones it is enough."""
+    policy = Policy.named("turns", file_read_keep=2, undated="stored_at")
+    with Store(url, durability="normal") as store:
+        session = store.create_session(project_root=ROOT).id
+        for number, path in enumerate(["a.py", "a.py", "b.py", "a.py", "b.py"]):
+            call, result = step(number, "filesystem-read", path)
+            store.append(session, [call, {**result, "content": f"{number} {path}" + "\nx" * 600}])
+        store.append(session, [{"role": "assistant", "content": "ok"}, {"role": "user"}])
+        rules = {e.seq: e.rule for e in store.view(session, policy, now=NOW).entries}
+        assert [rules[seq] for seq in (2, 4, 6, 8, 10)] == [
+            *("file_read", None, "tool_output", None, "tool_output")
+        ]
+        call, result = step(7, "filesystem-read", "b.py")
+        store.append(session, [call, result, {"role": "assistant", "content": "ok"}])
+        store.append(session, {"role": "user", "content": "go on"})
+        rules = {e.seq: e.rule for e in store.view(session, policy, now=NOW).entries}
+        assert [rules[seq] for seq in (6, 10)] == ["file_read", None]
+
+
+@pytest.mark.parametrize("clearing", ["always", "batched"])
+def test_a_read_whose_newest_one_is_cleared_is_cleared_like_it(url: str, clearing: str) -> None:
+    """By the line that names what was in it, which points nowhere."""
+    fields = {"clearing": clearing, "clear_min_freed": 0, "clear_keep": 1, "file_read_keep": 1}
+    policy = Policy(any_tool=True, terminal=False, **fields)
+    with Store(url, durability="normal") as store:
+        session = store.create_session(project_root=ROOT).id
+        for number, path in enumerate(["a.py", "a.py", "b.py"]):
+            call, result = step(number, "filesystem-read", path)
+            content = f"{number} {path}" + f"\nword_{number}" * 300
+            store.append(session, [call, {**result, "content": content}])
+            store.append(session, {"role": "assistant", "content": "so"})
+            store.compact_if_needed(session, policy, now=NOW)
+            placeholders_tell_the_truth(store, session, policy, NOW)
+        rules = [e.rule for e in store.view(session, policy, now=NOW).entries if e.rule]
+        assert rules == ["any_tool", "any_tool"]

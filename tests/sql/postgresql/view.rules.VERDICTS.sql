@@ -141,6 +141,7 @@ reads AS (
 ),
 counted AS (
   SELECT seq,
+    path,
     mentions,
     SUM(mentions) OVER (
       PARTITION BY path
@@ -203,6 +204,20 @@ SELECT seq,
     AND (
       %(min_saving)s::BIGINT = 0
       OR length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
+    )
+    AND NOT (
+      %(any_tool)s::BIGINT = 1
+      AND seq IN (
+        SELECT seq
+        FROM counted
+        WHERE path IN (
+          SELECT path
+          FROM counted
+          WHERE nth <= %(file_read_keep)s::BIGINT
+            AND seq < %(clear_before)s::BIGINT
+            AND seq < %(protected_from)s::BIGINT
+        )
+      )
     ) THEN 'file_read'
     WHEN %(any_tool)s::BIGINT = 1
     AND is_error = 0
@@ -216,6 +231,19 @@ SELECT seq,
       is_error = 0
       OR is_terminal = 1
       OR %(errors_stay)s::BIGINT = 0
+    )
+    AND NOT (
+      %(file_read)s::BIGINT = 1
+      AND seq IN (
+        SELECT seq
+        FROM counted
+        WHERE nth <= %(file_read_keep)s::BIGINT
+          AND path IN (
+            SELECT path
+            FROM counted
+            WHERE nth > %(file_read_keep)s::BIGINT
+          )
+      )
     ) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
@@ -251,7 +279,7 @@ SELECT seq,
   is_error,
   is_newest,
   CASE
-    WHEN newer < %(file_read_keep)s::BIGINT THEN 1
+    WHEN newer <= %(file_read_keep)s::BIGINT THEN 1
     ELSE 0
   END AS is_among_reads,
   CASE

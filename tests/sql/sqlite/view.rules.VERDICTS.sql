@@ -135,6 +135,7 @@ reads AS (
 ),
 counted AS (
   SELECT seq,
+    path,
     mentions,
     SUM(mentions) OVER (
       PARTITION BY path
@@ -194,6 +195,20 @@ SELECT seq,
     AND (
       :min_saving = 0
       OR length - :file_read_placeholder >= :min_saving
+    )
+    AND NOT (
+      :any_tool = 1
+      AND seq IN (
+        SELECT seq
+        FROM counted
+        WHERE path IN (
+          SELECT path
+          FROM counted
+          WHERE nth <= :file_read_keep
+            AND seq < :clear_before
+            AND seq < :protected_from
+        )
+      )
     ) THEN 'file_read'
     WHEN :any_tool = 1
     AND is_error = 0
@@ -203,7 +218,20 @@ SELECT seq,
     WHEN :tool_output = 1
     AND seq < :running_from
     AND is_pending = 0
-    AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0) THEN 'tool_output'
+    AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
+    AND NOT (
+      :file_read = 1
+      AND seq IN (
+        SELECT seq
+        FROM counted
+        WHERE nth <= :file_read_keep
+          AND path IN (
+            SELECT path
+            FROM counted
+            WHERE nth > :file_read_keep
+          )
+      )
+    ) THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
     WHEN :any_tool = 1
@@ -237,7 +265,7 @@ SELECT seq,
   branch,
   is_error,
   is_newest,
-  CASE WHEN newer < :file_read_keep THEN 1 ELSE 0 END AS is_among_reads,
+  CASE WHEN newer <= :file_read_keep THEN 1 ELSE 0 END AS is_among_reads,
   CASE
     WHEN :terminal = 1
     AND is_terminal = 1
