@@ -410,7 +410,7 @@ def test_the_checker_finds_what_it_should() -> None:
         assert invalid(wrong)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @needs_transcripts
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[-40:])
 def test_a_real_transcript_is_stored_whole_and_gives_valid_views(shelf: Store, path: Path) -> None:

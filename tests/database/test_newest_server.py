@@ -19,9 +19,10 @@ PART = (
     "tests/inspection/test_console_role.py::test_a_role_of_the_recipe_can_do_no_harm",
     "tests/test_cancelling.py::test_many_tasks_cancelled_at_random[asyncio]",
 )
-"""What a quick run tries; `.ci/run` tries all that is not about files."""
+"""What a thorough run tries; `.ci/run` tries all that is not about files."""
 
 
+@pytest.mark.slow
 def test_a_part_of_the_suite() -> None:
     """Appends, deadlines, lost connections, roles, cancelled tasks; none of it is left out."""
     if os.environ.get("CONVOSTORE_TEST_URL"):

@@ -35,6 +35,7 @@ def store(run: Run) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [None, *Shape])
 def test_a_file_is_the_commands(store: Store, run: Run, shape: str | None) -> None:
     """To the byte, in each shape, of the whole line and of what is sent; private."""
@@ -139,6 +140,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("shape", [None, *(each for each in Shape if each != Shape.markdown)])
 def test_an_export_has_the_pictures_and_files_of_results(

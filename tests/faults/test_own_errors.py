@@ -86,6 +86,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
 """Functions of the package, what is raised in them, and an operation that calls them."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", OURS)
 def test_a_mistake_of_ours_arrives_as_itself(store: Store, name: str) -> None:
     """Nobody is told of damage, nothing is half written, and the store goes on."""

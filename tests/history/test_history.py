@@ -502,6 +502,7 @@ def sent_ids(store: Store, session: str, name: str) -> list[str]:
     return [call["functionCall"]["id"] if "functionCall" in call else call["id"] for call in calls]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ["openai", "responses", "anthropic", "gemini"])
 @pytest.mark.parametrize("own", ["functions.Read:0", LONG, "a b", None])
 def test_a_result_may_come_under_the_id_that_was_sent(

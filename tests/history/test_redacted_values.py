@@ -216,6 +216,7 @@ def files_with_mark(folder: Path) -> list[str]:
     return [each.name for each in files if MARK.encode() in each.read_bytes()]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("name", SOURCES)
 def test_no_key_keeps_a_word(name: str | None, path: Path, tmp_path: Path) -> None:
@@ -305,6 +306,7 @@ def step(call_id: str, tool: str = "Bash") -> list[Message]:
     ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "order", [*itertools.permutations((2, 3, 4, 5), 2), (2,), (3,), (5, 4, 3, 2)]
 )

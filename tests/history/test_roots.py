@@ -94,6 +94,7 @@ def all_reads(store: Store) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("root", ROOTS)
 def test_nothing_is_damage_whichever_root_an_erased_session_had(url: str, root: Any) -> None:
     """Several spellings of one file in a call are one path by one root, and two by another."""

@@ -93,6 +93,7 @@ def test_a_view_begins_with_the_summary(store: Store, tmp_path: Path) -> None:
     assert store.verify() == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("cut", range(1, 16))
 def test_a_growing_file_is_compacted_once(store: Store, tmp_path: Path, cut: int) -> None:
     """Wherever it was imported first; the next summary stands for the one before, too."""

@@ -109,6 +109,7 @@ WRITERS: dict[str, Writer] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", WRITERS)
 def test_memory_is_that_of_a_few_messages(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

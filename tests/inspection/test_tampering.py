@@ -133,7 +133,7 @@ def found_after(store: Store, work: Callable[[Connection], None]) -> set[str]:
     return found
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("table", UNCHANGING, ids=lambda table: table.name)
 def test_a_change_of_any_column_is_found(full: Store, table: Table) -> None:
     """Of every column that is not marked as changing, in a row where it holds something and in one

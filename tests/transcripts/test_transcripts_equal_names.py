@@ -48,6 +48,7 @@ def lines(store: Store) -> dict[str, list[Any]]:
     return {each.id: [*store.messages(each.id)] for each in store.sessions()}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", sorted(SAMPLES.keys() - NAMED_BY_FOLDER))
 def test_the_same_file_elsewhere_is_the_same_session(
     store: Store, tmp_path: Path, kind: str
@@ -62,6 +63,7 @@ def test_the_same_file_elsewhere_is_the_same_session(
     assert (names(renamed) != names(other)) is (kind in NAMED_BY_FILE)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", sorted(NAMED_BY_FILE))
 def test_another_file_of_that_name_is_another_session(
     store: Store, tmp_path: Path, kind: str

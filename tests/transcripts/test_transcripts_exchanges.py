@@ -238,6 +238,7 @@ def test_other_recordings_are_refused_by_name(tmp_path: Path) -> None:
         sniff(path)
 
 
+@pytest.mark.sampled(3)
 @needs_transcripts
 @pytest.mark.parametrize("folder", RECORDED)
 def test_recorded_requests_are_in_the_store(folder: str) -> None:

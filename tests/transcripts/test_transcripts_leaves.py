@@ -115,7 +115,7 @@ def kind_of_line(value: Any) -> str:
 
 
 @needs_transcripts
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(
     "recorded", sorted(TRANSCRIPTS.glob("*/*")), ids=lambda path: path.name[-48:]
 )
@@ -127,6 +127,7 @@ def test_no_text_of_a_recorded_conversation_is_lost(recorded: Path, tmp_path: Pa
         assert missing(recorded, store) == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", sorted(SAMPLES.keys() - {"llm"}))
 def test_no_text_of_a_made_up_conversation_is_lost(kind: str, tmp_path: Path) -> None:
     """Of any kind, also of those that no recording is of."""
