@@ -131,7 +131,11 @@ class Commands(Group):
             for name, each in listed.items():
                 self.add_command(TyperCommand(name, help=each.line, rich_help_panel=heading))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+    def resolve_command(
+        self,
+        ctx: Any,
+        args: list[str],
+    ) -> tuple[str | None, Any, list[str]]:
         """Return the name, the command itself and what it is given."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, command(name) if name and listed else None, rest

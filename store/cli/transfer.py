@@ -248,7 +248,13 @@ def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Resul
         return list(_import_all(store, files, wanted, begun))
 
 
-def _watch(ctx: typer.Context, paths: list[Path] | None, wanted: Wanted, *, json: bool) -> None:
+def _watch(
+    ctx: typer.Context,
+    paths: list[Path] | None,
+    wanted: Wanted,
+    *,
+    json: bool,
+) -> None:
     """Import what the paths name, then what is new in it, until Ctrl-C."""
     if wanted.session_id is not None:
         raise InvalidValue("--watch follows all sessions of files; --id names one")

@@ -18,7 +18,13 @@ class Layered:
     ``make`` returns the messages in their layers, before any of them are put into one.
     """
 
-    def __init__(self, make: Callable[[], list[Piece]], tools: object, *, merges: bool) -> None:
+    def __init__(
+        self,
+        make: Callable[[], list[Piece]],
+        tools: object,
+        *,
+        merges: bool,
+    ) -> None:
         self._make, self._merges = make, merges
         self._tools = as_json(tools) if tools else ""  # now: they stay the caller's
 

@@ -184,7 +184,11 @@ def _missing(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
         yield run._replace(first=known[1] + 1)
 
 
-def _joined(known: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:
+def _joined(
+    known: tuple[int, int] | None,
+    first: int,
+    last: int,
+) -> tuple[int, int]:
     """Return a span with a part that touches it; of two that do not, the longer one."""
     if known is None:
         return first, last

@@ -306,7 +306,12 @@ def _told(seq: int, message: Message, text: str) -> str:
     return f"[{seq}] {speaker}: {text}"
 
 
-def _cut(sight: Sight, stored: list[tuple[int, Message]], whole: str, budget: int) -> str:
+def _cut(
+    sight: Sight,
+    stored: list[tuple[int, Message]],
+    whole: str,
+    budget: int,
+) -> str:
     """Return a passage of which each message is shown where it has what is asked for."""
     room = budget * len(whole) // estimate(whole) // len(stored)
     while True:

@@ -165,7 +165,12 @@ def _lines_that_have(word: str, text: str) -> Iterator[int]:
         place = text.find(word, _line_end(text, place))
 
 
-def lines_with(pattern: re.Pattern[str], text: str, place: int, most: int) -> Iterator[PlacedLine]:
+def lines_with(
+    pattern: re.Pattern[str],
+    text: str,
+    place: int,
+    most: int,
+) -> Iterator[PlacedLine]:
     """Yield the next lines after a place in which a pattern is found."""
     for _ in range(most):
         found = pattern.search(text, place)

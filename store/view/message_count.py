@@ -92,7 +92,11 @@ def _made_up(look: Look) -> int:
     return _unpaired(look, calls, [(seq, position) for seq, position in results])
 
 
-def _unpaired(look: Look, calls: int, results: Iterable[tuple[int | None, int | None]]) -> int:
+def _unpaired(
+    look: Look,
+    calls: int,
+    results: Iterable[tuple[int | None, int | None]],
+) -> int:
     """Return what calls and results without each other add to a view.
 
     Of two results of one call one is sent.

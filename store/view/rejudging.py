@@ -7,8 +7,8 @@ which side of each border it lies. The first never changes. The ranks are those 
 be seen, so whatever has lost its place has lost it for good, and what is newer and has a place is
 all that can take one from others. So the query looks at what is new, at those that a border has
 passed, between its old place and its new one, at the results that were the newest, and at the
-newest reads of each file that any of these is about, one more than stay. Ranked among these, each of them is one of the
-newest exactly if it is one among all. All others are as they were.
+newest reads of each file that any of these is about, one more than stay. Ranked among these, each
+of them is one of the newest exactly if it is one among all. All others are as they were.
 
 Where a policy has more to say than that, or the line did not grow, all are judged.
 """

@@ -208,7 +208,12 @@ Stored = Iterator[tuple[Item, Verdict | None]]
 """Messages as they are stored, and what the rules say of them."""
 
 
-def _stored(look: Look, judged: Verdicts, runs: list[Segment], whole: dict[int, str]) -> Stored:
+def _stored(
+    look: Look,
+    judged: Verdicts,
+    runs: list[Segment],
+    whole: dict[int, str],
+) -> Stored:
     """Yield the messages of runs; what is replaced as a ``whole`` is not read."""
     replaced = sorted(whole)
     for run in runs:
