@@ -397,7 +397,8 @@ def old_reads(
         if says:
             held = not policy.range_aware or all(hull <= kept[key] for key, hull in hulls.items())
             found[read.seq] = "file_read" if held else None
-        whole = read.seq in found or not (policy.tool_output and read.seq < running)
+        spared = read.seq in found or read.seq in pointed_to(results, policy)
+        whole = spared or not (policy.tool_output and read.seq < running)
         if not found.get(read.seq) and read.seq not in gone and whole:
             for key, lines in asked.items():
                 kept[key] |= lines if lines == hulls[key] else frozenset()

@@ -138,7 +138,8 @@ def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
     added = (range(run.first, run.last + 1) for run in new)
     looked_at = passed | known.ranked.newest
     # A read that the short form spares is so for an older one of its file.
-    asked = paths_of(look, chain(looked_at if policy.tool_output else passed, *added))
+    named = looked_at if policy.tool_output else passed
+    asked = paths_of(look, chain(named, *added))
     again = looked_at | _reads_of(asked, files)
     if len(again) > len(known.found) // LARGEST_SHARE + 100:
         return None
