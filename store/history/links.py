@@ -87,12 +87,15 @@ class Answer(NamedTuple):
     call_position: int
 
 
-_signs = func.substr(func.coalesce(tool_calls.c.extra, literal_column("'{'")), *_FIRST_TWO)
+_object: ColumnClause[str] = literal_column("'{'")
+_extra = func.coalesce(tool_calls.c.extra, _object)
+_signs = func.substr(_extra, *_FIRST_TWO)
+_object_signs = (f"'{signs}'" for signs in OBJECT_SIGNS)
 _none: ColumnClause[str] = literal_column("''")
 IS_CALL = or_(
     tool_calls.c.call_id.is_not(None),
     tool_calls.c.name.is_not(None),
-    _signs.in_([literal_column(f"'{signs}'") for signs in OBJECT_SIGNS]),
+    _signs.in_([*map(literal_column, _object_signs)]),
 )
 """A row is a call and not some other JSON in its place, for which nothing can be sent.
 

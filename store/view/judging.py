@@ -120,8 +120,8 @@ def recorded(look: Look, found: Verdicts) -> Verdicts:
     """
     if look.policy.clearing == "always":
         return found
-    cleared, policy = look.visible.cleared, look.policy
-    return {seq: _as_recorded(verdict, cleared.get(seq), policy) for seq, verdict in found.items()}
+    told = (_as_recorded(look, verdict) for verdict in found.values())
+    return {verdict.seq: verdict for verdict in told}
 
 
 def judged(look: Look, values: Values) -> Ranked:
@@ -204,16 +204,18 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 
 
-def _as_recorded(verdict: Verdict, rule: str | None, policy: Policy) -> Verdict:
+def _as_recorded(look: Look, verdict: Verdict) -> Verdict:
     """Return a verdict that replaces a result if a recorded clearing does, and only then.
 
     A read is shown again once it is among the newest again, since later ones were hidden or their
     words taken out, or once older ones point to it. Else nothing would be left to be seen of its
     file. Where results of any tool are cleared, the newest reads may be: nothing points to them.
     """
-    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, policy):
-        return verdict._replace(rule=None, why="waiting") if verdict.rule else verdict
-    if rule == "file_read" and policy.any_tool:
+    rule = look.visible.cleared.get(verdict.seq)
+    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, look.policy):
+        is_due = verdict.rule is not None
+        return verdict._replace(rule=None, why="waiting") if is_due else verdict
+    if rule == "file_read" and look.policy.any_tool:
         rule = "any_tool"
     return verdict._replace(rule=cast("Cleared", rule), why="cleared")
 
