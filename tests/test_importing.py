@@ -136,6 +136,7 @@ What was the same on all lines is no more.
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seen", range(1, len(GROWING)))
 def test_an_answer_that_was_still_being_written_is_taken_whole(
     store: Store, tmp_path: Path, seen: int

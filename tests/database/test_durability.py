@@ -509,6 +509,7 @@ def test_a_full_disk_keeps_what_was_acknowledged(path: Path, fork: Fork, limit: 
     check_sound(path)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limit", [0, 100, 5000, 40_000, 100_000])
 def test_no_room_for_a_new_store(tmp_path: Path, fork: Fork, limit: int) -> None:
     """A store that there is no room for is not half made: with room, opening it makes it."""

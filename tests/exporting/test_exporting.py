@@ -111,6 +111,7 @@ REFUSED: list[tuple[dict[str, Any], type[StoreError], str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("asked", "error", "told"), REFUSED)
 def test_what_is_refused_leaves_no_file(
     store: Store, asked: dict[str, Any], error: type[StoreError], told: str

@@ -265,6 +265,7 @@ def spend(store: Store, seed: int = 1, count: int = 60) -> None:
         )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", [1, 7, 60])
 @pytest.mark.parametrize(
     "asked", [{}, {"owner": "ann"}, {"since": NOW + DAY}, {"session_id": "s1"}], ids=str

@@ -408,7 +408,7 @@ CHANGES = {
 """Changes behind the store's back, by the check that has to see them."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(
     ("check", "change"), [(check, change) for check in CHANGES for change in CHANGES[check]]
 )
@@ -521,7 +521,7 @@ def verified(path: Path) -> list[Finding]:
         return store.verify()
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_damaged_file_gives_findings(healthy: Path, tmp_path: Path, seed: int) -> None:
     """A flipped bit or an empty sector, anywhere.

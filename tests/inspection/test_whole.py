@@ -151,7 +151,7 @@ def told(store: Store, session: Session) -> Iterator[object]:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_store_that_is_made_of_rows_is_the_same(tmp_path: Path, seed: int) -> None:
     """Whatever happened to it: lines, heads, moves, records, costs, notes, drafts, and views."""

@@ -396,6 +396,7 @@ anything = st.recursive(
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25)
 @given(values=st.lists(anything, max_size=4), tail=st.binary(max_size=6))
+@pytest.mark.sampled(4)
 def test_no_json_breaks_a_parser(tmp_path: Path, kind: str, values: list[Any], tail: bytes) -> None:
     """Whatever JSON a file holds, a parser yields events, the same ones each time, and distinct
     session ids.

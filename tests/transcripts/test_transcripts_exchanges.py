@@ -126,6 +126,7 @@ SSE = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_conversation_is_told_once(url: str, tmp_path: Path, name: str, streamed: bool) -> None:

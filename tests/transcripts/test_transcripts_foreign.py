@@ -188,6 +188,7 @@ def test_a_file_that_only_looks_like_a_kind_is_refused_by_name(tmp_path: Path, w
             sniff(path)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("program", OTHERS)
 def test_a_file_of_a_known_program_is_refused_by_name(tmp_path: Path, program: str) -> None:
     """Whether or not a kind would take it for its own; nothing of it is stored."""

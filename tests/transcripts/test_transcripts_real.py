@@ -179,6 +179,7 @@ def without_kind(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @every("claude_code_jsonl")
+@pytest.mark.sampled(4)
 def test_no_text_of_the_api_is_lost(path: Path) -> None:
     """Each text, thinking, signature, image, call and result of the file is in its messages."""
     there = set(strings(said(path)))

@@ -79,6 +79,7 @@ def store(run: Run) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", CHECKS)
 @pytest.mark.parametrize("options", [(), ("--view", "--policy", "agent"), ("--at", "7")])
 def test_a_program_goes_on_with_a_session(

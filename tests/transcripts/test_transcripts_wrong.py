@@ -31,7 +31,7 @@ TRIES = 20
 Place = tuple[Any, ...]
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(240)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_wrong_file_is_read_or_refused(tmp_path: Path, kind: str, seed: int) -> None:
