@@ -58,6 +58,7 @@ def bill(told: Simulated, prices: Prices) -> float:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", [RAW, ALWAYS, BATCHED], ids=["raw", "always", "batched"])
 def test_totals_add_up(store: Store, policy: Policy) -> None:
     """There is a request before each answer; what is cached was sent.

@@ -71,6 +71,7 @@ class TestCounter:
         counter = tokens.counter("cl100k_base")
         assert (counter.name, counter.count("hello world")) == ("cl100k_base", 2)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", "TMPDIR"])
     def test_folders(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vocabulary: bytes, variable: str

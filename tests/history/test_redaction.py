@@ -74,6 +74,7 @@ def everything(store: Store) -> str:
     return repr(rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seq", range(1, 7))
 def test_what_stays_of_a_message(chat: Store, seq: int) -> None:
     """Its role, its ids and its time; the others are as they were, and all is in order."""

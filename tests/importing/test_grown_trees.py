@@ -79,7 +79,7 @@ def taken(store: Store, file: Path, parents: Parents, current: str) -> None:
     assert stored(store) == len(parents)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_tree_may_grow_anywhere(store: Store, tmp_path: Path, seed: int) -> None:
     """Whichever answer is made anew, whichever path is the present one then."""

@@ -316,7 +316,7 @@ def test_a_writer_goes_on(tmp_path: Path) -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_attacks_are_refused(path: Path, attack: str) -> None:
     """Nothing changes, nothing appears beside the store, and the store can be asked the next thing."""

@@ -167,7 +167,7 @@ def revision(path: Path) -> str:
         return str(connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -177,7 +177,6 @@ def revision(path: Path) -> str:
         (["backup", "copy.db"], 0),
     ],
 )
-@pytest.mark.sampled(3)
 def test_commands_that_look_change_nothing(
     saved: Path, run: Run, words: list[str], status: int
 ) -> None:

@@ -98,7 +98,7 @@ def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @every(*FOLDERS)
 def test_a_real_file_is_read_whole(path: Path) -> None:
     """The kind is found by content, nothing is broken, and a second reading is equal."""
@@ -205,6 +205,7 @@ def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @every("claude_code_jsonl")
+@pytest.mark.sampled(4)
 def test_every_line_and_call_is_in_one_place(path: Path) -> None:
     """Each line is in one message (or is one's copy), ids are unique, results come after their
     calls.

@@ -59,6 +59,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_items_go_out_as_they_came(url: str, tmp_path: Path, form: str) -> None:
     """In their own format: reasoning, pictures and calls of the server's tools too."""

@@ -153,7 +153,7 @@ def in_a_fork(store: Store) -> None:
 COMPACTED = (compacted_once, compacted_twice, pinned, in_a_fork)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", CHECKS)
 @pytest.mark.parametrize("compact", COMPACTED)
 def test_what_a_compaction_hides_is_hidden_there(
