@@ -122,22 +122,12 @@ is_error = 0 AND is_pending = 0 AND at IS NOT NULL AND seq < :protected_from
 nth_read > :file_read_keep AND (:batch_any = 1 OR paths_complete = 1)
 
 -- part: points_to_cleared
--- Of one of its files a read that would have to be seen is cleared as a result of any tool.
-:any_tool = 1 AND seq IN (
-            SELECT seq FROM counted WHERE path IN (
-                SELECT path
-                FROM counted
-                WHERE nth <= :file_read_keep AND seq < :clear_before AND seq < :protected_from
-            )
-        )
+-- Of its file a read that would have to be seen is cleared as a result of any tool.
+:any_tool = 1 AND oldest_kept < :clear_before AND oldest_kept < :protected_from
 
 -- part: is_pointed_to
--- What stands for older reads of one of its files says that this one is to be seen.
-:file_read = 1 AND seq IN (
-            SELECT seq FROM counted WHERE nth <= :file_read_keep AND path IN (
-                SELECT path FROM counted WHERE nth > :file_read_keep
-            )
-        )
+-- The placeholder of older reads of its file says that this one is to be seen.
+nth <= :file_read_keep AND farthest > :file_read_keep
 
 -- condition: redacted
 is_redacted = 1
@@ -149,7 +139,7 @@ is_redacted = 1
 -- condition: file_read
 :file_read = 1 AND {counts_as_read} AND seq < :protected_from AND {is_stale}
         AND (:min_saving = 0 OR length - :file_read_placeholder >= :min_saving)
-        AND NOT ({points_to_cleared})
+        AND points_to_cleared = 0
 
 -- condition: any_tool
 :any_tool = 1 AND is_error = 0 AND is_pending = 0
@@ -158,7 +148,7 @@ is_redacted = 1
 -- condition: tool_output
 :tool_output = 1 AND seq < :running_from AND is_pending = 0
         AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
-        AND NOT ({is_pointed_to})
+        AND COALESCE(is_pointed_to, 0) = 0
 
 -- condition: error
 is_error = 1
@@ -222,11 +212,22 @@ counted AS (  -- the same, with its rank among the reads of that file
         ) AS nth
     FROM reads
 ),
+compared AS (  -- and with the highest rank of that file, and its oldest read that is kept
+    SELECT seq, mentions, nth,
+        MAX(nth) OVER (PARTITION BY path) AS farthest,
+        MIN(CASE WHEN nth <= :file_read_keep THEN seq END) OVER (PARTITION BY path) AS oldest_kept
+    FROM counted
+),
 files AS (  -- each read with its rank by the file that counts: the one that keeps it, or any
-    SELECT seq, {nth_of_files} AS nth, MIN(nth - mentions) AS newer FROM counted GROUP BY seq
+    SELECT seq, {nth_of_files} AS nth, MIN(nth - mentions) AS newer,
+        MAX(CASE WHEN {is_pointed_to} THEN 1 ELSE 0 END) AS is_pointed_to,
+        MAX(CASE WHEN {points_to_cleared} THEN 1 ELSE 0 END) AS points_to_cleared
+    FROM compared
+    GROUP BY seq
 ),
 told AS (  -- everything that the conditions of the rules ask for
-    SELECT judged.*, files.nth AS nth_read, files.newer,
+    SELECT judged.*, files.nth AS nth_read, files.newer, files.is_pointed_to,
+        files.points_to_cleared,
         CASE
             WHEN judged.seq IN (SELECT seq FROM newest) THEN 1
             ELSE 0

@@ -108,7 +108,11 @@ def test_each_view_is_ranked_by_the_windows_of_one_text(
             assert view.entries == plain.view(session, RANKED, now=NOW).entries
             assert view.stats.replaced == {"file_read": number - 20, "terminal": 20}
     assert len(texts) == 1
-    assert looked_at == [1, *[2] * 9]
+    assert looked_at[0] == 1
+    assert set(looked_at[1:]) <= {
+        2,
+        3,
+    }  # what is new, and the newest before it, or what lies between
 
 
 def test_the_trace_of_a_connection_has_the_windows(tmp_path: Path) -> None:

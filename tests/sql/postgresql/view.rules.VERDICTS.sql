@@ -150,20 +150,45 @@ counted AS (
     ) AS nth
   FROM reads
 ),
+compared AS (
+  SELECT seq,
+    mentions,
+    nth,
+    MAX(nth) OVER (PARTITION BY path) AS farthest,
+    MIN(CASE WHEN nth <= %(file_read_keep)s::BIGINT THEN seq END) OVER (PARTITION BY path) AS oldest_kept
+  FROM counted
+),
 files AS (
   SELECT seq,
     CASE
       WHEN %(batch_any)s::BIGINT = 1 THEN MAX(nth)
       ELSE MIN(nth)
     END AS nth,
-    MIN(nth - mentions) AS newer
-  FROM counted
+    MIN(nth - mentions) AS newer,
+    MAX(
+      CASE
+        WHEN nth <= %(file_read_keep)s::BIGINT
+        AND farthest > %(file_read_keep)s::BIGINT THEN 1
+        ELSE 0
+      END
+    ) AS is_pointed_to,
+    MAX(
+      CASE
+        WHEN %(any_tool)s::BIGINT = 1
+        AND oldest_kept < %(clear_before)s::BIGINT
+        AND oldest_kept < %(protected_from)s::BIGINT THEN 1
+        ELSE 0
+      END
+    ) AS points_to_cleared
+  FROM compared
   GROUP BY seq
 ),
 told AS (
   SELECT judged.*,
     files.nth AS nth_read,
     files.newer,
+    files.is_pointed_to,
+    files.points_to_cleared,
     CASE
       WHEN judged.seq IN (
         SELECT seq
@@ -205,20 +230,7 @@ SELECT seq,
       %(min_saving)s::BIGINT = 0
       OR length - %(file_read_placeholder)s::BIGINT >= %(min_saving)s::BIGINT
     )
-    AND NOT (
-      %(any_tool)s::BIGINT = 1
-      AND seq IN (
-        SELECT seq
-        FROM counted
-        WHERE path IN (
-          SELECT path
-          FROM counted
-          WHERE nth <= %(file_read_keep)s::BIGINT
-            AND seq < %(clear_before)s::BIGINT
-            AND seq < %(protected_from)s::BIGINT
-        )
-      )
-    ) THEN 'file_read'
+    AND points_to_cleared = 0 THEN 'file_read'
     WHEN %(any_tool)s::BIGINT = 1
     AND is_error = 0
     AND is_pending = 0
@@ -232,19 +244,7 @@ SELECT seq,
       OR is_terminal = 1
       OR %(errors_stay)s::BIGINT = 0
     )
-    AND NOT (
-      %(file_read)s::BIGINT = 1
-      AND seq IN (
-        SELECT seq
-        FROM counted
-        WHERE nth <= %(file_read_keep)s::BIGINT
-          AND path IN (
-            SELECT path
-            FROM counted
-            WHERE nth > %(file_read_keep)s::BIGINT
-          )
-      )
-    ) THEN 'tool_output'
+    AND COALESCE(is_pointed_to, 0) = 0 THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
     WHEN %(any_tool)s::BIGINT = 1

@@ -144,17 +144,42 @@ counted AS (
     ) AS nth
   FROM reads
 ),
+compared AS (
+  SELECT seq,
+    mentions,
+    nth,
+    MAX(nth) OVER (PARTITION BY path) AS farthest,
+    MIN(CASE WHEN nth <= :file_read_keep THEN seq END) OVER (PARTITION BY path) AS oldest_kept
+  FROM counted
+),
 files AS (
   SELECT seq,
     CASE WHEN :batch_any = 1 THEN MAX(nth) ELSE MIN(nth) END AS nth,
-    MIN(nth - mentions) AS newer
-  FROM counted
+    MIN(nth - mentions) AS newer,
+    MAX(
+      CASE
+        WHEN nth <= :file_read_keep
+        AND farthest > :file_read_keep THEN 1
+        ELSE 0
+      END
+    ) AS is_pointed_to,
+    MAX(
+      CASE
+        WHEN :any_tool = 1
+        AND oldest_kept < :clear_before
+        AND oldest_kept < :protected_from THEN 1
+        ELSE 0
+      END
+    ) AS points_to_cleared
+  FROM compared
   GROUP BY seq
 ),
 told AS (
   SELECT judged.*,
     files.nth AS nth_read,
     files.newer,
+    files.is_pointed_to,
+    files.points_to_cleared,
     CASE
       WHEN judged.seq IN (
         SELECT seq
@@ -196,20 +221,7 @@ SELECT seq,
       :min_saving = 0
       OR length - :file_read_placeholder >= :min_saving
     )
-    AND NOT (
-      :any_tool = 1
-      AND seq IN (
-        SELECT seq
-        FROM counted
-        WHERE path IN (
-          SELECT path
-          FROM counted
-          WHERE nth <= :file_read_keep
-            AND seq < :clear_before
-            AND seq < :protected_from
-        )
-      )
-    ) THEN 'file_read'
+    AND points_to_cleared = 0 THEN 'file_read'
     WHEN :any_tool = 1
     AND is_error = 0
     AND is_pending = 0
@@ -219,19 +231,7 @@ SELECT seq,
     AND seq < :running_from
     AND is_pending = 0
     AND (is_error = 0 OR is_terminal = 1 OR :errors_stay = 0)
-    AND NOT (
-      :file_read = 1
-      AND seq IN (
-        SELECT seq
-        FROM counted
-        WHERE nth <= :file_read_keep
-          AND path IN (
-            SELECT path
-            FROM counted
-            WHERE nth > :file_read_keep
-          )
-      )
-    ) THEN 'tool_output'
+    AND COALESCE(is_pointed_to, 0) = 0 THEN 'tool_output'
     WHEN is_error = 1 THEN 'error'
     WHEN is_pending = 1 THEN 'pending'
     WHEN :any_tool = 1
