@@ -244,6 +244,7 @@ def append_what_was_read(url: str, read: str, owner: str | None, times: int) -> 
             face.atomically(work)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("owner", [None, "ann"])
 @pytest.mark.parametrize("read", READS)
 def test_what_a_step_has_read_holds(
