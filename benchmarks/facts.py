@@ -26,8 +26,18 @@ PATHS = ("file_path", "filePath", "notebook_path", "path")
 """Arguments that name a file or a folder."""
 PATCH = "*** Begin Patch"
 """How a patch begins that names its files in lines of their own."""
-HEADINGS = {"Files touched:": "file", "Commands run:": "command", "Errors met:": "error"}
-"""The headings in a view under which each kind of fact stands."""
+HEADINGS = {
+    "Files touched:": "file",
+    "Commands run:": "command",
+    "Errors met:": "error",
+    "涉及的文件：": "file",
+    "执行的命令：": "command",
+    "遇到的错误：": "error",
+}
+"""The headings in a view under which each kind of fact stands, in English and in Chinese."""
+
+REFUSED = ("refused by the user: ", "被用户拒绝：")
+"""What stands before the words of a user who refused a call, in either language."""
 
 SAYS_ERROR = (
     "error",
@@ -130,8 +140,11 @@ def is_told(fact: Fact, items: Iterable[tuple[str, str]]) -> bool:
     same_kind = (item for kind, item in items if kind == fact.kind)
     if fact.kind == "file":
         return any(item == text or item.startswith(f"{text} (") for item in same_kind)
-    ending = "" if fact.exit_code is None else f"(exit {fact.exit_code})"
-    begins = _plain(fact.text.partition("<<")[0])[:COMPARED]
+    code = fact.exit_code
+    ending = "" if code is None else (f"(exit {code})", f"(退出码 {code})")
+    text = _plain(fact.text.partition("<<")[0])
+    refused = (text.replace(REFUSED[0], sign, 1) for sign in REFUSED)
+    begins = tuple(each[:COMPARED] for each in refused)
     return any(item.startswith(begins) and item.endswith(ending) for item in same_kind)
 
 
@@ -175,7 +188,7 @@ def _error(text: str) -> str:
     """
     refused = _REFUSED.match(text)
     if refused:
-        return f"refused by the user: {refused[1].strip()}"
+        return f"{REFUSED[0]}{refused[1].strip()}"
     ends, text = _reason(text)
     if (
         text.startswith(("Command: ", "Chunk ID: ", "Exit code: ", "Wall time: "))
