@@ -323,6 +323,6 @@ def _paired(
             call_id = call["id"]
             result = results.get(call_id)
             content = gone.get(call_id) or (
-                result["content"] if result else "No result of this call was recorded."
+                result["content"] if result else "没有记录此调用的结果。"
             )
             yield {"role": "tool", "tool_call_id": call_id, "content": content}

@@ -197,7 +197,7 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
     [
         (
             "store.compaction.facts.ledger",
-            lambda facts, budget: "Commands run:\n- true",
+            lambda facts, budget, language: "Commands run:\n- true",
             "not told: file",
         ),
         (
