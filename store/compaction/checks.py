@@ -49,6 +49,8 @@ def check(
     """
     pointer = lines.find(connection, session_id)
     policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
+    if not isinstance(user_input, str):
+        raise InvalidValue(f"user_input is a text, not {quoted(user_input)}")
     cost = budget(connection, pointer, policy, given(now), added(user_input, fixed_tokens))
     used = _used(cost, _tokens("last_usage", last_usage))
     fires = cost.trigger(used)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, text
 
-from store import Policy, Store, View
+from store import Policy, Store
 from store.database import Insertion
 from store.database.schema import METADATA, TREE_TABLES
 from store.errors import NothingToUndo, SessionNotFound
@@ -385,10 +385,15 @@ class Model:
         assert erased.session_id == session
         assert self.others(session) == views
 
-    def others(self, session: str) -> dict[str, View]:
-        """Return what is sent in all sessions but one."""
+    def others(self, session: str) -> dict[str, Any]:
+        """Return what is sent in all sessions but one, and why.
+
+        How much of it an earlier request had is known as long as the source of a fork is there.
+        """
+        views = {name: self.store.view(name, now=10**12) for name in self.lines if name != session}
         return {
-            other: self.store.view(other, now=10**12) for other in self.lines if other != session
+            name: (view.messages, view.entries, view.stats._replace(unchanged_tokens=None))
+            for name, view in views.items()
         }
 
     def check(self) -> None:

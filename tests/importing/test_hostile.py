@@ -42,6 +42,7 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.no_cover  # a measurement takes memory, too
 @pytest.mark.slow
 def test_hostile_files_are_read_or_refused_within_bounds(tmp_path: Path) -> None:
     """In one process, one after the other; nothing of another owner is touched by any of them."""
