@@ -24,8 +24,14 @@ from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..records import Erasure, Redaction, Session
 from .binding import Call, Face, reads, runs
-from .naming import Arguments, bound, held, named, signature
 from .operations import Operations
+from .session_arguments import (
+    Arguments,
+    bind_arguments,
+    list_named_sessions,
+    list_sessions_to_lock,
+    signature,
+)
 from .steps import atomically, check_work
 from .workflows import Workflows
 
@@ -82,10 +88,10 @@ class Owned(Operations):
 
     def _limited(self, call: Call[R]) -> Call[R]:
         """Return an operation that is done within the owner's sessions."""
-        asked = bound(call)
+        asked = bind_arguments(call)
         _keep_to(self._owner, call, asked.arguments)
         _prepare(asked.arguments)
-        sessions = held(call, asked.arguments)
+        sessions = list_sessions_to_lock(call, asked.arguments)
         return Call(_within, (self._owner, call, asked), {}, sessions)
 
 
@@ -106,11 +112,11 @@ class Scoped(Owned, Workflows):
     index = runs(lambda: searching.backlog.index)
 
     def _opened(self, call: Call[Any], /) -> Transactions:
-        whole, given = self._store._opened(call), bound(call).arguments
+        whole, given = self._store._opened(call), bind_arguments(call).arguments
         _keep_to(self._owner, call, given)
         if "owner" in given:
             call.options["owner"] = self._owner
-        within = partial(_opened_within, self._owner, named(call, given))
+        within = partial(_opened_within, self._owner, list_named_sessions(call, given))
         return whole._replace(
             reading=partial(within, whole.reading),
             writing=partial(within, whole.writing),
@@ -164,8 +170,8 @@ def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
 def _prepare(given: Arguments) -> None:
     """Take messages apart before a transaction holds up others."""
     if "messages" in given:
-        named = given.get("format")
-        given["messages"] = history.append.ready(given["messages"], given["now"], named)
+        wire_format = given.get("format")
+        given["messages"] = history.append.ready(given["messages"], given["now"], wire_format)
 
 
 def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
@@ -173,7 +179,7 @@ def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.Bo
     given = asked.arguments
     if given.get("create"):
         _create(connection, owner, given["session_id"], given["now"])
-    with _kept(connection, owner, named(call, given)):
+    with _kept(connection, owner, list_named_sessions(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
         if changes_tree(call.operation):
             _check_tree(connection, owner, given["session_id"])
@@ -195,19 +201,19 @@ def _create(connection: Connection, owner: str, session_id: str, now: int) -> No
 
 
 @contextmanager
-def _kept(connection: Connection, owner: str, named: Iterable[Any]) -> Iterator[None]:
+def _kept(connection: Connection, owner: str, session_ids: Iterable[Any]) -> Iterator[None]:
     """Let sessions be the owner's before and after something is done. Raises SessionNotFound."""
-    for session_id in named:
+    for session_id in session_ids:
         history.sessions.check_owner(connection, session_id, owner)
     yield
-    for session_id in named:
+    for session_id in session_ids:
         history.sessions.check_owner(connection, session_id, owner)
 
 
 @contextmanager
-def _opened_within(owner: str, named: Iterable[Any], opened: Open) -> Iterator[Connection]:
+def _opened_within(owner: str, session_ids: Iterable[Any], opened: Open) -> Iterator[Connection]:
     """Give a connection in a transaction that is about an owner's sessions."""
-    with opened() as connection, _kept(connection, owner, named):
+    with opened() as connection, _kept(connection, owner, session_ids):
         yield connection
 
 

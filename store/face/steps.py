@@ -28,8 +28,8 @@ from ..database import Database, asks_again, guarded, locks
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, quoted
 from .binding import Call, writes
 from .lifetime import Lifetime
-from .naming import bound, held
 from .operations import Whole
+from .session_arguments import bind_arguments, list_sessions_to_lock
 
 R = TypeVar("R")
 
@@ -67,7 +67,9 @@ class Steps(Whole):
 
     def _hold(self, work: Call[Any]) -> None:
         """Lock the sessions that a step reads first, in order; others write them at the end."""
-        sessions = held(work, bound(work).arguments) if work.sessions is None else work.sessions
+        sessions = work.sessions
+        if sessions is None:
+            sessions = list_sessions_to_lock(work, bind_arguments(work).arguments)
         for session_id in sessions:
             if session_id not in self._held:
                 with suppress(SessionNotFound), self._connection.begin_nested():

@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from .prices import PriceList, price_list
     from .raw import CALLS, read_rows, stored_calls
     from .sessions import TEXT_LIMIT, newest_record
-    from .sight import counts_seen, records_seen
     from .turns import message_at, turn_of
     from .usages import LastRequest, Request, last_usage
+    from .visibility import counts_seen, records_seen
 
 __all__ = [
     "ANSWERS",
@@ -154,7 +154,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         prices="PriceList price_list",
         raw="CALLS read_rows stored_calls",
         sessions="TEXT_LIMIT newest_record",
-        sight="counts_seen records_seen",
+        visibility="counts_seen records_seen",
         turns="message_at turn_of",
         usages="LastRequest Request last_usage",
     )

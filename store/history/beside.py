@@ -33,7 +33,7 @@ from ..records import Note
 from . import lines
 from .lines import Line
 from .sessions import checked_json, checked_limit, checked_text
-from .sight import notes_seen
+from .visibility import notes_seen
 
 _n = notes.c
 _key = _n.key == bindparam("key", type_=IDENTIFIER)

@@ -57,7 +57,7 @@ from .append import Batch
 from .lines import Line
 from .places import Pointer
 from .sessions import check_owner
-from .sight import drafts_seen
+from .visibility import drafts_seen
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """What a draft's id looks like: a tree and a number of 63 bits."""

@@ -20,7 +20,7 @@ from . import lines
 from .lines import segments_cte
 from .places import PLACE
 from .raw import read_rows
-from .sight import counts_seen
+from .visibility import counts_seen
 
 BATCH = 500
 """Messages counted between two transactions."""

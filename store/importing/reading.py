@@ -35,7 +35,7 @@ from .left import Ahead, Kept
 from .names import Face, OwnNames, WantedNames
 from .report import ImportReport
 from .session import SessionOfFile
-from .trust import Trust
+from .validation import Validation
 from .whole import import_whole
 
 EARLY = 20
@@ -187,15 +187,15 @@ def _believed(
 
     Of a kind that was named by the caller they are taken as they are, with a note.
     """
-    trust, seen = Trust(), []
+    validation, seen = Validation(), []
     for event in events:
         seen.append(event)
-        trust.take(event)
-        if trust.is_enough or isinstance(event, StoreRow):
+        validation.take(event)
+        if validation.is_enough or isinstance(event, StoreRow):
             break
     if not any(isinstance(event, Said | StoreRow) for event in seen):
         raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
-    problem = trust.problem()
+    problem = validation.problem()
     if problem and not is_named:
         raise transcripts.refused(path, problem)
     notes = [Noted(None, f"read as {kind}, as asked: {problem}", broken=True)] if problem else []

@@ -32,7 +32,7 @@ from .names import AnySteps, Face
 from .report import ImportedSession
 from .sight import Sight
 from .spending import Spending
-from .trust import parse_message
+from .validation import parse_message
 
 BATCH = 500
 """Messages appended in one transaction, at most."""

@@ -55,13 +55,13 @@ INSIDE = {
         "engine copying json_sql queries transactions script migrate"
     ),
     "exporting": "files shapes sessions whole",
-    "face": "binding naming operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
+    "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
-        "places lines sight left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
+        "places lines visibility left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
         "lookup roots token_counts turns titles"
     ),
-    "importing": "report whole names spending beside left likeness known sight elsewhere trust session reading folders growing",
+    "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
     "inspection": (
         "console invariants structures usage_statistics replacing sql schema_check branches erased_roots line_check key_check seal_check integrity "
         "read_check whole checking copies advice"

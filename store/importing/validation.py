@@ -56,7 +56,7 @@ class Read(NamedTuple):
     is_foreign: bool
 
 
-class Trust:
+class Validation:
     """What was read of a file so far, to be judged."""
 
     def __init__(self) -> None:

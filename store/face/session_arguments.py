@@ -19,7 +19,7 @@ Arguments = dict[str, Any]
 
 
 @cache
-def may_name() -> dict[Any, tuple[str, ...]]:
+def session_parameters() -> dict[Any, tuple[str, ...]]:
     """Return the operations whose first argument names no session, and the parameters that may.
 
     A draft is looked for among those of the owner's sessions.
@@ -44,22 +44,22 @@ def may_name() -> dict[Any, tuple[str, ...]]:
 signature = cache(inspect.signature)
 
 
-def bound(call: Call[Any]) -> inspect.BoundArguments:
+def bind_arguments(call: Call[Any]) -> inspect.BoundArguments:
     """Return the arguments of an operation; its connection is None."""
     return signature(call.operation).bind(None, *call.args, **call.options)
 
 
-def named(call: Call[Any], given: Arguments) -> list[Any]:
+def list_named_sessions(call: Call[Any], given: Arguments) -> list[Any]:
     """Return the sessions that are named; None for one that has to be named and is not."""
-    names = may_name().get(call.operation)
+    names = session_parameters().get(call.operation)
     if names is None:
         parameters = [*signature(call.operation).parameters]
         return [given.get(first) for first in parameters[1:2]]
     return [given[name] for name in names if isinstance(given.get(name), str)]
 
 
-def held(call: Call[Any], given: Arguments) -> list[str]:
+def list_sessions_to_lock(call: Call[Any], given: Arguments) -> list[str]:
     """Return the sessions that a step which reads them holds, in order; a list holds none."""
     if call.operation in (history.listing.list_sessions, history.listing.count_sessions):
         return []
-    return sorted({each for each in named(call, given) if isinstance(each, str)})
+    return sorted({each for each in list_named_sessions(call, given) if isinstance(each, str)})
