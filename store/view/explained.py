@@ -72,8 +72,17 @@ class Explanation:
     @cached_property
     def made(self) -> tuple[Entry, ...]:
         """The same, as nobody changes it."""
+        if self._known.names is None:
+            return self.without_names
+        told = names_sent(self._known.placed, self._known.names)
+        pairs = zip(self.without_names, told, strict=True)
+        return tuple(_with_reason(entry, more) if more else entry for entry, more in pairs)
+
+    @cached_property
+    def without_names(self) -> tuple[Entry, ...]:
+        """The entries before they say which ids and names of tools are sent as other ones."""
         known = self._known
-        entries = entries_of(
+        return entries_of(
             known.sight.policy,
             known.placed,
             known.judged,
@@ -81,15 +90,6 @@ class Explanation:
             known.files,
             known.pictured,
         )
-        return self._with_names(entries)
-
-    def _with_names(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return entries that say which ids and names are sent as other ones."""
-        if self._known.names is None:
-            return entries
-        told = names_sent(self._known.placed, self._known.names)
-        pairs = zip(entries, told, strict=True)
-        return tuple(_with_reason(entry, more) if more else entry for entry, more in pairs)
 
     @cached_property
     def stats(self) -> ViewStats:

@@ -80,7 +80,7 @@ def view_sql(
 
 def _decided(made: Composed, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
     """Yield what Python says of messages, where the statement would say something else."""
-    for entry in made.explained.made:
+    for entry in made.explained.without_names:
         if entry.seq is None:
             continue
         verdict = judged.get(entry.seq)

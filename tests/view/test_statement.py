@@ -240,6 +240,9 @@ def test_nothing_that_a_message_says_is_in_the_text(url: str) -> None:
         {"role": "tool", "tool_call_id": f"{mark}-2", "content": mark, "timestamp": 1},
         {"role": "tool", "tool_call_id": mark, "content": f"Error: {mark}", "timestamp": 1},
     ]
+    open_call = {**called, "id": f"{mark}-open"}  # left out beside one whose id is sent anew
+    line.insert(3, {"role": "assistant", "content": None, "tool_calls": [called, open_call]})
+    line.insert(4, {"role": "tool", "tool_call_id": called["id"], "content": "ok"})
     with Store(url, durability="normal") as store:
         session = store.create_session().id
         store.append(session, [*line, *line])
