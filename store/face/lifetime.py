@@ -31,10 +31,10 @@ class Lifetime:
     def check(self) -> None:
         """Raise StoreError after the end, in another thread, and in a forked process."""
         if self._process != os.getpid():
-            raise StoreForked(f"{self._handle} are those of the parent process; nothing was done")
+            raise StoreForked(f"{self._handle} belong to the parent process; nothing was done")
         if self._is_over:
-            raise StoreError(f"{self._handle} have ended; nothing was done, call the store itself")
+            raise StoreError(f"{self._handle} have ended; nothing was done; use the store itself")
         if self._thread != get_ident():
             raise StoreError(
-                f"{self._handle} are called in the thread that they began in; nothing was done"
+                f"{self._handle} belong to the thread that began them; nothing was done"
             )

@@ -39,7 +39,7 @@ def part_of(row: StoredMessage, wire_format: str | None) -> Part:
 
 
 def _no_part(row: StoredMessage) -> Damaged:
-    return Damaged(f"position {row.seq} is no part of a message; {VERIFY}")
+    return Damaged(f"position {row.seq} is not part of a message; {VERIFY}")
 
 
 def joined(rows: list[StoredMessage], formats: Sequence[str | None]) -> list[StoredMessage]:

@@ -52,7 +52,7 @@ def _wrapped(text: str) -> str:
 def decode(text: str) -> Any:
     """Return the JSON value that `encode` wrote. Raises Damaged."""
     if not isinstance(text, str):
-        raise Damaged(f"a row holds {text!r:.60} in the place of JSON; {VERIFY}")
+        raise Damaged(f"a row holds {text!r:.60} instead of JSON; {VERIFY}")
     try:
         if text.startswith(_WRAPPED):
             text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
@@ -65,7 +65,7 @@ def decode_as(kind: type[T], text: str) -> T:
     """Return the JSON value of a kind that `encode` wrote. Raises Damaged."""
     value = decode(text)
     if not isinstance(value, kind):
-        raise Damaged(f"a row holds {text!r:.60}, which is no {kind.__name__}; {VERIFY}")
+        raise Damaged(f"a row holds {text!r:.60}, which is not {kind.__name__}; {VERIFY}")
     return value
 
 

@@ -176,7 +176,7 @@ def test_steps_do_nothing_for_another_thread(chats: Store) -> None:
 
     def work(t: Any) -> None:
         t.append("s", said("mine"))
-        in_thread(lambda: refuses(t, "the thread that they began in"))
+        in_thread(lambda: refuses(t, "the thread that began them"))
         t.append("s", said("mine, too"))
 
     for face in (chats, chats.scoped("ann")):
@@ -272,7 +272,7 @@ def test_a_stream_does_nothing_outside_of_its_with_or_its_thread(
     with answer:
         answer.write("said")
         for call in STREAMED.values():
-            with pytest.raises(StoreError, match="the thread that they began in"):
+            with pytest.raises(StoreError, match="the thread that began them"):
                 in_thread(lambda: call(answer))  # noqa: B023 - called at once
         with pytest.raises(InvalidValue, match="entered once"):
             answer.__enter__()
@@ -292,7 +292,7 @@ def test_a_stream_that_another_thread_leaves_stays_a_draft(chats: Store) -> None
     answer = chats.streaming("s", {"role": "assistant"}, every_bytes=2**40, every_ms=2**40)
     answer.__enter__()
     answer.write("said")
-    with pytest.raises(StoreError, match="the thread that they began in"):
+    with pytest.raises(StoreError, match="the thread that began them"):
         in_thread(lambda: answer.__exit__(None, None))
     (draft,) = chats.drafts("s")
     assert draft.message["content"] == "said"
