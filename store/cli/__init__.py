@@ -19,7 +19,7 @@ from ..ready import PROBLEMS
 from . import render
 from .commands import Commands
 from .place import VARIABLE, place_of
-from .terminal import gated, ungated
+from .terminal import allow_styles, escape_output
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -58,7 +58,7 @@ def convostore(
     if show_version:
         render.say(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
-        with ungated():
+        with allow_styles():
             sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
 
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_what_is_closed()
     _escape_what_is_lacking()
     try:
-        with gated():
+        with escape_output():
             status = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
     except BrokenPipeError:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .terminal import ungated
+from .terminal import allow_styles
 
 
 class Listed(NamedTuple):
@@ -100,7 +100,7 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help in colours."""
-        with ungated():
+        with allow_styles():
             super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -118,7 +118,7 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help in colours."""
-        with ungated():
+        with allow_styles():
             super().format_help(ctx, formatter)
 
 

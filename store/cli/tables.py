@@ -19,7 +19,7 @@ from rich.text import Text
 
 from .fitting import GAP, Drawn, Texts, fits, fitted, without_start
 from .shown import STYLES, Bar, Cell, Column, Line, Styled, safe
-from .terminal import behind
+from .terminal import original_stream
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -54,7 +54,7 @@ def console(*, error: bool = False, width: int | None = None) -> Console:
 
     Without colours where it is no terminal.
     """
-    file = behind(sys.stderr if error else sys.stdout)
+    file = original_stream(sys.stderr if error else sys.stdout)
     if width is None and not file.isatty():
         width = _piped_width()
     return Screen(file=file, width=width, highlight=False, markup=False, emoji=False)

@@ -1,30 +1,30 @@
-"""The one way to a terminal: what is written there moves no cursor and turns no text around.
+"""Output to a terminal, in which no text of a message moves the cursor or turns text around.
 
 Messages, titles, ids and names of files were written by others, and any command may print them. So
-while a command runs, a standard stream that is a terminal stands behind a gate, which writes out
-whatever could act on it, whoever wrote it and by whichever way. Colours and bars alone are meant to
-act. `rich` makes them apart from texts, and a `Screen` writes them past the gate, the texts in them
-made safe. A file or a pipe gets what was written, as it is.
+while a command runs, each standard stream that is a terminal is replaced by one that escapes every
+control character, whoever writes it and by whichever way. Only colours and progress bars may act on
+the terminal: `rich` keeps them apart from texts, and a `Screen` writes them to the original stream,
+with the texts in them escaped. Files and pipes get the output unchanged.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO, cast
 
 from .shown import safe
 
 
-class Gate:
-    """A terminal's stream that is written to in safe texts alone."""
+class EscapingStream:
+    """A terminal's stream on which control characters are escaped."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text, with what could act on a terminal written out."""
+        """Write a text with its control characters escaped."""
         return self.stream.write(safe(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -33,37 +33,35 @@ class Gate:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "buffer":  # bytes would go past the gate
+        if name == "buffer":  # bytes would not be escaped
             raise AttributeError(name)
         return getattr(self.stream, name)
 
 
+def escape_output() -> AbstractContextManager[None]:
+    """Escape control characters on each standard stream that is a terminal."""
+    return _replace_streams(_escaping)
+
+
+def allow_styles() -> AbstractContextManager[None]:
+    """Let what the project itself prints, such as its help, use colours."""
+    return _replace_streams(original_stream)
+
+
+def original_stream(stream: TextIO) -> TextIO:
+    """Return the terminal's own stream for an escaping one; any other stream as it is."""
+    return stream.stream if isinstance(stream, EscapingStream) else stream
+
+
+def _escaping(stream: TextIO) -> TextIO:
+    return cast(TextIO, EscapingStream(stream)) if stream.isatty() else stream
+
+
 @contextmanager
-def gated() -> Iterator[None]:
-    """Put a gate before each standard stream that is a terminal."""
+def _replace_streams(replace: Callable[[TextIO], TextIO]) -> Iterator[None]:
     streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(_before, streams)
+    sys.stdout, sys.stderr = map(replace, streams)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = streams
-
-
-@contextmanager
-def ungated() -> Iterator[None]:
-    """Let what the project itself says, such as its help, act on a terminal."""
-    streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(behind, streams)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = streams
-
-
-def behind(stream: TextIO) -> TextIO:
-    """Return the stream behind a gate; any other stream as it is."""
-    return stream.stream if isinstance(stream, Gate) else stream
-
-
-def _before(stream: TextIO) -> TextIO:
-    return cast(TextIO, Gate(stream)) if stream.isatty() else stream
