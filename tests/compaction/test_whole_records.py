@@ -35,6 +35,7 @@ def _terse(_: SummaryRequest) -> str:
     return "They talked."
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("summarizer", [None, _extractive, _terse])
 @pytest.mark.parametrize("name", ["token_ratio", "turns", "message_count", "agent"])
 def test_three_compactions_record_all_files_and_calls_that_they_hide(

@@ -46,7 +46,7 @@ def test_its_own_provider_gets_it_as_it_came(store: Store, feature: Feature) -> 
     assert again.messages == view.messages
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @cases
 @pytest.mark.parametrize("wanted", PROVIDERS)
 def test_every_provider_takes_it(store: Store, feature: Feature, wanted: str) -> None:
@@ -76,7 +76,7 @@ OWN_KEYS = {"timestamp": 1_767_225_600_000, "messageStatus": "success", "__own":
 OWN_KEYS |= {"createdAt": "2026-01-01T00:00:00Z", "my_key": ["own"], "source": "own"}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @cases
 @pytest.mark.parametrize("wanted", PROVIDERS)
 def test_no_key_of_the_callers_is_sent(store: Store, feature: Feature, wanted: str) -> None:
