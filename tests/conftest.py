@@ -82,10 +82,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say beforehand how long it takes, and on what it runs."""
     run = (
-        "a quick run, some 90 seconds on two idle cores; --thorough runs everything, some 5 minutes"
+        "a quick run, some 90 seconds on two idle cores; --thorough runs everything, some 20 minutes"
     )
     if config.getoption("--thorough"):
-        run = "a thorough run, some 5 minutes on two idle cores"
+        run = "a thorough run, some 20 minutes on two idle cores"
     return [f"convostore: {run}", f"SQLite {sqlite3.sqlite_version}"]
 
 

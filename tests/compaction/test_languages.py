@@ -212,7 +212,7 @@ def _latin(text: str) -> str:
     return " ".join(re.findall(r"[A-Za-z]{2,}", left))
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("summarizer", SUMMARIZERS)
 @pytest.mark.parametrize("policy", [*_policies("zh")])
 def test_a_chinese_request_has_no_latin_words_but_names_and_what_is_required(
@@ -225,7 +225,7 @@ def test_a_chinese_request_has_no_latin_words_but_names_and_what_is_required(
                 assert _latin(line) == "", line
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("summarizer", SUMMARIZERS)
 @pytest.mark.parametrize("policy", [*_policies("en")])
 def test_an_english_request_of_ascii_is_ascii(

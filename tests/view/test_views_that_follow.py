@@ -510,7 +510,7 @@ def test_no_more_is_kept_than_there_is_room_for(url: str) -> None:
         assert store.cache_info()[2:] == kept[2:]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("rounds", [0, 1, 10, 100])
 @pytest.mark.parametrize("name", ["default", "agent"])
 def test_what_is_kept_is_as_large_as_it_is_counted(url: str, name: str, rounds: int) -> None:
@@ -540,7 +540,7 @@ ODD: dict[str, list[Message]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_kept_of_odd_messages_is_counted(url: str, odd: str, format: str) -> None:  # noqa: A002
