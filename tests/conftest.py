@@ -81,9 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say beforehand how long it takes, and on what it runs."""
-    run = (
-        "a quick run, some 90 seconds on two idle cores; --thorough runs everything, some 20 minutes"
-    )
+    run = "a quick run, some 90 seconds on two idle cores; --thorough runs everything, some 20 minutes"
     if config.getoption("--thorough"):
         run = "a thorough run, some 20 minutes on two idle cores"
     return [f"convostore: {run}", f"SQLite {sqlite3.sqlite_version}"]
