@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from store.compaction import telling
 from store.database import Log
-from store.view import Line, build, logged, read_files, rules
+from store.view import LogMessage, build, log_messages, read_files, rules
 
 from .markdown import as_table
 
@@ -19,18 +19,18 @@ def log_lines() -> str:
     return as_table(COLUMNS, [_row(*each) for each in _lines()])
 
 
-def _lines() -> Iterator[tuple[Log, Line]]:
+def _lines() -> Iterator[tuple[Log, LogMessage]]:
     for name, texts in rules.LOGGED.items():
         when = f"a view replaces results by the rule `{name}`: how many"
-        yield build.log, Line(logging.INFO, when, texts)
+        yield build.log, LogMessage(logging.INFO, when, texts)
     for line in read_files.LINES:
         yield read_files.log, line
-    yield logged.log, logged.RULE_FAILED
+    yield log_messages.log, log_messages.RULE_FAILED
     for line in telling.LINES:
         yield telling.log, line
 
 
-def _row(log: Log, line: Line) -> tuple[str, ...]:
+def _row(log: Log, line: LogMessage) -> tuple[str, ...]:
     level = logging.getLevelName(line.level)
     texts = (f"`{line.texts[language]}`" for language in ("zh", "en"))
     return (f"`{log.name}`", level, line.when, *texts)

@@ -9,7 +9,14 @@ from sqlalchemy import Connection
 from ..history import Line, Pointer, turn_of
 from ..policy import Policy
 from ..tokens import third_of_length
-from ..view import Look, Visible, look_at, view_messages, view_tokens, visible
+from ..view import (
+    ViewContext,
+    Visible,
+    estimate_view_tokens,
+    load_view_context,
+    view_messages,
+    visible,
+)
 from .caches import is_cold
 from .triggers import counts_messages, goes_by_messages, overflows, triggered, when_cold
 
@@ -36,19 +43,19 @@ class Budget(NamedTuple):
     last one are counted in their short form.
     """
 
-    look: Look
+    context: ViewContext
     tokens: int
     coming: Added
 
     @property
     def messages(self) -> int:
         """The messages of the view; they are counted once, and only where something asks."""
-        return view_messages(self.look)
+        return view_messages(self.context)
 
     @property
     def added(self) -> int:
         """The tokens that the next request adds; of an input that is stored already none."""
-        if not self.look.turn_over:
+        if not self.context.turn_over:
             return self.coming.fixed_tokens
         return self.coming.fixed_tokens + self.coming.input_tokens
 
@@ -60,33 +67,33 @@ class Budget(NamedTuple):
     @property
     def over(self) -> bool:
         """Whether the next request would be over the window of the policy."""
-        return overflows(self.look.policy, self.to_send)
+        return overflows(self.context.policy, self.to_send)
 
     @property
     def to_free(self) -> float:
         """The tokens that a compaction has to free; none of a view over the window."""
         if self.over:
             return 0.0
-        return self.look.policy.least_freed * self.tokens
+        return self.context.policy.least_freed * self.tokens
 
     @property
     def goes_by_messages(self) -> bool:
         """Whether the policy has a trigger by messages, and no other one fires."""
-        return goes_by_messages(self.look.policy, self.to_send)
+        return goes_by_messages(self.context.policy, self.to_send)
 
     def trigger(self, tokens: int) -> str | None:
         """Return which trigger fires if the next request has so many tokens, in words."""
-        policy = self.look.policy
+        policy = self.context.policy
         messages = self.messages if counts_messages(policy, tokens) else 0
         return triggered(policy, messages=messages, tokens=tokens)
 
     def tokens_with(self, left: Visible) -> int:
         """Return the tokens that the view has if this is left visible of the line."""
-        return view_tokens(self.look._replace(visible=left))
+        return estimate_view_tokens(self.context._replace(visible=left))
 
     def messages_with(self, left: Visible) -> int:
         """Return the messages that the view has if this is left visible of the line."""
-        return view_messages(self.look._replace(visible=left))
+        return view_messages(self.context._replace(visible=left))
 
 
 def budget(
@@ -98,15 +105,17 @@ def budget(
 ) -> Budget:
     """Return what a line's view costs; with an input what it will cost in a request for that."""
     over = _ends_turn(connection, pointer, added.user_input)
-    look = look_at(connection, pointer, policy, last=pointer.head, now=now, turn_over=over)
-    if policy.compact_cold_from is not None and is_cold(look):
-        look = look._replace(policy=when_cold(policy))
-    return budget_of(look, added)
+    context = load_view_context(
+        connection, pointer, policy, last=pointer.head, now=now, turn_over=over
+    )
+    if policy.compact_cold_from is not None and is_cold(context):
+        context = context._replace(policy=when_cold(policy))
+    return budget_of(context, added)
 
 
-def budget_of(look: Look, added: Added = NOTHING_ADDED) -> Budget:
+def budget_of(context: ViewContext, added: Added = NOTHING_ADDED) -> Budget:
     """Return what the view of a look has."""
-    return Budget(look, view_tokens(look), added)
+    return Budget(context, estimate_view_tokens(context), added)
 
 
 def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:
@@ -119,13 +128,13 @@ def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now:
 
     It is what it was before, if the line has not changed since.
     """
-    look = before.look._replace(connection=connection)
-    if _is_unchanged(look, pointer):
-        return before._replace(look=look)
-    return budget(connection, pointer, look.policy, now, before.coming)
+    context = before.context._replace(connection=connection)
+    if _is_unchanged(context, pointer):
+        return before._replace(context=context)
+    return budget(connection, pointer, context.policy, now, before.coming)
 
 
-def _is_unchanged(look: Look, pointer: Pointer) -> bool:
+def _is_unchanged(context: ViewContext, pointer: Pointer) -> bool:
     """Tell whether a session is where it was at a look, with the same left visible."""
-    left = visible(look.connection, pointer, pointer.head)
-    return (look.pointer, look.visible) == (pointer, left)
+    left = visible(context.connection, pointer, pointer.head)
+    return (context.pointer, context.visible) == (pointer, left)

@@ -12,7 +12,7 @@ from ..history import NEVER, LastRequest, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
 from ..records import Check
-from ..view import Look, shown_tokens, view_tokens
+from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
 from .back_off import holds_back, tried_in_vain
 from .budget import Added, Budget, budget
 from .planning import (
@@ -67,7 +67,7 @@ def added(user_input: str, fixed_tokens: int) -> Added:
 
 def _found(cost: Budget, used: int) -> Check:
     """Return what there is to say where no trigger fires, of so many tokens in the next request."""
-    policy = cost.look.policy
+    policy = cost.context.policy
     over = overflows(policy, used)
     return Check(
         overflow=over,
@@ -91,7 +91,7 @@ def _with_plan(cost: Budget, found: Check, planned: Plan) -> Check:
     """Return a check with a plan that nothing holds back, unless it is not worth a try."""
     if planned.nothing:
         return _nothing(found, planned.nothing)
-    vain = tried_in_vain(cost.look, planned)
+    vain = tried_in_vain(cost.context, planned)
     if vain:
         return _held(found, vain)
     return _with_savings(cost, found, with_view_tokens(cost, planned))
@@ -102,7 +102,7 @@ def _with_savings(cost: Budget, found: Check, planned: Plan) -> Check:
     little = frees_too_little(_relaxed(cost, found), planned)
     if little:
         return _nothing(found, little)
-    saved = savings(cost.look.policy, planned)
+    saved = savings(cost.context.policy, planned)
     return found._replace(should_compact=True, estimated_savings=saved)
 
 
@@ -113,8 +113,8 @@ def _relaxed(cost: Budget, found: Check) -> Budget:
     """
     if not found.overflow:
         return cost
-    policy = any_saving(cost.look.policy)
-    return cost._replace(look=cost.look._replace(policy=policy))
+    policy = any_saving(cost.context.policy)
+    return cost._replace(context=cost.context._replace(policy=policy))
 
 
 def _held(found: Check, problem: CompactionError) -> Check:
@@ -127,7 +127,7 @@ def _nothing(found: Check, why: str) -> Check:
 
 def _used(cost: Budget, given: int | None) -> int:
     """Return the tokens that the next request will have, as far as anything tells."""
-    last = _last_request(cost.look, given)
+    last = _last_request(cost.context, given)
     if last is None:
         return cost.to_send
     return max(cost.to_send, _used_by(last, cost))
@@ -153,54 +153,54 @@ def _used_by(last: _Request, cost: Budget) -> int:
 
 def _shortened(cost: Budget, request: _Request) -> int:
     """Return by how much the view of a request is shorter by now."""
-    look = cost.look
-    if not _is_in_short_form(look, request.seq):
+    context = cost.context
+    if not _is_in_short_form(context, request.seq):
         return 0
-    return max(0, _tokens_in_full(look, request.seq) - cost.tokens)
+    return max(0, _tokens_in_full(context, request.seq) - cost.tokens)
 
 
-def _is_in_short_form(look: Look, position: int) -> bool:
+def _is_in_short_form(context: ViewContext, position: int) -> bool:
     """Tell whether results that were shown in full at a position are not any more.
 
     The turn that it is in is finished, and the policy shows the results of such in short.
     """
-    if not look.policy.tool_output:
+    if not context.policy.tool_output:
         return False
-    if look.turn_over:
+    if context.turn_over:
         return True
-    return turn_start(look.raw, look.last) > position
+    return turn_start(context.raw, context.last) > position
 
 
-def _tokens_in_full(look: Look, position: int) -> int:
+def _tokens_in_full(context: ViewContext, position: int) -> int:
     """Return the tokens of the view at a position in a running turn, and of what came since."""
-    then = view_tokens(look._replace(last=position, turn_over=False))
-    return then + shown_tokens(look, position + 1, look.last)
+    then = estimate_view_tokens(context._replace(last=position, turn_over=False))
+    return then + estimate_shown_tokens(context, position + 1, context.last)
 
 
-def _last_request(look: Look, given: int | None) -> _Request | None:
+def _last_request(context: ViewContext, given: int | None) -> _Request | None:
     """Return the last request, by what a caller says of it or by its recorded usage."""
     if given is not None:
-        return _Request(look.last, given)
-    usage = _usage(look)
+        return _Request(context.last, given)
+    usage = _usage(context)
     if usage is None:
         return None
     return _Request(usage.seq, usage.input + usage.output)
 
 
-def _usage(look: Look) -> LastRequest | None:
+def _usage(context: ViewContext) -> LastRequest | None:
     """Return the usage of the last request, None where it was made before the view last changed.
 
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
-    usage = last_usage_of(look.raw, look.last)
-    if usage and _last_change(look) < (usage.seq, usage.at):
+    usage = last_usage_of(context.raw, context.last)
+    if usage and _last_change(context) < (usage.seq, usage.at):
         return usage
     return None
 
 
-def _last_change(look: Look) -> tuple[int, int]:
+def _last_change(context: ViewContext) -> tuple[int, int]:
     """Return the position and the moment (ms) at which a compaction last changed the view."""
-    applied = (record for record in look.known if record.outcome == "applied")
+    applied = (record for record in context.records if record.outcome == "applied")
     changes = ((record.head, record.created_at) for record in applied)
     return max(changes, default=(0, -NEVER))
 

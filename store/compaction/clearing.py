@@ -17,7 +17,7 @@ from ..history import lines
 from ..messages import encode
 from ..policy import Policy, checked
 from ..records import Compaction, Reason
-from ..view import Look, ruled, savings
+from ..view import ViewContext, estimate_savings, load_verdicts
 from .budget import Budget, budget
 from .caches import is_cold, lives_long
 from .records import insert_record, recorded
@@ -73,20 +73,20 @@ def clear(
 
 def _worth_clearing(cost: Budget) -> Freed:
     """Return what a clearing would free now, nothing where that does not pay."""
-    if is_cold(cost.look):
-        return _enough(_freed(cost.look), 0)
-    if cost.look.policy.clearing == "batched":
-        return _enough(_freed(cost.look), cost.look.policy.clear_min_freed)
+    if is_cold(cost.context):
+        return _enough(_freed(cost.context), 0)
+    if cost.context.policy.clearing == "batched":
+        return _enough(_freed(cost.context), cost.context.policy.clear_min_freed)
     return _freed_of_warm(cost)
 
 
 def _freed_of_warm(cost: Budget) -> Freed:
     """Return what a clearing would free that leaves more, if it is much of the view."""
-    policy = cost.look.policy
+    policy = cost.context.policy
     wanted = max(policy.clear_warm_freed, policy.clear_warm_share * cost.tokens)
     if lives_long(policy) or cost.tokens < wanted:
         return {}
-    warm = _by(cost.look, clear_keep=policy.clear_warm_keep)
+    warm = _by(cost.context, clear_keep=policy.clear_warm_keep)
     return _enough(_freed(warm), wanted)
 
 
@@ -94,17 +94,17 @@ def _enough(freed: Freed, wanted: float) -> Freed:
     return freed if sum(freed.values()) >= wanted else {}
 
 
-def _by(look: Look, **changes: object) -> Look:
+def _by(context: ViewContext, **changes: object) -> ViewContext:
     """Return a look by the same policy with fields changed."""
-    return look._replace(policy=look.policy.model_copy(update=changes))
+    return context._replace(policy=context.policy.model_copy(update=changes))
 
 
-def _freed(look: Look) -> Freed:
+def _freed(context: ViewContext) -> Freed:
     """Return what the rules would replace now and no clearing has yet, and what each would free."""
-    always, cleared = _by(look, clearing="always"), look.visible.cleared
-    found = ruled(always)
+    always, cleared = _by(context, clearing="always"), context.visible.cleared
+    found = load_verdicts(always)
     fresh = {seq: each for seq, each in found.items() if each.rule and seq not in cleared}
-    saved = savings(always, fresh)
+    saved = estimate_savings(always, fresh)
     return {(seq, fresh[seq].rule): saved[seq] for seq in sorted(saved)}
 
 
@@ -114,11 +114,11 @@ def _left(cost: Budget, freed: Freed) -> int:
 
 def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
     """Write the record of a clearing; return its number."""
-    look = cost.look
+    context = cost.context
     return insert_record(
-        look.connection,
-        look.pointer,
-        look.policy,
+        context.connection,
+        context.pointer,
+        context.policy,
         kind="clear",
         outcome="applied",
         reason=reason,
@@ -127,5 +127,5 @@ def _record(cost: Budget, freed: Freed, reason: Reason) -> int:
         messages_after=cost.messages,
         tokens_before=cost.tokens,
         tokens_after=_left(cost, freed),
-        created_at=look.now,
+        created_at=context.now,
     )

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
 from ..history import lines, segments_cte, turn_start
-from ..view import Look, Span, continued
+from ..view import Span, ViewContext, continued
 from .open_turn import newest_groups, shown, turns_of
 from .sources import PINNED_ROLES
 
@@ -72,7 +72,7 @@ class Cuts(NamedTuple):
     answer: no message begins there, and no cut falls.
     """
 
-    look: Look
+    context: ViewContext
     kept: int
     turns_only: bool
     pinned: tuple[int, ...]
@@ -81,7 +81,7 @@ class Cuts(NamedTuple):
     @property
     def start(self) -> int:
         """The first position that a cut can hide."""
-        return self.look.visible.first_kept
+        return self.context.visible.first_kept
 
     @property
     def empty(self) -> bool:
@@ -98,7 +98,7 @@ class Cuts(NamedTuple):
         Back to a call answered behind it, until there is none. What is answered further behind is
         called from there on.
         """
-        place, until, first = ideal, self.look.pointer.head, self._hiding(least)
+        place, until, first = ideal, self.context.pointer.head, self._hiding(least)
         while place >= first:
             place = self._boundary_up_to(place)
             call = self._spanning(place, until).call
@@ -115,7 +115,7 @@ class Cuts(NamedTuple):
         """Return the first legal cut from a place on: past an answer, until there is none."""
         place = self._boundary_from(start)
         while place is not None:
-            answer = self._spanning(place, self.look.pointer.head).answer
+            answer = self._spanning(place, self.context.pointer.head).answer
             if answer is None:
                 return place
             place = self._boundary_from(answer + 1)
@@ -124,10 +124,10 @@ class Cuts(NamedTuple):
     def _boundary_up_to(self, place: int) -> int:
         """Return the last place up to this one where the policy's boundary lets a cut fall."""
         if self.turns_only:
-            place = turn_start(self.look.raw, place)
+            place = turn_start(self.context.raw, place)
         while place in self.continued:
             place -= 1
-        hole = self.look.visible.hole_around(place)
+        hole = self.context.visible.hole_around(place)
         if hole:
             return self._boundary_up_to(hole.first)
         return place
@@ -139,7 +139,7 @@ class Cuts(NamedTuple):
             found += 1
         if found is None or found > self.kept:
             return None
-        hole = self.look.visible.hole_around(found)
+        hole = self.context.visible.hole_around(found)
         if hole:
             return self._boundary_from(hole.last + 1)
         return found
@@ -163,77 +163,77 @@ class Cuts(NamedTuple):
     def _never_hidden(self) -> list[Span]:
         """Return what no cut hides, or is hidden already."""
         pinned = ((position, position) for position in self.pinned)
-        holes = ((each.first, each.last) for each in self.look.visible.holes)
+        holes = ((each.first, each.last) for each in self.context.visible.holes)
         return sorted(chain(pinned, holes))
 
     def _spanning(self, place: int, until: int) -> Spanning:
-        return spanning(self.look, self.start, place, until)
+        return spanning(self.context, self.start, place, until)
 
     def _next_user(self, place: int) -> int | None:
-        look = self.look
+        context = self.context
         found: int | None = NEXT_USER.value(
-            look.connection, **look.line, start=place, last=self.kept
+            context.connection, **context.line, start=place, last=self.kept
         )
         return found
 
 
-def cuts_before(look: Look, kept: int, *, turns_only: bool = True) -> Cuts:
+def cuts_before(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cuts:
     """Return the legal cuts before the first position that is to be kept."""
-    items = continued(look, look.visible.first_kept, look.last)
-    return Cuts(look, kept, turns_only, _pinned_before(look, kept), tuple(items))
+    items = continued(context, context.visible.first_kept, context.last)
+    return Cuts(context, kept, turns_only, _pinned_before(context, kept), tuple(items))
 
 
-def _pinned_before(look: Look, kept: int) -> tuple[int, ...]:
+def _pinned_before(context: ViewContext, kept: int) -> tuple[int, ...]:
     """Return the positions that no cut hides, of what is visible before one."""
-    return system_messages(look, look.visible.first_kept, kept - 1)
+    return system_messages(context, context.visible.first_kept, kept - 1)
 
 
-def system_messages(look: Look, first: int, last: int) -> tuple[int, ...]:
+def system_messages(context: ViewContext, first: int, last: int) -> tuple[int, ...]:
     """Return the positions of a range that nothing hides."""
     stretch = {"start": first, "last": last}
-    return tuple(PINNED.values(look.connection, **look.line, **stretch))
+    return tuple(PINNED.values(context.connection, **context.line, **stretch))
 
 
-def spanning(look: Look, begin: int, start: int, last: int) -> Spanning:
+def spanning(context: ViewContext, begin: int, start: int, last: int) -> Spanning:
     """Return what spans a place: calls from ``begin`` on, answered from there to ``last``."""
     stretch = {"begin": begin, "start": start, "last": last}
-    return SPANNING.one(look.connection, **look.line, **stretch)
+    return SPANNING.one(context.connection, **context.line, **stretch)
 
 
-def first_kept(look: Look, keep_turns: int) -> int:
+def first_kept(context: ViewContext, keep_turns: int) -> int:
     """Return the first position that a policy's parts together keep."""
-    return min(_newest_messages(look), _newest_turns(look, keep_turns))
+    return min(_newest_messages(context), _newest_turns(context, keep_turns))
 
 
-def _newest_messages(look: Look) -> int:
+def _newest_messages(context: ViewContext) -> int:
     """Return where the newest messages begin that a policy keeps."""
-    place = look.pointer.head - look.policy.keep_messages + 1
-    for item in reversed(continued(look, look.visible.first_kept, look.last)):
+    place = context.pointer.head - context.policy.keep_messages + 1
+    for item in reversed(continued(context, context.visible.first_kept, context.last)):
         if item >= place:
             place -= 1
     return place
 
 
-def _newest_turns(look: Look, count: int) -> int:
+def _newest_turns(context: ViewContext, count: int) -> int:
     """Return where the newest turns begin.
 
     To keep no turn is to keep the newest groups of the running one.
     """
     if not count:
-        return newest_groups(look)
-    return _turn_start(look, turns_of(look) - count + 1)
+        return newest_groups(context)
+    return _turn_start(context, turns_of(context) - count + 1)
 
 
-def _turn_start(look: Look, turn: int) -> int:
+def _turn_start(context: ViewContext, turn: int) -> int:
     """Return where a turn begins; before the first turn there is nothing to keep apart."""
-    start = look.visible.first_kept
+    start = context.visible.first_kept
     if turn < 1:
         return start
-    return _seen_from(look, turn) or start
+    return _seen_from(context, turn) or start
 
 
-def _seen_from(look: Look, turn: int) -> int | None:
+def _seen_from(context: ViewContext, turn: int) -> int | None:
     """Return the first visible position of a turn or a later one."""
-    line = shown(look, look.last)
-    found: int | None = TURN_START.value(look.connection, **line, turn=turn)
+    line = shown(context, context.last)
+    found: int | None = TURN_START.value(context.connection, **line, turn=turn)
     return found

@@ -46,8 +46,8 @@ class _End(NamedTuple):
 
     def write(self, **values: Any) -> int:
         """End the record; return its number."""
-        look = self.cost.look
-        return end_record(look.connection, look.pointer, self.number, **values)
+        context = self.cost.context
+        return end_record(context.connection, context.pointer, self.number, **values)
 
     def applied(self, result: Result, change: dict[str, Any]) -> int:
         """End the record with a change, and with what the summarizer failed of, if it did."""
@@ -100,7 +100,7 @@ def finish(
     """
     pointer = lines.lock_tree(connection, asked.session_id)
     running = running_record(connection, pointer)
-    same_tree = pointer.tree_id == job.cost.look.pointer.tree_id
+    same_tree = pointer.tree_id == job.cost.context.pointer.tree_id
     if running is None or running.compaction != number or not same_tree:
         return _rejected(pointer, asked, "another compaction took its place", moment)
     end = _End(budget_by_now(job.cost, connection, pointer, moment), number, moment)
@@ -166,12 +166,12 @@ def _rejected(pointer: Pointer, asked: Asked, problem: str, moment: int) -> Comp
 
 def _moved(cost: Budget, job: Job) -> str | None:
     """Say why a plan no longer fits its line; None where it does."""
-    look, planned = cost.look, job.hiding.plan
-    before, by_now = job.cost.look.visible, look.visible
-    if look.pointer.head < planned.last or holder_of(look, planned.last) != job.holder:
+    context, planned = cost.context, job.hiding.plan
+    before, by_now = job.cost.context.visible, context.visible
+    if context.pointer.head < planned.last or holder_of(context, planned.last) != job.holder:
         return "the session was rewound to before the end of the range"
-    least = look.policy.least_groups
-    kept = newest_groups(look, least) if planned.inside else turn_begins(look)
+    least = context.policy.least_groups
+    kept = newest_groups(context, least) if planned.inside else turn_begins(context)
     if kept <= planned.last:
         return "the session was rewound into the range, which would hide its current turn"
     if (by_now.first_kept, by_now.summaries) != (planned.first, before.summaries):
@@ -195,7 +195,7 @@ class _Offer(NamedTuple):
 
 
 def _offer(end: _End, job: Job, result: Result, summary: Summary) -> _Offer:
-    text = _with_end(end, job.hiding, rendered(summary, end.cost.look.policy.language))
+    text = _with_end(end, job.hiding, rendered(summary, end.cost.context.policy.language))
     return _Offer(result, summary, text, _with_text(end.cost, job.hiding, text))
 
 
@@ -203,7 +203,7 @@ def _with_end(end: _End, hiding: Hiding, text: str) -> str:
     """Return a text that stands for what goes; where that is within a turn, it says so."""
     if not hiding.plan.inside:
         return text
-    goes_on = GOES_ON[end.cost.look.policy.language]
+    goes_on = GOES_ON[end.cost.context.policy.language]
     return f"{text}\n\n{goes_on}" if text else goes_on
 
 
@@ -230,7 +230,7 @@ def _instead(end: _End, job: Job, problem: str) -> int | None:
     Return the record's number.
     """
     refused = Result(None, problem)
-    policy = end.cost.look.policy
+    policy = end.cost.context.policy
     if policy.on_failure == "trim":
         return _trim(end, refused)
     notice = in_its_place(job, policy, refused)
@@ -286,7 +286,7 @@ def _too_long(cost: Budget, hiding: Hiding, after: _After) -> str | None:
     Where an empty summary would not bring it below either, the summary is progress. What is given
     in the place of a summary that failed is not asked: it cannot be shorter than it is.
     """
-    empty = tokens_of_summary("", hiding.facts, cost.look.policy)
+    empty = tokens_of_summary("", hiding.facts, cost.context.policy)
     bare = after._replace(tokens=after.tokens - after.of_summary + empty)
     above = _trigger_after(cost, after)
     fits = _overflows_after(cost, after) == _overflows_after(cost, bare)
@@ -301,20 +301,20 @@ def _too_long(cost: Budget, hiding: Hiding, after: _After) -> str | None:
 def _trigger_after(cost: Budget, after: _After) -> str | None:
     """Return which trigger the next request would fire after a compaction."""
     tokens = after.tokens + cost.added
-    return triggered(cost.look.policy, messages=after.messages, tokens=tokens)
+    return triggered(cost.context.policy, messages=after.messages, tokens=tokens)
 
 
 def _overflows_after(cost: Budget, after: _After) -> bool:
     """Tell whether the next request would be over the window after a compaction."""
-    return overflows(cost.look.policy, after.tokens + cost.added)
+    return overflows(cost.context.policy, after.tokens + cost.added)
 
 
 def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
     """Return what the view has with a text in the place of what goes."""
     planned, previous = hiding.plan, hiding.previous
-    left = planned.left_of(cost.look.visible)
+    left = planned.left_of(cost.context.visible)
     beside = tuple(each for each in left.summaries if each not in previous)
-    of_summary = tokens_of_summary(text, hiding.facts, cost.look.policy)
+    of_summary = tokens_of_summary(text, hiding.facts, cost.context.policy)
     left = left._replace(summaries=beside)
     messages = cost.messages_with(left) + 1
     return _After(messages, cost.tokens_with(left) + of_summary, of_summary)
@@ -322,7 +322,7 @@ def _with_text(cost: Budget, hiding: Hiding, text: str) -> _After:
 
 def _with_nothing(cost: Budget, planned: Plan) -> _After:
     """Return what the view has with nothing in the place of what goes."""
-    left = planned.left_of(cost.look.visible)
+    left = planned.left_of(cost.context.visible)
     return _After(cost.messages_with(left), cost.tokens_with(left))
 
 
@@ -364,7 +364,7 @@ def _keep(
     after: _After,
 ) -> int:
     return keep_summary(
-        end.cost.look,
+        end.cost.context,
         hiding,
         summary,
         text=text,
@@ -391,5 +391,5 @@ def _change(
         "first_kept": planned.last + 1,
         "hidden_first": planned.hidden_first,
         "hidden_last": planned.last,
-        "pinned": encode(planned.pins(end.cost.look.visible)),
+        "pinned": encode(planned.pins(end.cost.context.visible)),
     }

@@ -36,7 +36,7 @@ from ..summaries import (
 )
 from ..text import json_object
 from ..tools import failed, is_command
-from ..view import Look, any_sign, of_kind
+from ..view import ViewContext, has_failure_sign, is_of_kind
 
 _walk = segments_cte()
 _r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
@@ -52,9 +52,9 @@ _is_call = and_(
     _c.c.position == _r.c.call_position,
 )
 _is_told = or_(
-    of_kind("terminal"),
+    is_of_kind("terminal"),
     _r.c.looks_terminal == literal_column("1"),
-    any_sign,
+    has_failure_sign,
 )
 
 
@@ -171,46 +171,46 @@ LOOK_INTO_FOLDERS = ("search", "list")
 """Kinds of tools that name folders as well as files."""
 
 
-def ledger_of(look: Look, first: int, last: int) -> str:
+def ledger_of(context: ViewContext, first: int, last: int) -> str:
     """Return the facts of a range of a line as the text that is sent with a summary."""
-    policy = look.policy
-    return ledger(hidden_facts(look, first, last), policy.facts_chars, policy.language)
+    policy = context.policy
+    return ledger(hidden_facts(context, first, last), policy.facts_chars, policy.language)
 
 
-def hidden_facts(look: Look, first: int, last: int) -> list[HiddenFact]:
+def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact]:
     """Return the facts of a range of a line, oldest first.
 
     The policy says of what kind a tool is. A result belongs to the range that it stands in,
     wherever its call was made. Of errors as many as the policy's budget could take, the newest
     ones.
     """
-    runs = look.told(first, last)
-    results = list(_results(look, runs))
-    outcomes = _outcomes(look, results) if look.policy.told_once else {}
-    called: list[_Call | _Result] = [*_unanswered(look, runs), *results]
-    commands = _commands(called, outcomes, look.policy.language)
-    return [*_files(look, runs), *commands, *_errors(look, results)]
+    runs = context.told(first, last)
+    results = list(_results(context, runs))
+    outcomes = _outcomes(context, results) if context.policy.told_once else {}
+    called: list[_Call | _Result] = [*_unanswered(context, runs), *results]
+    commands = _commands(called, outcomes, context.policy.language)
+    return [*_files(context, runs), *commands, *_errors(context, results)]
 
 
-def _results(look: Look, runs: list[Run]) -> Iterator[_Result]:
-    kinds = json.dumps(dict(look.policy.tool_kinds))
+def _results(context: ViewContext, runs: list[Run]) -> Iterator[_Result]:
+    kinds = json.dumps(dict(context.policy.tool_kinds))
     for run in runs:
-        for row in RESULTS.rows(look.connection, **run, start=1, kinds=kinds):
-            yield _as_known(row, look.policy)
+        for row in RESULTS.rows(context.connection, **run, start=1, kinds=kinds):
+            yield _as_known(row, context.policy)
 
 
-def _files(look: Look, runs: list[Run]) -> list[HiddenFact]:
+def _files(context: ViewContext, runs: list[Run]) -> list[HiddenFact]:
     """Return what was done to each file."""
-    touched = _touched(look, runs)
+    touched = _touched(context, runs)
     return [HiddenFact("file", path, kind) for path, kind in touched.items()]
 
 
-def _touched(look: Look, runs: list[Run]) -> dict[str, str]:
+def _touched(context: ViewContext, runs: list[Run]) -> dict[str, str]:
     """Return what was done to each file, in the order in which they were touched last."""
     files: dict[str, str] = {}
     for run in runs:
-        for path, tool_name, stored in PATHS.rows(look.connection, **run):
-            kind = _kind_of(tool_name, stored, look.policy)
+        for path, tool_name, stored in PATHS.rows(context.connection, **run):
+            kind = _kind_of(tool_name, stored, context.policy)
             if kind not in LOOK_INTO_FOLDERS or _has_ending(path):
                 files[path] = _more_telling(files.pop(path, ""), kind)
     return files
@@ -228,16 +228,16 @@ def _more_telling(before: str, kind: str) -> str:
     return kind
 
 
-def _unanswered(look: Look, runs: list[Run]) -> list[_Call]:
+def _unanswered(context: ViewContext, runs: list[Run]) -> list[_Call]:
     """Return the calls that no run of a line answers, neither their own nor a later one."""
     waiting: dict[tuple[int, int], _Call] = {}
     for run in runs:
         if waiting:
-            for call_seq, position in ANSWERS.rows(look.connection, **run):
+            for call_seq, position in ANSWERS.rows(context.connection, **run):
                 waiting.pop((call_seq, position), None)
-        for call in UNANSWERED.rows(look.connection, **run):
+        for call in UNANSWERED.rows(context.connection, **run):
             waiting[call.seq, call.position] = call
-    return [_as_known(call, look.policy) for call in waiting.values()]
+    return [_as_known(call, context.policy) for call in waiting.values()]
 
 
 _Row = TypeVar("_Row", _Result, _Call)
@@ -270,26 +270,26 @@ def _commands(
             yield HiddenFact("command", without_texts(command), run.ended(language), came)
 
 
-def _outcomes(look: Look, results: list[_Result]) -> dict[int, str]:
+def _outcomes(context: ViewContext, results: list[_Result]) -> dict[int, str]:
     """Return what the newest commands came to, by the positions of their results.
 
     As many as the policy's budget could take. What an error tells is left to it.
     """
     found: dict[int, str] = {}
-    room = look.policy.facts_chars
+    room = context.policy.facts_chars
     for result in reversed(results):
         if room > 0 and _command(result):
-            outcome = _outcome(look, result)
+            outcome = _outcome(context, result)
             found[result.seq] = outcome
             room -= len(outcome)
     return found
 
 
-def _outcome(look: Look, result: _Result) -> str:
-    text = _text_of(look, result)
+def _outcome(context: ViewContext, result: _Result) -> str:
+    text = _text_of(context, result)
     fields = json_object(text)
     outcome = came_to(text, fields)
-    policy = look.policy
+    policy = context.policy
     if _failed(result, policy) and outcome in failure_told(text, fields, policy.language):
         return ""
     return outcome
@@ -309,15 +309,15 @@ def _decoded(form: str | None, stored: str | None) -> Any:
     return stored
 
 
-def _errors(look: Look, results: list[_Result]) -> list[HiddenFact]:
+def _errors(context: ViewContext, results: list[_Result]) -> list[HiddenFact]:
     """Return the newest errors, until their texts have no more room."""
     errors: list[HiddenFact] = []
     seen: set[str] = set()
-    room = look.policy.facts_chars
-    for result in _failures(results, look.policy):
+    room = context.policy.facts_chars
+    for result in _failures(results, context.policy):
         if room <= 0:
             break
-        error = _error(look, result)
+        error = _error(context, result)
         if error.text not in seen:
             room -= len(error.text)
         seen.add(error.text)
@@ -337,13 +337,13 @@ def _failed(result: _Result, policy: Policy) -> bool:
     return failed(result, policy, command=command)
 
 
-def _error(look: Look, result: _Result) -> HiddenFact:
-    text = _text_of(look, result)
-    told = failure_told(text, language=look.policy.language)
+def _error(context: ViewContext, result: _Result) -> HiddenFact:
+    text = _text_of(context, result)
+    told = failure_told(text, language=context.policy.language)
     return HiddenFact("error", told, result.tool_name)
 
 
-def _text_of(look: Look, result: _Result) -> str:
-    place = {**look.line, "branch": result.branch, "seq": result.seq}
-    form, content = CONTENT.one(look.connection, **place)
+def _text_of(context: ViewContext, result: _Result) -> str:
+    place = {**context.line, "branch": result.branch, "seq": result.seq}
+    form, content = CONTENT.one(context.connection, **place)
     return message_content({"content": _decoded(form, content)})

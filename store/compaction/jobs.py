@@ -12,7 +12,7 @@ from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
-from ..view import Look, summaries_of
+from ..view import ViewContext, summaries_of
 from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import ledger_of
 from .naming import named
@@ -77,28 +77,28 @@ def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compacti
         return _job(cost, transcript, planned.last, kinds)
 
 
-def holder_of(look: Look, position: int) -> int:
+def holder_of(context: ViewContext, position: int) -> int:
     """Return the branch that holds a position of a line."""
-    return look.raw.place(position)["branch"]
+    return context.raw.place(position)["branch"]
 
 
-def hiding_of(look: Look, planned: Plan, previous: Previous) -> Hiding:
+def hiding_of(context: ViewContext, planned: Plan, previous: Previous) -> Hiding:
     """Return what goes by a plan, with the facts and the names of it.
 
     What a summary tells that goes on standing beside the new one is left out of them. Summaries of
     ranges that the plan covers are replaced with the previous ones.
     """
     replaced = (*previous, *summaries_of(planned.covered))
-    facts = ledger_of(look, _told_until(look, previous) + 1, planned.last)
-    names = named(look, planned, replaced, facts)
-    source = sources(look, planned.first, planned.last, planned.pinned)
+    facts = ledger_of(context, _told_until(context, previous) + 1, planned.last)
+    names = named(context, planned, replaced, facts)
+    source = sources(context, planned.first, planned.last, planned.pinned)
     told = "\n".join(filter(None, (facts, names.told)))
     return Hiding(planned, replaced, told, source, names.kept)
 
 
-def _told_until(look: Look, previous: Previous) -> int:
+def _told_until(context: ViewContext, previous: Previous) -> int:
     """Return the last position of the summaries that go on standing; 0 where there are none."""
-    beside = (each.last for each in look.visible.summaries if each not in previous)
+    beside = (each.last for each in context.visible.summaries if each not in previous)
     return max(beside, default=0)
 
 
@@ -112,25 +112,25 @@ def _transcript(
 
 
 def _job(cost: Budget, transcript: Transcript, sought: int, kinds: Kinds) -> Job:
-    look = cost.look
-    hiding = hiding_of(look, transcript.plan, summaries_to_fold(look))
+    context = cost.context
+    hiding = hiding_of(context, transcript.plan, summaries_to_fold(context))
     return Job(
         cost=cost,
         hiding=hiding,
-        holder=holder_of(look, hiding.plan.last),
+        holder=holder_of(context, hiding.plan.last),
         sought=sought,
         messages=transcript.messages,
         transcript=transcript.text,
-        times=_times(hiding.source.times, _began(look, hiding.previous)),
+        times=_times(hiding.source.times, _began(context, hiding.previous)),
         tool_kinds=kinds,
     )
 
 
-def _began(look: Look, previous: Previous) -> int | None:
+def _began(context: ViewContext, previous: Previous) -> int | None:
     """Return the first moment (ms) of what summaries stand for, if any."""
     if not previous:
         return None
-    return first_moment(look, previous[0].first, previous[-1].last)
+    return first_moment(context, previous[0].first, previous[-1].last)
 
 
 def _times(times: Times | None, began: int | None) -> Times | None:
@@ -149,12 +149,12 @@ def left_as_it_is(
 ) -> Compaction:
     """Return that nothing is hidden, with what the view has, which stays as it is."""
     left = not_recorded(
-        cost.look.pointer,
+        cost.context.pointer,
         asked.policy,
         outcome=outcome,
         reason=asked.reason,
         error=why,
-        moment=cost.look.now,
+        moment=cost.context.now,
     )
     as_it_is = left._replace(messages_before=cost.messages, tokens_before=cost.tokens)
     return with_still_over(as_it_is, asked.policy, cost.added)

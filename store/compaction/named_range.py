@@ -25,7 +25,7 @@ from ..policy import Policy
 from ..records import Compaction
 from ..summaries import Summary
 from ..text import is_text, plain
-from ..view import Look, Range, Span, Standing, look_at
+from ..view import Range, Span, Standing, ViewContext, load_view_context
 from .budget import budget_of
 from .cuts import spanning, system_messages
 from .open_turn import turn_begins, waiting
@@ -62,10 +62,10 @@ def hide(
     """
     text, moment = _checked(summary), given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    look = look_at(connection, pointer, PLAIN, last=pointer.head, now=moment)
-    hidden = _whole(look, _positions(pointer, first, last))
-    _check_may_go(look, hidden)
-    number = _record(look, hidden, text)
+    context = load_view_context(connection, pointer, PLAIN, last=pointer.head, now=moment)
+    hidden = _whole(context, _positions(pointer, first, last))
+    _check_may_go(context, hidden)
+    number = _record(context, hidden, text)
     return recorded(connection, pointer, number)
 
 
@@ -88,82 +88,84 @@ def _positions(pointer: Pointer, first: int, last: int) -> Span:
     return first, last
 
 
-def _whole(look: Look, span: Span) -> Span:
+def _whole(context: ViewContext, span: Span) -> Span:
     """Return the smallest range around another one that cuts nothing in two."""
-    wider = _wider(look, span)
+    wider = _wider(context, span)
     while wider != span:
-        span, wider = wider, _wider(look, wider)
+        span, wider = wider, _wider(context, wider)
     return span
 
 
-def _wider(look: Look, span: Span) -> Span:
+def _wider(context: ViewContext, span: Span) -> Span:
     """Return a range with what its messages go with: calls, results, what was hidden before."""
     first, last = span
-    asked = spanning(look, 1, first, last).call
-    answered = spanning(look, first, last + 1, look.last).answer
-    touched = [each for each in look.visible.holes if each.first <= last and first <= each.last]
+    asked = spanning(context, 1, first, last).call
+    answered = spanning(context, first, last + 1, context.last).answer
+    touched = [each for each in context.visible.holes if each.first <= last and first <= each.last]
     return (
         min(first, asked or first, *(each.first for each in touched)),
         max(last, answered or last, *(each.last for each in touched)),
     )
 
 
-def _check_may_go(look: Look, span: Span) -> None:
+def _check_may_go(context: ViewContext, span: Span) -> None:
     """Raise CompactionError for what is hidden already, or has to stay."""
     first, last = span
-    problem = next(_problems(look, first, last), None)
+    problem = next(_problems(context, first, last), None)
     if problem:
         told = f"positions {first} to {last} belong together and cannot be hidden: {problem}"
-        session_id = look.pointer.session_id
+        session_id = context.pointer.session_id
         raise CompactionError(told, session_id=session_id, reason="manual")
 
 
-def _problems(look: Look, first: int, last: int) -> Iterator[str]:
+def _problems(context: ViewContext, first: int, last: int) -> Iterator[str]:
     """Yield why a range cannot be hidden, and what to do instead."""
-    kept = look.visible.first_kept
+    kept = context.visible.first_kept
     if first < kept:
         yield f"a compaction hides what is before position {kept} already; begin there"
-    for place in system_messages(look, first, last):
+    for place in system_messages(context, first, last):
         yield f"position {place} is a system message, which always stays; {AROUND}"
-    begins = turn_begins(look)
+    begins = turn_begins(context)
     if first <= begins <= last:
         yield f"position {begins} is the latest user message, which has to be answered; {AROUND}"
-    for place in sorted(waiting(look, first, last, look.last + 1)):
+    for place in sorted(waiting(context, first, last, context.last + 1)):
         yield f"position {place} has calls that wait for a result; append it first, or {AROUND}"
 
 
-def _record(look: Look, span: Span, text: str | None) -> int:
+def _record(context: ViewContext, span: Span, text: str | None) -> int:
     """Write the record of what is hidden; return its number."""
     first, last = span
-    before, after = budget_of(look), budget_of(_with(look, span, text))
+    before, after = budget_of(context), budget_of(_with(context, span, text))
     return insert_record(
-        look.connection,
-        look.pointer,
+        context.connection,
+        context.pointer,
         None,
         kind="hide",
         outcome="applied",
         reason="manual",
         hidden_first=first,
         hidden_last=last,
-        summary=_kept(look, span, text) if text else None,
+        summary=_kept(context, span, text) if text else None,
         messages_before=before.messages,
         messages_after=after.messages,
         tokens_before=before.tokens,
         tokens_after=after.tokens,
-        created_at=look.now,
+        created_at=context.now,
     )
 
 
-def _with(look: Look, span: Span, text: str | None) -> Look:
+def _with(context: ViewContext, span: Span, text: str | None) -> ViewContext:
     """Return a look at the line as it is when a range is hidden."""
     standing = Standing(0, None, *span, text, None) if text else None
-    return look._replace(visible=look.visible.hiding(Range(*span, None, standing)))
+    return context._replace(visible=context.visible.hiding(Range(*span, None, standing)))
 
 
-def _kept(look: Look, span: Span, text: str) -> int:
+def _kept(context: ViewContext, span: Span, text: str) -> int:
     """Write the text that stands for a range; return its number."""
     first, last = span
     planned = Plan(first, last, (), 0, 0, 0)
-    hiding = Hiding(planned, (), "", sources(look, first, last, ()))
-    tokens = tokens_of_summary(text, None, look.policy)
-    return keep_summary(look, hiding, Summary(text), text=text, tokens=tokens, moment=look.now)
+    hiding = Hiding(planned, (), "", sources(context, first, last, ()))
+    tokens = tokens_of_summary(text, None, context.policy)
+    return keep_summary(
+        context, hiding, Summary(text), text=text, tokens=tokens, moment=context.now
+    )

@@ -11,7 +11,7 @@ from ..database import Statement, summaries
 from ..history import read_rows
 from ..records import StoredMessage
 from ..summaries import names_index
-from ..view import Look, Standing, summaries_of
+from ..view import Standing, ViewContext, summaries_of
 from .planning import Plan, Previous
 
 SCANNED = 1_000_000
@@ -37,23 +37,23 @@ class Named(NamedTuple):
     kept: str | None
 
 
-def named(look: Look, planned: Plan, previous: Previous, facts: str) -> Named:
+def named(context: ViewContext, planned: Plan, previous: Previous, facts: str) -> Named:
     """Return the names of what a plan hides, for a policy that has room for them.
 
     Those that ``facts``, a summary beside it or a message in sight tells have no place in the
     index, but are kept: they may be out of sight when the next summary is written.
     """
-    room = look.policy.index_chars
+    room = context.policy.index_chars
     if not room:
         return Named("", None)
-    known = names_index.best(_known(look, planned, previous), room)
-    seen = {*_in_sight(look, planned), *_beside(look, previous, facts)}
+    known = names_index.best(_known(context, planned, previous), room)
+    seen = {*_in_sight(context, planned), *_beside(context, previous, facts)}
     unseen = (name for name in known if name not in seen)
-    text = names_index.told(unseen, room, look.policy.language)
+    text = names_index.told(unseen, room, context.policy.language)
     return Named(text, names_index.dumped(known))
 
 
-def _known(look: Look, planned: Plan, previous: Previous) -> Known:
+def _known(context: ViewContext, planned: Plan, previous: Previous) -> Known:
     """Return the names of all that a summary stands for.
 
     Of what the earlier ones stand for that had no index, the messages are read as well; of ranges
@@ -62,55 +62,57 @@ def _known(look: Look, planned: Plan, previous: Previous) -> Known:
     known: Known = {}
     first = planned.first
     for each in previous:
-        kept = _kept(look, each)
+        kept = _kept(context, each)
         if kept is None:
             first = min(first, each.first)
         known = names_index.merged(known, names_index.loaded(kept))
     for each in summaries_of(planned.covered):
-        names_index.note(known, each.last, each.message(look.policy), look.pointer.project_root)
-    return names_index.merged(known, _read(look, first, planned.last))
+        names_index.note(
+            known, each.last, each.message(context.policy), context.pointer.project_root
+        )
+    return names_index.merged(known, _read(context, first, planned.last))
 
 
-def _kept(look: Look, standing: Standing) -> str | None:
+def _kept(context: ViewContext, standing: Standing) -> str | None:
     """Return the names that are kept with a summary; None where it had no index."""
-    place = {"tree_id": look.pointer.tree_id, "number": standing.number}
-    kept: str | None = NAMES.value(look.connection, **place)
+    place = {"tree_id": context.pointer.tree_id, "number": standing.number}
+    kept: str | None = NAMES.value(context.connection, **place)
     return kept
 
 
-def _read(look: Look, first: int, last: int) -> Known:
+def _read(context: ViewContext, first: int, last: int) -> Known:
     """Return the names in the messages of a range of a line, but for those hidden by name."""
     known: Known = {}
-    root = look.pointer.project_root
+    root = context.pointer.project_root
     room = SCANNED
-    for each in _backwards(look, first, last):
+    for each in _backwards(context, first, last):
         room -= names_index.note(known, each.seq, each.message, root)
         if room < 0:
             break
     return known
 
 
-def _backwards(look: Look, first: int, last: int) -> Iterator[StoredMessage]:
+def _backwards(context: ViewContext, first: int, last: int) -> Iterator[StoredMessage]:
     """Yield the messages of a range of a line, the newest first."""
-    session = look.pointer.session_id
+    session = context.pointer.session_id
     for start in range(last - AT_ONCE + 1, first - AT_ONCE, -AT_ONCE):
-        found = read_rows(look.connection, session, max(start, first), start + AT_ONCE - 1)
-        yield from (each for each in reversed(found) if look.visible.shows(each.seq))
+        found = read_rows(context.connection, session, max(start, first), start + AT_ONCE - 1)
+        yield from (each for each in reversed(found) if context.visible.shows(each.seq))
 
 
-def _in_sight(look: Look, planned: Plan) -> Known:
+def _in_sight(context: ViewContext, planned: Plan) -> Known:
     """Return the names in the messages that stay."""
-    left = planned.left_of(look.visible)
-    seen = _read(look, left.first_kept, look.last)
+    left = planned.left_of(context.visible)
+    seen = _read(context, left.first_kept, context.last)
     for place in left.pinned:
-        seen |= _read(look, place, place)
+        seen |= _read(context, place, place)
     return seen
 
 
-def _beside(look: Look, previous: Previous, facts: str) -> set[str]:
+def _beside(context: ViewContext, previous: Previous, facts: str) -> set[str]:
     """Return the names in the facts, and in the summaries that go on standing."""
     texts = [facts]
-    for each in look.visible.standing:
+    for each in context.visible.standing:
         if each not in previous:
             texts += [each.body, each.facts or ""]
-    return names_index.names_of(texts, look.pointer.project_root)
+    return names_index.names_of(texts, context.pointer.project_root)

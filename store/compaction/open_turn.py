@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, bindparam, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_calls, tool_results
 from ..history import lines, measure, segments_cte, turn_start
-from ..view import Look, continued
+from ..view import ViewContext, continued
 
 _walk = segments_cte()
 _f, _c, _r = message_facts, tool_calls, tool_results
@@ -85,74 +85,74 @@ class Staying(NamedTuple):
     released: Places = ()
 
 
-def turn_begins(look: Look) -> int:
+def turn_begins(context: ViewContext) -> int:
     """Return where the running turn begins; 0 where no user has spoken."""
-    if not turns_of(look):
+    if not turns_of(context):
         return 0
-    return turn_start(look.raw, look.last)
+    return turn_start(context.raw, context.last)
 
 
-def turns_of(look: Look) -> int:
+def turns_of(context: ViewContext) -> int:
     """Return how many turns a line has."""
-    return measure(look.raw, look.last).turn
+    return measure(context.raw, context.last).turn
 
 
-def shown(look: Look, last: int) -> dict[str, int]:
+def shown(context: ViewContext, last: int) -> dict[str, int]:
     """Return the values by which statements name what is kept of a line, up to a position."""
-    return {**look.line, "start": look.visible.first_kept, "last": last}
+    return {**context.line, "start": context.visible.first_kept, "last": last}
 
 
-def newest_groups(look: Look, count: int | None = None) -> int:
+def newest_groups(context: ViewContext, count: int | None = None) -> int:
     """Return where the newest groups begin: so many of them, or those that a policy keeps."""
-    count = count or look.policy.keep_groups
-    places = _group_starts(look, count)
+    count = count or context.policy.keep_groups
+    places = _group_starts(context, count)
     if len(places) < count:
-        return look.visible.first_kept
+        return context.visible.first_kept
     return places[-1]
 
 
-def _group_starts(look: Look, count: int) -> list[int]:
+def _group_starts(context: ViewContext, count: int) -> list[int]:
     """Return where the newest groups begin, at most so many of them, the newest first."""
-    items = continued(look, look.visible.first_kept, look.last)
-    line, most = shown(look, look.last), count + len(items)
-    places = GROUPS.values(look.connection, **line, count=most)
+    items = continued(context, context.visible.first_kept, context.last)
+    line, most = shown(context, context.last), count + len(items)
+    places = GROUPS.values(context.connection, **line, count=most)
     return [place for place in places if place not in items][:count]
 
 
-def staying(look: Look, cut: int) -> Staying:
+def staying(context: ViewContext, cut: int) -> Staying:
     """Return what stays for the running turn before a cut, and what need not any more."""
-    begins = turn_begins(look)
-    before = _stayed_until_now(look)
+    begins = turn_begins(context)
+    before = _stayed_until_now(context)
     if not begins or cut <= begins:
         return Staying((), before)
-    wanted = _wanted(look, before, begins, cut)
-    start = look.visible.first_kept
+    wanted = _wanted(context, before, begins, cut)
+    start = context.visible.first_kept
     places = sorted(place for place in wanted if start <= place < cut)
     released = [place for place in before if place not in wanted]
     return Staying(tuple(places), tuple(released))
 
 
-def _stayed_until_now(look: Look) -> Places:
+def _stayed_until_now(context: ViewContext) -> Places:
     """Return what earlier cuts left standing for the running turn of then."""
-    return tuple(place for place in look.visible.pinned if not _is_of_system(look, place))
+    return tuple(place for place in context.visible.pinned if not _is_of_system(context, place))
 
 
 def _wanted(
-    look: Look,
+    context: ViewContext,
     before: Places,
     begins: int,
     cut: int,
 ) -> set[int]:
     """Return what a running turn cannot do without, wherever it stands."""
-    first = max(begins, look.visible.first_kept)
-    wanted = {begins} | waiting(look, first, cut - 1, cut)
+    first = max(begins, context.visible.first_kept)
+    wanted = {begins} | waiting(context, first, cut - 1, cut)
     for place in before:
-        wanted |= waiting(look, place, place, cut)
+        wanted |= waiting(context, place, place, cut)
     return wanted
 
 
 def waiting(
-    look: Look,
+    context: ViewContext,
     first: int,
     until: int,
     cut: int,
@@ -162,8 +162,8 @@ def waiting(
     With them go the results that they have.
     """
     stretch = {"start": first, "until": until, "last": cut - 1}
-    answers = ANSWERED.rows(look.connection, **look.line, **stretch)
-    calls = CALLS.rows(look.connection, **look.line, **stretch)
+    answers = ANSWERED.rows(context.connection, **context.line, **stretch)
+    calls = CALLS.rows(context.connection, **context.line, **stretch)
     unanswered = _unanswered(calls, answers)
     return unanswered | {each.seq for each in answers if each.call in unanswered}
 
@@ -174,6 +174,6 @@ def _unanswered(calls: list[_Call], answers: list[_Answer]) -> set[int]:
     return {call.seq for call in calls if call not in answered}
 
 
-def _is_of_system(look: Look, place: int) -> bool:
-    at = look.raw.place(place)
-    return ROLE.value(look.connection, **at) in ("system", "developer")
+def _is_of_system(context: ViewContext, place: int) -> bool:
+    at = context.raw.place(place)
+    return ROLE.value(context.connection, **at) in ("system", "developer")

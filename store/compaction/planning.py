@@ -14,14 +14,14 @@ from ..history import tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
 from ..view import (
-    Look,
     Range,
     Span,
     Standing,
+    ViewContext,
     Visible,
     as_message,
-    shown_tokens,
-    summary_tokens,
+    estimate_shown_tokens,
+    estimate_summary_tokens,
 )
 from .budget import Budget
 from .cuts import Cuts, cuts_before, first_kept
@@ -108,14 +108,14 @@ class Wish(NamedTuple):
         """Return the best cut, legal or not."""
         if self.reach is not None:
             return min(cuts.kept, cuts.start + self.reach)
-        window = cuts.look.policy.window_messages
+        window = cuts.context.policy.window_messages
         if window is None:
             return cuts.kept
         return min(cuts.kept, cuts.after_messages(window))
 
     def least(self, cuts: Cuts) -> int:
         """Return how many messages a cut had better hide: half of the policy's window."""
-        window = cuts.look.policy.window_messages
+        window = cuts.context.policy.window_messages
         if window is None or self.reach is not None:
             return 1
         return max(1, window // 2)
@@ -125,25 +125,25 @@ INSIDE = Wish(0, "group")
 """The wish to cut the running turn."""
 
 
-def wish_of(look: Look) -> Wish:
+def wish_of(context: ViewContext) -> Wish:
     """Return what a policy wishes of a plan; a line without a user is all one running turn."""
-    if not turn_begins(look):
+    if not turn_begins(context):
         return INSIDE
-    return Wish(look.policy.keep_turns, look.policy.boundary)
+    return Wish(context.policy.keep_turns, context.policy.boundary)
 
 
 def plan(cost: Budget, wish: Wish) -> Plan:
     """Return what a compaction of a line would hide."""
-    cuts = _cuts_for(cost.look, wish)
+    cuts = _cuts_for(cost.context, wish)
     if cuts.empty:
         return _nothing(cost, "there is nothing before what the policy keeps")
     return _up_to(cost, cuts, _best_cut(cuts, wish))
 
 
-def _cuts_for(look: Look, wish: Wish) -> Cuts:
+def _cuts_for(context: ViewContext, wish: Wish) -> Cuts:
     """Return the legal cuts before what is to be kept."""
-    kept = first_kept(look, wish.keep_turns)
-    return cuts_before(look, kept, turns_only=wish.boundary == "turn")
+    kept = first_kept(context, wish.keep_turns)
+    return cuts_before(context, kept, turns_only=wish.boundary == "turn")
 
 
 def _best_cut(cuts: Cuts, wish: Wish) -> int | None:
@@ -163,36 +163,36 @@ def trim(cost: Budget, spare: int = 0) -> Plan:
     if excess <= 0:
         return _nothing(cost, "the view is within the hard limit")
     planned = _oldest_turns(cost, excess + spare)
-    if freed_messages(cost, planned) >= excess + spare or not _may_cut_turn(cost.look):
+    if freed_messages(cost, planned) >= excess + spare or not _may_cut_turn(cost.context):
         return planned
     return _larger(planned, _oldest_groups(cost, excess + spare))
 
 
 def _excess(cost: Budget) -> int:
     """Return how many messages a view has beyond the hard limit of a policy that trims."""
-    policy = cost.look.policy
+    policy = cost.context.policy
     if policy.on_failure != "trim" or policy.hard_limit is None:
         return 0
     return cost.messages - policy.hard_limit
 
 
-def _may_cut_turn(look: Look) -> bool:
+def _may_cut_turn(context: ViewContext) -> bool:
     """Tell whether the running turn may be cut, as a line without a user may in any case."""
-    return look.policy.within_turn or not turn_begins(look)
+    return context.policy.within_turn or not turn_begins(context)
 
 
 def _oldest_turns(cost: Budget, count: int) -> Plan:
     """Return the plan to hide so many messages before the running turn, or as many as can be."""
-    begins = turn_begins(cost.look)
+    begins = turn_begins(cost.context)
     if not begins:
         return _nothing(cost, NO_PLACE)
-    return _oldest(cost, cuts_before(cost.look, begins), count)
+    return _oldest(cost, cuts_before(cost.context, begins), count)
 
 
 def _oldest_groups(cost: Budget, count: int) -> Plan:
     """Return the plan to hide so many messages before the newest groups, or as many as can be."""
-    kept = newest_groups(cost.look)
-    cuts = cuts_before(cost.look, kept, turns_only=False)
+    kept = newest_groups(cost.context)
+    cuts = cuts_before(cost.context, kept, turns_only=False)
     return _oldest(cost, cuts, count)
 
 
@@ -217,7 +217,7 @@ def _place_to_free(cost: Budget, cuts: Cuts, count: int) -> int:
     What the view makes up goes with the messages that it is made up for, so their number says
     little.
     """
-    visible = cost.look.visible
+    visible = cost.context.visible
 
     def freed(place: int) -> int:
         pinned = (position for position in cuts.pinned if position < place)
@@ -236,7 +236,7 @@ def freed_messages(cost: Budget, planned: Plan) -> int:
     """Return how many messages fewer a view would have, the summary aside."""
     if planned.nothing:
         return 0
-    return cost.messages - cost.messages_with(planned.left_of(cost.look.visible))
+    return cost.messages - cost.messages_with(planned.left_of(cost.context.visible))
 
 
 def with_view_tokens(cost: Budget, planned: Plan) -> Plan:
@@ -252,7 +252,7 @@ def with_view_tokens(cost: Budget, planned: Plan) -> Plan:
 
 def tokens_left(cost: Budget, planned: Plan) -> int:
     """Return the tokens of what a plan leaves visible, its summary aside."""
-    left = planned.left_of(cost.look.visible)
+    left = planned.left_of(cost.context.visible)
     return cost.tokens_with(left)
 
 
@@ -267,7 +267,7 @@ def frees_too_little(cost: Budget, planned: Plan) -> str | None:
 
     ``planned`` hides the tokens of the view.
     """
-    empty = tokens_of_summary("", None, cost.look.policy)
+    empty = tokens_of_summary("", None, cost.context.policy)
     hidden = planned.tokens_hidden
     if hidden <= empty:
         return f"{hidden} tokens do not pay for a summary"
@@ -283,7 +283,7 @@ def plan_with_fewer_turns(cost: Budget) -> tuple[Plan, Wish]:
     keeps; in the end the running turn is cut, by a policy that lets it be.
     """
     planned, wish = _with_whole_turns(cost)
-    if not cost.look.policy.within_turn or wish == INSIDE:
+    if not cost.context.policy.within_turn or wish == INSIDE:
         return planned, wish
     if planned.nothing or _would_trigger(cost, planned):
         inside = _inside(cost)
@@ -298,10 +298,10 @@ def _inside(cost: Budget) -> Plan:
     If the view would still fill the window, what is kept is halved, as far as the policy lets it.
     """
     planned = plan(cost, INSIDE)
-    fewer = _keeping_less(cost.look.policy)
-    if fewer == cost.look.policy or not _would_fill(cost, planned):
+    fewer = _keeping_less(cost.context.policy)
+    if fewer == cost.context.policy or not _would_fill(cost, planned):
         return planned
-    smaller = _inside(cost._replace(look=cost.look._replace(policy=fewer)))
+    smaller = _inside(cost._replace(context=cost.context._replace(policy=fewer)))
     return _larger(planned, smaller)
 
 
@@ -316,8 +316,8 @@ def _keeping_less(policy: Policy) -> Policy:
 
 def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
     """Return the plan that keeps the running turn whole, and the wish that it follows."""
-    policy = cost.look.policy
-    wish = wish_of(cost.look)
+    policy = cost.context.policy
+    wish = wish_of(cost.context)
     least = policy.least_turns or policy.keep_turns
     while True:
         planned = plan(cost, wish)
@@ -329,7 +329,7 @@ def _with_whole_turns(cost: Budget) -> tuple[Plan, Wish]:
 
 def _would_trigger(cost: Budget, planned: Plan) -> bool:
     """Tell whether the view would still trigger behind a plan, without its summary."""
-    policy = cost.look.policy
+    policy = cost.context.policy
     tokens = _tokens_behind(cost, planned)
     counts = counts_messages(policy, tokens)
     messages = cost.messages - freed_messages(cost, planned) if counts else 0
@@ -338,26 +338,26 @@ def _would_trigger(cost: Budget, planned: Plan) -> bool:
 
 def _would_fill(cost: Budget, planned: Plan) -> bool:
     """Tell whether the view would still fill the window behind a plan, without its summary."""
-    return fills(cost.look.policy, _tokens_behind(cost, planned))
+    return fills(cost.context.policy, _tokens_behind(cost, planned))
 
 
 def _tokens_behind(cost: Budget, planned: Plan) -> int:
     return cost.tokens - with_view_tokens(cost, planned).tokens_hidden
 
 
-def summaries_to_fold(look: Look) -> Previous:
+def summaries_to_fold(context: ViewContext) -> Previous:
     """Return the standing summaries that the next one replaces."""
-    standing = look.visible.summaries
-    if look.policy.previous_summary == "fold":
+    standing = context.visible.summaries
+    if context.policy.previous_summary == "fold":
         return standing[-1:]
-    if _fill_much(standing, look.policy):
+    if _fill_much(standing, context.policy):
         return standing
     return ()
 
 
 def _fill_much(standing: Previous, policy: Policy) -> bool:
     """Tell whether summaries take so much of the window that the next one replaces them all."""
-    tokens = summary_tokens(policy, standing)
+    tokens = estimate_summary_tokens(policy, standing)
     return reaches(tokens, FOLDED_FROM, policy.context_window or 0)
 
 
@@ -382,12 +382,12 @@ def _up_to(cost: Budget, cuts: Cuts, cut: int | None) -> Plan:
     if cut is None:
         return _nothing(cost, NO_PLACE)
     planned = _cutting(cost, cuts, cut)
-    return planned._replace(tokens_hidden=_raw_tokens(cost.look, planned))
+    return planned._replace(tokens_hidden=_raw_tokens(cost.context, planned))
 
 
 def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
     """Return the plan of a cut, with the tokens that it hides still to be counted."""
-    stays = staying(cost.look, cut)
+    stays = staying(cost.context, cut)
     return Plan(
         first=cuts.start,
         last=cut - 1,
@@ -397,18 +397,18 @@ def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
         tokens_hidden=0,
         staying=stays.places,
         released=stays.released,
-        inside=cut > turn_begins(cost.look),
-        covered=tuple(each for each in cost.look.visible.holes if each.last < cut),
+        inside=cut > turn_begins(cost.context),
+        covered=tuple(each for each in cost.context.visible.holes if each.last < cut),
     )
 
 
-def _raw_tokens(look: Look, planned: Plan) -> int:
+def _raw_tokens(context: ViewContext, planned: Plan) -> int:
     """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
-    hidden = shown_tokens(look, planned.first, planned.last)
-    hidden -= tokens_at(look.raw, (*planned.pinned, *planned.staying))
-    return hidden + tokens_at(look.raw, planned.released)
+    hidden = estimate_shown_tokens(context, planned.first, planned.last)
+    hidden -= tokens_at(context.raw, (*planned.pinned, *planned.staying))
+    return hidden + tokens_at(context.raw, planned.released)
 
 
 def _nothing(cost: Budget, why: str) -> Plan:
-    start = cost.look.visible.first_kept
+    start = cost.context.visible.first_kept
     return Plan(start, start - 1, (), cost.messages, cost.tokens, 0, why)

@@ -25,7 +25,7 @@ from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
-from ..view import Look, history, records
+from ..view import ViewContext, history, records
 from .planning import Plan, Previous
 from .sources import Sources
 
@@ -173,7 +173,7 @@ def _number_at_end(connection: Connection, pointer: Pointer, number: int) -> int
 
 
 def keep_summary(
-    look: Look,
+    context: ViewContext,
     hiding: Hiding,
     summary: Summary,
     *,
@@ -182,12 +182,12 @@ def keep_summary(
     moment: int,
 ) -> int:
     """Write the summary of what goes; return its number."""
-    number = _next_summary(look)
+    number = _next_summary(context)
     INSERT_SUMMARY.run(
-        look.connection,
-        tree_id=look.pointer.tree_id,
+        context.connection,
+        tree_id=context.pointer.tree_id,
         summary=number,
-        branch=look.pointer.branch,
+        branch=context.pointer.branch,
         tokens=tokens,
         digest=hiding.source.digest,
         created_at=moment,
@@ -200,8 +200,8 @@ def keep_summary(
     return number
 
 
-def _next_summary(look: Look) -> int:
-    newest = NEWEST_SUMMARY.value(look.connection, tree_id=look.pointer.tree_id)
+def _next_summary(context: ViewContext) -> int:
+    newest = NEWEST_SUMMARY.value(context.connection, tree_id=context.pointer.tree_id)
     return int(newest or 0) + 1
 
 

@@ -243,7 +243,7 @@ def _worth_it(job: Job | Compaction, asked: Asked) -> Job | Compaction:
 
 def _summarised(transactions: Transactions, asked: Asked, job: Job) -> Result:
     """Return a summary of a job, whose line is read even if the session leaves it."""
-    branch = job.cost.look.pointer.branch
+    branch = job.cost.context.pointer.branch
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
         with transactions.reading() as connection:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, literal_column, select
 
 from ..database import Statement, messages
 from ..history import lines
-from ..view import Look
+from ..view import ViewContext
 
 PINNED_ROLES: tuple[ColumnElement[str], ...] = (
     literal_column("'system'"),
@@ -47,7 +47,7 @@ class Sources(NamedTuple):
 
 
 def sources(
-    look: Look,
+    context: ViewContext,
     first: int,
     last: int,
     pinned: Collection[int],
@@ -56,8 +56,8 @@ def sources(
 
     Of what was hidden by name nothing is told.
     """
-    runs = look.told(first, last)
-    stored = chain.from_iterable(SOURCES.scan(look.connection, **run) for run in runs)
+    runs = context.told(first, last)
+    stored = chain.from_iterable(SOURCES.scan(context.connection, **run) for run in runs)
     hidden = [(digest, at) for seq, digest, at in stored if seq not in pinned]
     digests = b"".join([digest for digest, _ in hidden])
     times = _span([at for _, at in hidden])
@@ -71,10 +71,10 @@ def _span(moments: list[int]) -> tuple[int, int] | None:
     return min(moments), max(moments)
 
 
-def first_moment(look: Look, first: int, last: int) -> int | None:
+def first_moment(context: ViewContext, first: int, last: int) -> int | None:
     """Return when (ms) the first message of a range was said that can go; None for none."""
-    for run in look.raw.ranges(first, last):
-        moment: int | None = FIRST_TIME.value(look.connection, **run)
+    for run in context.raw.ranges(first, last):
+        moment: int | None = FIRST_TIME.value(context.connection, **run)
         if moment is not None:
             return moment
     return None

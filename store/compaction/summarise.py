@@ -135,7 +135,7 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
         policy=policy,
         tool_kinds=job.tool_kinds,
         turn_goes_on=job.hiding.plan.inside,
-        project_root=job.cost.look.pointer.project_root,
+        project_root=job.cost.context.pointer.project_root,
     )
 
 

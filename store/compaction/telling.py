@@ -10,14 +10,14 @@ from ..errors import CompactionError, SummaryGenerationError
 from ..policy import Policy
 from ..records import Compaction
 from ..summaries import MODEL, Prompt, Summary
-from ..view import Line
+from ..view import LogMessage
 from .planning import Plan
 
 log = logger(__name__)
 
 
 FAILED = {
-    "trim": Line(
+    "trim": LogMessage(
         logging.WARNING,
         "there is no summary, and the policy trims",
         {
@@ -25,7 +25,7 @@ FAILED = {
             "en": "no summary, falling back to the hard limit: %s",
         },
     ),
-    "abort": Line(
+    "abort": LogMessage(
         logging.WARNING,
         "there is no summary, and the policy leaves all as it is",
         {
@@ -33,7 +33,7 @@ FAILED = {
             "en": "no summary, nothing is hidden: %s",
         },
     ),
-    "skip": Line(
+    "skip": LogMessage(
         logging.WARNING,
         "there is no summary, and the policy hides without one",
         {
@@ -44,7 +44,7 @@ FAILED = {
 }
 """What is said of a summarizer that failed, by what the policy does then."""
 
-BEGUN = Line(
+BEGUN = LogMessage(
     logging.INFO,
     "a compaction begins",
     {
@@ -52,7 +52,7 @@ BEGUN = Line(
         "en": "compacting a history of %d messages (of them %d)",
     },
 )
-MADE = Line(
+MADE = LogMessage(
     logging.DEBUG,
     "a summary was made",
     {
@@ -60,7 +60,7 @@ MADE = Line(
         "en": "a summary was made (%d characters)",
     },
 )
-LACKING = Line(
+LACKING = LogMessage(
     logging.INFO,
     "a model's summary has not all headings that its prompt asks for; it counts all the same",
     {
@@ -68,7 +68,7 @@ LACKING = Line(
         "en": "a summary lacks headings: %s",
     },
 )
-CAUSES = Line(
+CAUSES = LogMessage(
     logging.DEBUG,
     "a summarizer raised something: all causes of it",
     {
@@ -76,7 +76,7 @@ CAUSES = Line(
         "en": "why there is no summary: %s",
     },
 )
-DONE = Line(
+DONE = LogMessage(
     logging.INFO,
     "a compaction is applied",
     {
@@ -84,7 +84,7 @@ DONE = Line(
         "en": "history compacted: %d → %d messages",
     },
 )
-REFUSED = Line(
+REFUSED = LogMessage(
     logging.INFO,
     "a compaction was rejected",
     {
@@ -92,7 +92,7 @@ REFUSED = Line(
         "en": "a compaction was rejected: %s",
     },
 )
-NOTHING = Line(
+NOTHING = LogMessage(
     logging.INFO,
     "a trigger fires, and nothing can be hidden",
     {
@@ -100,7 +100,7 @@ NOTHING = Line(
         "en": "a trigger fires, but nothing can be hidden: %s",
     },
 )
-HELD = Line(
+HELD = LogMessage(
     logging.WARNING,
     "a trigger fires, and failures hold attempts back",
     {
@@ -118,7 +118,7 @@ class About(NamedTuple):
     session_id: str | None
     policy: str | None
 
-    def say(self, line: Line, *values: object, **fields: object) -> None:
+    def say(self, line: LogMessage, *values: object, **fields: object) -> None:
         """Log a line, with fields by which programs may tell what it says."""
         line.log(log, *values, **self._asdict(), **fields)
 

@@ -13,7 +13,7 @@ from ..messages import Message, moment_of
 from ..policy import Policy
 from ..records import StoredMessage
 from ..summaries import Dated, Fitted, fit, labels_in, load, told
-from ..view import Look
+from ..view import ViewContext
 from .budget import Budget
 from .planning import Plan, Wish, plan
 
@@ -59,7 +59,7 @@ def transcript_of_all(cost: Budget, planned: Plan, wish: Wish, kinds: Kinds) -> 
 
     None where not even the first messages have room.
     """
-    reading = _Reading(cost.look, kinds)
+    reading = _Reading(cost.context, kinds)
     shown = _Shown(planned, reading.fitted(planned))
     for boundary in (wish.boundary, "group"):
         if not shown.is_whole:
@@ -109,8 +109,8 @@ def _dated(stored: StoredMessage) -> Dated:
 class _Reading:
     """The messages of a line from where they are visible, read once, as they are asked for."""
 
-    def __init__(self, look: Look, kinds: Kinds) -> None:
-        self._look = look
+    def __init__(self, context: ViewContext, kinds: Kinds) -> None:
+        self._look = context
         self._kinds = kinds
         self._read: list[StoredMessage] = []
 
@@ -150,6 +150,6 @@ class _Reading:
 
     def _visible(self, planned: Plan, first: int, last: int) -> list[StoredMessage]:
         """Read what is told of a range."""
-        look = self._look
-        found = read_rows(look.connection, look.pointer.session_id, first, last)
+        context = self._look
+        found = read_rows(context.connection, context.pointer.session_id, first, last)
         return [each for each in found if planned.tells_of(each.seq)]

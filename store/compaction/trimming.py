@@ -40,10 +40,10 @@ def _hiding_with_facts(cost: Budget) -> Hiding:
     They are told with the summary before, else by themselves. By themselves they are one more
     message, for which the hard limit has to leave room.
     """
-    look, last = cost.look, cost.look.visible.summaries[-1:]
-    folds = look.policy.previous_summary == "fold"
+    context, last = cost.context, cost.context.visible.summaries[-1:]
+    folds = context.policy.previous_summary == "fold"
     previous = tuple(each for each in last if folds or not each.body)
-    hiding = hiding_of(look, trim(cost), previous)
+    hiding = hiding_of(context, trim(cost), previous)
     if hiding.previous or not (hiding.facts or hiding.plan.inside):
         return hiding
-    return hiding_of(look, trim(cost, spare=1), previous)
+    return hiding_of(context, trim(cost, spare=1), previous)

@@ -17,7 +17,7 @@ from ..policy import Policy, checked
 from ..ready import phrase
 from ..records import View
 from ..tools import is_all_done, recap
-from ..view import Look, composed, look_at, of_kind
+from ..view import ViewContext, compose_view, is_of_kind, load_view_context
 from .at_files import Root, checked_root
 
 LOOK_BACK = 2_000
@@ -36,7 +36,7 @@ TODO_CALLS = Statement(
         & (_r.c.branch == _segments.c.branch)
         & _r.c.seq.between(_segments.c.first, _segments.c.last),
     )
-    .where(of_kind("todo"), _r.c.call_seq.is_not(None))
+    .where(is_of_kind("todo"), _r.c.call_seq.is_not(None))
     .order_by(_r.c.seq.desc())
     .limit(bindparam("limit"))
 )
@@ -88,7 +88,7 @@ def gather(
     pointer, policy = lines.find(connection, session_id), checked(policy)
     last = lines.position(pointer, at)
     begins, answered, over = turn_of(Line(connection, pointer), last, user_input)
-    look = look_at(
+    view_context = load_view_context(
         connection,
         pointer,
         policy,
@@ -96,54 +96,54 @@ def gather(
         now=given(now),
         turn_over=over,
     )
-    view = composed(look, format)
+    view = compose_view(view_context, format)
     return Gathered(
         view=view.written(format),
         placed=view.placed,
         begins=begins,
         answered=answered,
-        recap=_recap(look, begins or last + 1) if recap else None,
+        recap=_recap(view_context, begins or last + 1) if recap else None,
         project_root=pointer.project_root if root is None else checked_root(root),
         in_order=view.sent is not None,
         since=kept_since(connection),
     )
 
 
-def _recap(look: Look, begins: int) -> str | None:
+def _recap(view_context: ViewContext, begins: int) -> str | None:
     """Return the recap of the last todo list that says any.
 
     Of one that was done before the turn that ``begins`` at a position there is none.
     """
-    seq, found = next(_recaps(look), (0, ""))
+    seq, found = next(_recaps(view_context), (0, ""))
     was_done = seq < begins and is_all_done(found)
     if not found or was_done:
         return None
-    return phrase("todo_recap", look.policy.language, recap=found)
+    return phrase("todo_recap", view_context.policy.language, recap=found)
 
 
-def _recaps(look: Look) -> Iterator[tuple[int, str]]:
+def _recaps(view_context: ViewContext) -> Iterator[tuple[int, str]]:
     """Yield what the last todo lists say, those that say nothing aside, by position."""
-    for seq, arguments, result in _todo_lists(look):
-        if found := recap(arguments, result, language=look.policy.language):
+    for seq, arguments, result in _todo_lists(view_context):
+        if found := recap(arguments, result, language=view_context.policy.language):
             yield seq, found
 
 
-def _todo_lists(look: Look) -> Iterator[tuple[int, object, object]]:
+def _todo_lists(view_context: ViewContext) -> Iterator[tuple[int, object, object]]:
     """Yield the last calls to todo tools, the newest first.
 
     Each is the position of its result, its arguments, and what the result says.
     """
     rows = TODO_CALLS.rows(
-        look.connection,
-        **look.line,
-        start=max(1, look.visible.first_kept - LOOK_BACK),
-        last=look.last,
-        kinds=json.dumps(dict(look.policy.tool_kinds)),
+        view_context.connection,
+        **view_context.line,
+        start=max(1, view_context.visible.first_kept - LOOK_BACK),
+        last=view_context.last,
+        kinds=json.dumps(dict(view_context.policy.tool_kinds)),
         limit=LISTS,
     )
     for seq, call_seq, call_position in rows:
-        called = message_at(look.raw, call_seq)
-        result = message_at(look.raw, seq)
+        called = message_at(view_context.raw, call_seq)
+        result = message_at(view_context.raw, seq)
         yield seq, _arguments(called["tool_calls"][call_position]), result.get("content")
 
 

@@ -38,7 +38,7 @@ from ..history import Pointer, lines, segments_cte
 from ..policy import DEFAULT, Policy
 from ..tokens import ESTIMATE, FRAMING_TOKENS
 from ..tools import switches
-from ..view import as_terminal, failure, overrides
+from ..view import is_failure, is_terminal_output, kind_overrides
 
 
 class ToolUse(NamedTuple):
@@ -110,7 +110,7 @@ _counted = and_(
 def _judged(results: FromClause) -> FromClause:
     """Put the kind of its tool and its stored count beside each tool result."""
     kinds = results.outerjoin(tool_kinds, _named(tool_kinds))
-    own_kinds = kinds.outerjoin(overrides, _named(overrides))
+    own_kinds = kinds.outerjoin(kind_overrides, _named(kind_overrides))
     return own_kinds.outerjoin(token_counts, _counted)
 
 
@@ -130,9 +130,9 @@ _framing: ColumnElement[int] = literal_column(str(FRAMING_TOKENS))
 _each = func.coalesce(token_counts.c.tokens, _estimated + _framing)
 _tokens = cast(func.sum(_each), BIG)  # PostgreSQL sums to numeric
 _kind: ColumnElement[str] = func.coalesce(
-    overrides.c.kind, tool_kinds.c.kind, literal_column("'other'")
+    kind_overrides.c.kind, tool_kinds.c.kind, literal_column("'other'")
 )
-_failed = failure(as_terminal(_kind == literal_column("'terminal'")) == _one) == _one
+_failed = is_failure(is_terminal_output(_kind == literal_column("'terminal'")) == _one) == _one
 
 
 def _tools(results: FromClause) -> Statement[Row]:

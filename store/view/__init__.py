@@ -12,51 +12,57 @@ from ..doors import door
 
 if TYPE_CHECKING:
     from . import build, hiding, rules, statement
-    from .build import Composed, composed
-    from .conditions import any_sign, as_terminal, failure, of_kind, overrides
-    from .cost import shown_tokens, summary_tokens, view_tokens
+    from .build import ComposedView, compose_view
+    from .context import ViewContext, load_view_context
+    from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
     from .hiding import active, history, visible, visible_after
-    from .judging import savings
-    from .logged import Line
-    from .look import Look, look_at
+    from .judging import estimate_savings
+    from .log_messages import LogMessage
     from .message_count import continued, view_messages
     from .named_results import target_of
     from .recorded import records
-    from .rejudging import ruled
+    from .rejudging import load_verdicts
     from .standing import Range, Span, Standing, Visible, as_message, summaries_of
+    from .tool_result_filters import (
+        has_failure_sign,
+        is_failure,
+        is_of_kind,
+        is_terminal_output,
+        kind_overrides,
+    )
 
 __all__ = [
-    "Composed",
-    "Line",
-    "Look",
+    "ComposedView",
+    "LogMessage",
     "Range",
     "Span",
     "Standing",
+    "ViewContext",
     "Visible",
     "active",
-    "any_sign",
     "as_message",
-    "as_terminal",
     "build",
-    "composed",
+    "compose_view",
     "continued",
-    "failure",
+    "estimate_savings",
+    "estimate_shown_tokens",
+    "estimate_summary_tokens",
+    "estimate_view_tokens",
+    "has_failure_sign",
     "hiding",
     "history",
-    "look_at",
-    "of_kind",
-    "overrides",
+    "is_failure",
+    "is_of_kind",
+    "is_terminal_output",
+    "kind_overrides",
+    "load_verdicts",
+    "load_view_context",
     "records",
-    "ruled",
     "rules",
-    "savings",
-    "shown_tokens",
     "statement",
     "summaries_of",
-    "summary_tokens",
     "target_of",
     "view_messages",
-    "view_tokens",
     "visible",
     "visible_after",
 ]
@@ -64,15 +70,17 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
-        build="Composed composed",
-        conditions="any_sign as_terminal failure of_kind overrides",
-        cost="shown_tokens summary_tokens view_tokens",
+        build="ComposedView compose_view",
+        tool_result_filters=(
+            "has_failure_sign is_failure is_of_kind is_terminal_output kind_overrides"
+        ),
+        cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
         hiding="active history visible visible_after",
         recorded="records",
-        judging="savings",
-        rejudging="ruled",
-        logged="Line",
-        look="Look look_at",
+        judging="estimate_savings",
+        rejudging="load_verdicts",
+        log_messages="LogMessage",
+        context="ViewContext load_view_context",
         message_count="continued view_messages",
         named_results="target_of",
         standing="Range Span Standing Visible as_message summaries_of",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..clock import later
 from ..history import NEVER, last_answer, moment_at, turn_start
 from ..policy import Policy
-from .look import Look
+from .context import ViewContext
 from .rules import CLEARABLE, switches
 
 Values = dict[str, Any]
@@ -31,18 +31,18 @@ class _Moments(NamedTuple):
     now: int
 
 
-def values_of(look: Look, before: Values | None = None) -> Values:
+def values_of(context: ViewContext, before: Values | None = None) -> Values:
     """Return everything that the rules' queries are given, but for the runs that they look at.
 
     ``before`` are those of a line that may be an earlier state of this one.
     """
-    values = {**look.line, **switches(look.policy), **_borders(look)}
-    if not (look.policy.any_tool or look.policy.cut_arguments):
+    values = {**context.line, **switches(context.policy), **_borders(context)}
+    if not (context.policy.any_tool or context.policy.cut_arguments):
         return values | {"clearable": 0, "clear_before": 0}
     since = values["start"]
     if before and has_grown(values, before):
         since = max(since, before["clearable"])
-    return values | _clearing(look, values, since)
+    return values | _clearing(context, values, since)
 
 
 def has_grown(values: Values, before: Values) -> bool:
@@ -62,28 +62,28 @@ def runs_text(runs: Iterable[Sequence[int]]) -> str:
     return json.dumps([*runs], separators=(",", ":"))
 
 
-def _clearing(look: Look, values: Values, since: int) -> Values:
+def _clearing(context: ViewContext, values: Values, since: int) -> Values:
     """Return the position before which results of any tool may be replaced.
 
     Behind it are the newest, and those that came after the last answer: no request has had them.
     Of the results before the position ``since`` none is among the newest.
     """
-    runs = runs_text(look.shown(since, look.last))
-    newest: int | None = CLEARABLE.value(look.connection, **values, runs=runs)
-    answer = last_answer(look.raw, look.last)
+    runs = runs_text(context.shown(since, context.last))
+    newest: int | None = CLEARABLE.value(context.connection, **values, runs=runs)
+    answer = last_answer(context.raw, context.last)
     if newest is None or answer is None:
         return {"clearable": newest or 0, "clear_before": 0}
     return {"clearable": newest, "clear_before": min(newest + 1, answer)}
 
 
-def _borders(look: Look) -> dict[str, int]:
+def _borders(context: ViewContext) -> dict[str, int]:
     """Return the positions from and up to which each thing is asked, and since when it is old."""
-    policy = look.policy
-    running_from, now = _moments(look)
+    policy = context.policy
+    running_from, now = _moments(context)
     protected = policy.protect_current_turn or _is_frozen(policy)
     return {
-        "start": look.visible.first_kept,
-        "last": look.last,
+        "start": context.visible.first_kept,
+        "last": context.last,
         "running_from": running_from,
         "judged_before": running_from if _is_frozen(policy) else NEVER,
         "protected_from": running_from if protected else NEVER,
@@ -91,15 +91,15 @@ def _borders(look: Look) -> dict[str, int]:
     }
 
 
-def _moments(look: Look) -> _Moments:
-    if not _asks_for_the_turn(look.policy):
-        return _Moments(NEVER, look.now)
-    if look.turn_over:
-        return _Moments(look.last + 1, look.now)
-    running_from = turn_start(look.raw, look.last)
-    if _is_frozen(look.policy):
-        return _Moments(running_from, _frozen_now(look, running_from))
-    return _Moments(running_from, look.now)
+def _moments(context: ViewContext) -> _Moments:
+    if not _asks_for_the_turn(context.policy):
+        return _Moments(NEVER, context.now)
+    if context.turn_over:
+        return _Moments(context.last + 1, context.now)
+    running_from = turn_start(context.raw, context.last)
+    if _is_frozen(context.policy):
+        return _Moments(running_from, _frozen_now(context, running_from))
+    return _Moments(running_from, context.now)
 
 
 def _is_frozen(policy: Policy) -> bool:
@@ -110,9 +110,9 @@ def _asks_for_the_turn(policy: Policy) -> bool:
     return policy.protect_current_turn or policy.tool_output or _is_frozen(policy)
 
 
-def _frozen_now(look: Look, running_from: int) -> int:
+def _frozen_now(context: ViewContext, running_from: int) -> int:
     """Return when the running turn began; a moment before all where two clocks disagree."""
-    began = moment_at(look.raw, running_from)
-    if began is None or began > look.now:
+    began = moment_at(context.raw, running_from)
+    if began is None or began > context.now:
         return -NEVER
     return began

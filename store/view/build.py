@@ -33,11 +33,11 @@ from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..ready import Language
 from ..records import View, ViewStats
+from .context import ViewContext, load_view_context
 from .explained import Explanation, Known
 from .following import Followed, follow
 from .interrupted import with_drafts
-from .look import Look, look_at
-from .prefix import last_request, sight_of
+from .prompt_cache import last_request, sight_of
 from .read_files import log_reads
 from .repair import merged
 from .rules import log_lines
@@ -67,14 +67,14 @@ def view(
     format_named(format)
     pointer = left.find(connection, session_id, branch)
     last = lines.position(pointer, at)
-    look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
-    first = look.visible.first_kept
-    runs = partial(look.told, first, look.last)
-    with paused(look.last - first), raw.decoding(connection, runs):
-        return composed(look, format).written(format)
+    context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
+    first = context.visible.first_kept
+    runs = partial(context.told, first, context.last)
+    with paused(context.last - first), raw.decoding(connection, runs):
+        return compose_view(context, format).written(format)
 
 
-class Composed(NamedTuple):
+class ComposedView(NamedTuple):
     """A view that is not written for a provider yet.
 
     ``sent`` are its messages as they are kept for the format, None where they are to be written.
@@ -107,26 +107,26 @@ class Composed(NamedTuple):
         return format_named(format).request(self.placed, self.language)
 
 
-def composed(look: Look, format: str = CHAT.name) -> Composed:  # noqa: A002 - the public name
+def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of what a look sees, before it is written in a format."""
-    with paused(look.last - look.visible.first_kept):
-        return _composed(look, format)
+    with paused(context.last - context.visible.first_kept):
+        return _composed(context, format)
 
 
-def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public name
-    followed = follow(look, format)
-    pointer, made = look.pointer, followed.rendered
-    placed, sent = _in_place(look, followed)
+def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 - the public name
+    followed = follow(context, format)
+    pointer, made = context.pointer, followed.rendered
+    placed, sent = _in_place(context, followed)
     known = Known(
-        sight_of(look),
+        sight_of(context),
         format_named(format).names,
         placed,
         made.judged,
         followed.tokens,
         followed.files,
         made.pictured,
-        measure(look.raw, look.last).tokens,
-        last_request(look, placed),
+        measure(context.raw, context.last).tokens,
+        last_request(context, placed),
         made.left_out,
         format,
     )
@@ -134,10 +134,10 @@ def _composed(look: Look, format: str) -> Composed:  # noqa: A002 - the public n
     log_reads(pointer.session_id, made.judged, followed.files)
     if log.isEnabledFor(logging.INFO):
         _log(pointer.session_id, explained.stats)
-    placed, sent = _as_asked(look.policy, placed, sent, format)
-    language = look.policy.language
-    line = (pointer.session_id, pointer.branch, look.last)
-    return Composed(placed, explained, sent, *line, language)
+    placed, sent = _as_asked(context.policy, placed, sent, format)
+    language = context.policy.language
+    line = (pointer.session_id, pointer.branch, context.last)
+    return ComposedView(placed, explained, sent, *line, language)
 
 
 Laid = tuple[list[Placed], list[Message] | None]
@@ -161,23 +161,23 @@ def _as_asked(
     return placed, sent
 
 
-def _in_place(look: Look, followed: Followed) -> Laid:
+def _in_place(context: ViewContext, followed: Followed) -> Laid:
     """Return the messages in order: summaries behind what is pinned, and whatever stands between.
 
     Where that is more than summaries, what is sent is to be written anew.
     """
     placed, sent = followed.rendered.placed, followed.written
-    visible, policy = look.visible, look.policy
+    visible, policy = context.visible, context.policy
     if visible.holes:
         placed, sent = [*_filled(placed, visible.holes, policy)], None
     behind = _behind(placed, visible.pinned)
-    summaries = _summaries(look)
+    summaries = _summaries(context)
     placed = [*placed[:behind], *summaries, *placed[behind:]]
     if sent is not None:
         sent = [*sent[:behind], *CHAT.write(summaries), *sent[behind:]]
     if policy.show_drafts:
-        placed, sent = with_drafts(look, placed), None
-    if policy.summary_role == "merge" and look.visible.standing:
+        placed, sent = with_drafts(context, placed), None
+    if policy.summary_role == "merge" and context.visible.standing:
         placed, sent = merged(placed), None
     return placed, sent
 
@@ -204,8 +204,8 @@ def _in_place_of(hole: Range, policy: Policy) -> Iterator[Placed]:
         yield _summary(hole.summary, policy)
 
 
-def _summaries(look: Look) -> list[Placed]:
-    return [_summary(each, look.policy) for each in look.visible.summaries]
+def _summaries(context: ViewContext) -> list[Placed]:
+    return [_summary(each, context.policy) for each in context.visible.summaries]
 
 
 def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:

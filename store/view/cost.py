@@ -5,43 +5,43 @@ from __future__ import annotations
 from ..history import measure, tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
-from .judging import savings
-from .look import Look
-from .rejudging import ruled
+from .context import ViewContext
+from .judging import estimate_savings
+from .rejudging import load_verdicts
 from .rules import RULES
 from .standing import Standing
 
 
-def view_tokens(look: Look) -> int:
+def estimate_view_tokens(context: ViewContext) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
-    summaries = summary_tokens(look.policy, look.visible.standing)
-    kept = shown_tokens(look, look.visible.first_kept, look.last)
-    return kept + _pinned_tokens(look) + summaries - _saved(look)
+    summaries = estimate_summary_tokens(context.policy, context.visible.standing)
+    kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
+    return kept + _pinned_tokens(context) + summaries - _saved(context)
 
 
-def _saved(look: Look) -> int:
+def _saved(context: ViewContext) -> int:
     """Return about how many tokens the rules save of what a look sees."""
-    policy = look.policy
-    waits = policy.clearing != "always" and not look.visible.cleared
+    policy = context.policy
+    waits = policy.clearing != "always" and not context.visible.cleared
     if waits or not any(getattr(policy, rule) for rule in RULES):
         return 0
-    return sum(savings(look, ruled(look)).values())
+    return sum(estimate_savings(context, load_verdicts(context)).values())
 
 
-def shown_tokens(look: Look, first: int, last: int) -> int:
+def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
     """Return the estimated tokens, as stored, of what no range hides of some positions."""
-    return sum(_span_tokens(look, *span) for span in look.visible.spans(first, last))
+    return sum(_span_tokens(context, *span) for span in context.visible.spans(first, last))
 
 
-def _span_tokens(look: Look, first: int, last: int) -> int:
-    return measure(look.raw, last).tokens - measure(look.raw, first - 1).tokens
+def _span_tokens(context: ViewContext, first: int, last: int) -> int:
+    return measure(context.raw, last).tokens - measure(context.raw, first - 1).tokens
 
 
-def _pinned_tokens(look: Look) -> int:
-    return tokens_at(look.raw, look.visible.pinned)
+def _pinned_tokens(context: ViewContext) -> int:
+    return tokens_at(context.raw, context.visible.pinned)
 
 
-def summary_tokens(policy: Policy, standing: tuple[Standing, ...]) -> int:
+def estimate_summary_tokens(policy: Policy, standing: tuple[Standing, ...]) -> int:
     """Return the estimated tokens of summaries as they are sent."""
     messages = (each.message(policy) for each in standing)
     return sum(message_tokens(message, estimate) for message in messages)

@@ -18,8 +18,8 @@ from ..policy import Policy
 from ..records import Entry, ViewStats
 from ..text import one_line
 from ..tokens import ESTIMATE, estimate, message_tokens
+from .context import ViewContext
 from .judging import Verdict, Verdicts
-from .look import Look
 from .pictures import RULE
 from .read_files import Files
 from .rules import explanations
@@ -99,55 +99,55 @@ class Counted(NamedTuple):
         return RowsByKey({**self.estimates, **known}) if known else self.estimates
 
 
-def counted(look: Look, runs: list[Segment]) -> Counted:
+def counted(context: ViewContext, runs: list[Segment]) -> Counted:
     """Return the tokens of the messages in runs of a line."""
-    return _counted(look, runs, _estimates(look, runs))
+    return _counted(context, runs, _estimates(context, runs))
 
 
-def _estimates(look: Look, runs: list[Segment]) -> Estimates:
-    return Estimates(*(text for (text,) in _rows(ESTIMATES, look, runs)))
+def _estimates(context: ViewContext, runs: list[Segment]) -> Estimates:
+    return Estimates(*(text for (text,) in _rows(ESTIMATES, context, runs)))
 
 
-def _counted(look: Look, runs: list[Segment], estimates: Estimates) -> Counted:
+def _counted(context: ViewContext, runs: list[Segment], estimates: Estimates) -> Counted:
     counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
-    for seq, tokens, encoding in _rows(COUNTS, look, _counted_runs(look, runs)):
+    for seq, tokens, encoding in _rows(COUNTS, context, _counted_runs(context, runs)):
         counts.setdefault(encoding, {})[seq] = tokens
     encoding = max(counts, key=lambda name: len(counts[name]))
     stored = sum(map(len, counts.values()))
     return Counted(estimates, encoding, counts[encoding], stored)
 
 
-def recounted(look: Look, known: Counted, last: int) -> Counted:
+def recounted(context: ViewContext, known: Counted, last: int) -> Counted:
     """Return the tokens of what a look sees, from those of the messages up to a position.
 
     Counts are only ever added, so as long as there are as many they are the same.
     """
-    estimates = known.read + _estimates(look, look.shown(last + 1, look.last))
-    runs = look.visible_runs()
-    numbers = _rows(NUMBER_OF_COUNTS, look, _counted_runs(look, runs))
+    estimates = known.read + _estimates(context, context.shown(last + 1, context.last))
+    runs = context.visible_runs()
+    numbers = _rows(NUMBER_OF_COUNTS, context, _counted_runs(context, runs))
     stored = sum(number for (number,) in numbers)
     if stored == known.stored:
         return known._replace(read=estimates)
-    return _counted(look, runs, estimates)
+    return _counted(context, runs, estimates)
 
 
-def _counted_runs(look: Look, runs: list[Segment]) -> list[Segment]:
+def _counted_runs(context: ViewContext, runs: list[Segment]) -> list[Segment]:
     """Return the runs that may have counts which the session sees; none where the tree has none."""
-    tree = {"tree_id": look.pointer.tree_id}
-    if ANY_COUNT.row(look.connection, **tree) is None:
+    tree = {"tree_id": context.pointer.tree_id}
+    if ANY_COUNT.row(context.connection, **tree) is None:
         return []
-    own = {*OWN_BRANCHES.values(look.connection, **tree, owner=look.pointer.owner)}
+    own = {*OWN_BRANCHES.values(context.connection, **tree, owner=context.pointer.owner)}
     return [run for run in runs if run.branch in own]
 
 
 def _rows(
     statement: Statement[Row],
-    look: Look,
+    context: ViewContext,
     runs: list[Segment],
 ) -> Iterator[Any]:
     """Return the rows of a statement in each run of a line."""
-    places = (run.within(look.pointer.tree_id) for run in runs)
-    return chain.from_iterable(statement.rows(look.connection, **place) for place in places)
+    places = (run.within(context.pointer.tree_id) for run in runs)
+    return chain.from_iterable(statement.rows(context.connection, **place) for place in places)
 
 
 def entries_of(

@@ -14,7 +14,7 @@ from ..messages import WIRE
 from ..records import Entry, LeftOut, ViewStats
 from .entries import Counted, entries_of, stats_of
 from .judging import Verdicts
-from .prefix import Request, Sight, unchanged_tokens
+from .prompt_cache import Request, Sight, unchanged_tokens
 from .read_files import Files
 from .rendering import DROPPED, Unsent
 

@@ -23,9 +23,9 @@ from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import kinds_text
 from ..messages import Message
 from . import pictures
+from .context import ViewContext
 from .entries import Counted, counted, recounted
 from .judging import Verdicts
-from .look import Look
 from .read_files import Files, files_of
 from .rejudging import FRAME, Judged, Truth, judge, policy_text, truth_of, weight_of
 from .rendering import Rendered, Unsent, rendered
@@ -56,26 +56,26 @@ class Followed(NamedTuple):
     size: int
 
 
-def follow(look: Look, format: str) -> Followed:  # noqa: A002 - the public name
+def follow(context: ViewContext, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
-    kept = kept_by(look.connection)
+    kept = kept_by(context.connection)
     if kept is None:
-        return _anew(look, format, truth_of(look, ""), judge(look, None), is_kept=False)
-    key = (*look.line.values(), "view", format, policy_text(look.policy))
-    truth = truth_of(look, kinds_text(look.connection))
+        return _anew(context, format, truth_of(context, ""), judge(context, None), is_kept=False)
+    key = (*context.line.values(), "view", format, policy_text(context.policy))
+    truth = truth_of(context, kinds_text(context.connection))
     known: Followed | None = kept.get(key)
     if known is not None and known.truth != truth:
         known = None
-    judged = judge(look, known.judged if known else None)
-    grown = _grown(look, format, known, judged) if known else None
+    judged = judge(context, known.judged if known else None)
+    grown = _grown(context, format, known, judged) if known else None
     kept.count(hit=grown is not None)
-    followed = grown or _anew(look, format, truth, judged, is_kept=True)
-    kept.put(key, followed, followed.size, kept_since(look.connection))
+    followed = grown or _anew(context, format, truth, judged, is_kept=True)
+    kept.put(key, followed, followed.size, kept_since(context.connection))
     return followed
 
 
 def _anew(
-    look: Look,
+    context: ViewContext,
     format: str,  # noqa: A002 - the public name
     truth: Truth,
     judged: Judged,
@@ -83,18 +83,18 @@ def _anew(
     is_kept: bool,
 ) -> Followed:
     """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
-    runs = look.visible_runs()
-    made = rendered(look, judged.final, runs, format, turn_over=look.turn_over)
-    sends_pictures = made.has_pictures and pictures.is_sent(look.policy)
+    runs = context.visible_runs()
+    made = rendered(context, judged.final, runs, format, turn_over=context.turn_over)
+    sends_pictures = made.has_pictures and pictures.is_sent(context.policy)
     is_written = is_kept and format == CHAT.name and not sends_pictures
     written, times = _written(made, {}) if is_written else (None, {})
     return Followed(
         truth,
-        look.last,
+        context.last,
         judged,
         made,
-        counted(look, runs),
-        files_of(look, made.judged),
+        counted(context, runs),
+        files_of(context, made.judged),
         written,
         times,
         _weight_of_all(made.placed) + weight_of(truth, judged) if is_kept else 0,
@@ -102,7 +102,7 @@ def _anew(
 
 
 def _grown(
-    look: Look,
+    context: ViewContext,
     format: str,  # noqa: A002 - the public name
     known: Followed,
     judged: Judged,
@@ -112,16 +112,16 @@ def _grown(
     if judged.changed is None or before.has_pictures or not before.stretches:
         return None
     first = before.stretches[before.loose].seq
-    if first < look.visible.first_kept or look.visible.holes:
+    if first < context.visible.first_kept or context.visible.holes:
         return None
-    tail = _part(look, format, judged, first, look.last, turn_over=look.turn_over)
+    tail = _part(context, format, judged, first, context.last, turn_over=context.turn_over)
     if tail is None:
         return None
     settled = [seq for seq in judged.changed if seq < first]
-    patches = _patches(look, format, before, judged, settled)
+    patches = _patches(context, format, before, judged, settled)
     if patches is None:
         return None
-    return _with(look, known, judged, tail, patches)
+    return _with(context, known, judged, tail, patches)
 
 
 Patch = tuple[int, Rendered]
@@ -129,7 +129,7 @@ Patch = tuple[int, Rendered]
 
 
 def _part(
-    look: Look,
+    context: ViewContext,
     format: str,  # noqa: A002 - the public name
     judged: Judged,
     first: int,
@@ -140,14 +140,14 @@ def _part(
     """Return what is made of a part of a line; None where it does not stand by itself."""
     places = range(first, last + 1)
     here = {seq: judged.final[seq] for seq in places if seq in judged.final}
-    part = rendered(look, here, look.shown(first, last), format, turn_over=turn_over)
+    part = rendered(context, here, context.shown(first, last), format, turn_over=turn_over)
     if part.has_pictures or part.earliest_call < first:
         return None
     return part
 
 
 def _patches(
-    look: Look,
+    context: ViewContext,
     format: str,  # noqa: A002 - the public name
     before: Rendered,
     judged: Judged,
@@ -160,9 +160,9 @@ def _patches(
     patches: list[Patch] = []
     for place in found:
         stretch, following = before.stretches[place : place + 2]
-        if stretch.seq < look.visible.first_kept:
+        if stretch.seq < context.visible.first_kept:
             return None
-        part = _part(look, format, judged, stretch.seq, following.seq - 1, turn_over=True)
+        part = _part(context, format, judged, stretch.seq, following.seq - 1, turn_over=True)
         if part is None or len(part.placed) != following.begin - stretch.begin:
             return None
         patches.append((stretch.begin, part))
@@ -176,7 +176,7 @@ def _stretch_of(seq: int, made: Rendered) -> int:
 
 
 def _with(
-    look: Look,
+    context: ViewContext,
     known: Followed,
     judged: Judged,
     tail: Rendered,
@@ -208,11 +208,11 @@ def _with(
     written, times = _rewritten(known, tail, patches)
     return Followed(
         known.truth,
-        look.last,
+        context.last,
         judged,
         made,
-        recounted(look, known.tokens, known.last),
-        _files(look, known.files, judged, told),
+        recounted(context, known.tokens, known.last),
+        _files(context, known.files, judged, told),
         written,
         times,
         size,
@@ -230,12 +230,12 @@ def _loose_begin(made: Rendered) -> int:
     return made.stretches[made.loose].begin if made.stretches else 0
 
 
-def _files(look: Look, known: Files, judged: Judged, told: Verdicts) -> Files:
+def _files(context: ViewContext, known: Files, judged: Judged, told: Verdicts) -> Files:
     """Return the files of the reads that are replaced, asking for those that are so newly."""
     changed = judged.changed or ()
     fresh = {seq: told[seq] for seq in changed if seq in told}
     stays = {seq: files for seq, files in known.items() if seq not in fresh}
-    return stays | files_of(look, fresh)
+    return stays | files_of(context, fresh)
 
 
 Written = tuple[list[Message] | None, Mapping[str, int]]

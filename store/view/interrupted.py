@@ -11,31 +11,31 @@ from collections.abc import Iterator
 from .. import history
 from ..formats import Placed
 from ..records import Draft
-from .look import Look
+from .context import ViewContext
 
 RULE = "draft"
 WHY = "an answer that broke off, which is no message: draft {}"
 
 
-def with_drafts(look: Look, placed: list[Placed]) -> list[Placed]:
+def with_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
     """Return the messages of a view with the answers that broke off in their places."""
     shown = placed
-    for draft in _on_line(look):
-        shown = _shown(shown, draft, look.policy.draft_notice)
+    for draft in _on_line(context):
+        shown = _shown(shown, draft, context.policy.draft_notice)
     return shown
 
 
-def _on_line(look: Look) -> Iterator[Draft]:
+def _on_line(context: ViewContext) -> Iterator[Draft]:
     """Yield the drafts of the session that stand behind a message that the view shows."""
-    known = history.drafts.list_drafts(look.connection, look.pointer.session_id)
-    seen = (draft for draft in known if _is_in_sight(look, draft))
-    yield from (draft for draft in seen if history.drafts.is_behind(look.raw, draft))
+    known = history.drafts.list_drafts(context.connection, context.pointer.session_id)
+    seen = (draft for draft in known if _is_in_sight(context, draft))
+    yield from (draft for draft in seen if history.drafts.is_behind(context.raw, draft))
 
 
-def _is_in_sight(look: Look, draft: Draft) -> bool:
+def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
     """Tell whether nothing hides what a draft answers, or what came in its place."""
-    visible = look.visible
-    if not max(1, visible.first_kept - 1) <= draft.head <= look.last:
+    visible = context.visible
+    if not max(1, visible.first_kept - 1) <= draft.head <= context.last:
         return False
     return visible.shows(draft.head) and visible.shows(draft.head + 1)
 

@@ -11,9 +11,9 @@ it. Judged at the ``"turn"``, three values that the statement is given stand sti
 runs, and with them every verdict: the clock (``old_before``) is that of the message that began the
 turn; nothing in the turn takes a slot or counts as a newer read (``judged_before``); and nothing in
 it is replaced (``protected_from``). So within a turn a request is the one before and more. When a
-new turn begins behind the line (``Look.turn_over``), the turn is frozen as it will be then: its
-beginning is behind the last position, and its clock is the moment of the look. Where the message
-says a moment after the look's own, two clocks disagree and nothing is old.
+new turn begins after the line (``ViewContext.turn_over``), the turn is frozen as it will be then:
+its beginning is after the last position, and its clock is the moment of the view. Where the message
+has a later moment than the view, two clocks disagree and nothing is old.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from ..errors import VERIFY, Damaged
 from ..policy import Kind, Policy
 from ..tokens import estimate, estimate_size
 from .borders import Values, runs_text
+from .context import ViewContext
 from .covering import Kept, read_of
-from .look import Look
 from .made_once import Result
 from .named_results import Answer, named
 from .old_calls import saved_by_cuts
@@ -102,43 +102,43 @@ class Ranked(NamedTuple):
     young: frozenset[Moment]
 
 
-def settled(look: Look, found: Verdicts) -> Verdicts:
+def settled(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return verdicts as they are in the end, given what the rules say at this moment.
 
     Each follows from what is said of that result alone.
     """
-    found = recorded(look, found)
-    if look.policy.clearing == "always" and not look.policy.any_tool:
+    found = recorded(context, found)
+    if context.policy.clearing == "always" and not context.policy.any_tool:
         return found
-    return found | _short_already(look, found)
+    return found | _short_already(context, found)
 
 
-def recorded(look: Look, found: Verdicts) -> Verdicts:
+def recorded(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return verdicts where rules may act only at recorded moments.
 
     They are those before it is known which results are too short to be replaced by a line.
     """
-    if look.policy.clearing == "always":
+    if context.policy.clearing == "always":
         return found
-    told = (_as_recorded(look, verdict) for verdict in found.values())
+    told = (_as_recorded(context, verdict) for verdict in found.values())
     return {verdict.seq: verdict for verdict in told}
 
 
-def judged(look: Look, values: Values) -> Ranked:
+def judged(context: ViewContext, values: Values) -> Ranked:
     """Return what the rules say at this moment of all that a look sees, whatever was recorded."""
-    runs = look.shown(values["start"], values["last"])
-    ranked = ranked_in(look, values, runs)
+    runs = context.shown(values["start"], values["last"])
+    ranked = ranked_in(context, values, runs)
     found = ranked.found
-    if look.policy.range_aware:
-        found |= _uncovered(found, COVERED.rows(look.connection, **values, runs=runs_text(runs)))
-    if look.policy.cut_arguments:
-        found |= _old_calls(look, values)
+    if context.policy.range_aware:
+        found |= _uncovered(found, COVERED.rows(context.connection, **values, runs=runs_text(runs)))
+    if context.policy.cut_arguments:
+        found |= _old_calls(context, values)
     return ranked
 
 
-def ranked_in(look: Look, values: Values, runs: Iterable[Sequence[int]]) -> Ranked:
+def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]]) -> Ranked:
     """Return what the rules say of the results in some runs, which are ranked among themselves."""
-    rows = VERDICTS.rows(look.connection, **values, runs=runs_text(runs))
+    rows = VERDICTS.rows(context.connection, **values, runs=runs_text(runs))
     return Ranked(
         {row[0]: verdict_of(row) for row in rows},
         frozenset([row[0] for row in rows if row[-3]]),
@@ -147,27 +147,27 @@ def ranked_in(look: Look, values: Values, runs: Iterable[Sequence[int]]) -> Rank
     )
 
 
-def _old_calls(look: Look, values: Values) -> Verdicts:
+def _old_calls(context: ViewContext, values: Values) -> Verdicts:
     """Return what is said of messages whose calls are to be cut."""
-    saved = saved_by_cuts(look, min(values["clear_before"], values["protected_from"]))
-    branch = look.pointer.branch
+    saved = saved_by_cuts(context, min(values["clear_before"], values["protected_from"]))
+    branch = context.pointer.branch
     return {
         seq: Verdict(seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False)
         for seq in saved
     }
 
 
-def _short_already(look: Look, found: Verdicts) -> Verdicts:
+def _short_already(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return the results that stay since a line that names what is in them is no shorter."""
-    answers = _to_be_named(look, found)
-    lines = named(look, answers)
+    answers = _to_be_named(context, found)
+    lines = named(context, answers)
     places = (each.result.seq for each in answers if each.result.seq not in lines)
     return {seq: found[seq]._replace(rule=None, why="small") for seq in places}
 
 
-def _to_be_named(look: Look, found: Verdicts) -> list[Answer]:
+def _to_be_named(context: ViewContext, found: Verdicts) -> list[Answer]:
     """Return the results that give way to a line that names what was in them."""
-    tree_id = look.pointer.tree_id
+    tree_id = context.pointer.tree_id
     return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
 
 
@@ -175,24 +175,26 @@ def _unknown_kind(tool_name: str | None, kind: object) -> Damaged:
     return Damaged(f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY}")
 
 
-def savings(look: Look, found: Verdicts) -> dict[int, int]:
+def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     """Return about how many tokens each replacement saves, by position.
 
     What has no shorter form is not replaced.
     """
-    tree_id = look.pointer.tree_id
+    tree_id = context.pointer.tree_id
     shortened = (each for each in found.values() if each.rule == "tool_output")
     results = [each.result(tree_id) for each in shortened]
-    short = short_savings(look, results)
-    lines = named(look, _to_be_named(look, found))
+    short = short_savings(context, results)
+    lines = named(context, _to_be_named(context, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
-    return _whole_savings(look.policy, found) | short | named_savings | _cut_savings(look, found)
+    return (
+        _whole_savings(context.policy, found) | short | named_savings | _cut_savings(context, found)
+    )
 
 
-def _cut_savings(look: Look, found: Verdicts) -> dict[int, int]:
+def _cut_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     """Return about how many tokens it saves to cut arguments, by position."""
     places = [each.seq for each in found.values() if each.rule == "arguments"]
-    saved = saved_by_cuts(look, max(places, default=0) + 1)
+    saved = saved_by_cuts(context, max(places, default=0) + 1)
     return {seq: saved[seq] for seq in places}
 
 
@@ -204,18 +206,18 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
     return {each.seq: each.tokens - costs[each.rule] for each in replaced}
 
 
-def _as_recorded(look: Look, verdict: Verdict) -> Verdict:
+def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
     """Return a verdict that replaces a result if a recorded clearing does, and only then.
 
     A read is shown again once it is among the newest again, since later ones were hidden or their
     words taken out, or once older ones point to it. Else nothing would be left to be seen of its
     file. Where results of any tool are cleared, the newest reads may be: nothing points to them.
     """
-    rule = look.visible.cleared.get(verdict.seq)
-    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, look.policy):
+    rule = context.visible.cleared.get(verdict.seq)
+    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, context.policy):
         is_due = verdict.rule is not None
         return verdict._replace(rule=None, why="waiting") if is_due else verdict
-    if rule == "file_read" and look.policy.any_tool:
+    if rule == "file_read" and context.policy.any_tool:
         rule = "any_tool"
     return verdict._replace(rule=cast("Cleared", rule), why="cleared")
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..database import kept_of, kept_since, weight
 from ..history import Changes
 from ..policy import Kind
-from .look import Look
+from .context import ViewContext
 
 T = TypeVar("T")
 
@@ -41,31 +41,31 @@ class Known(NamedTuple):
 
 
 def made_once(
-    look: Look,
+    context: ViewContext,
     name: tuple[Hashable, ...],
     results: Iterable[Result],
     make: Callable[[list[Result]], dict[Result, T]],
 ) -> dict[Result, T]:
     """Return what is made of results, of these at least, under the name of what it is."""
-    known = look.made.get(name) or _kept(look, name)
+    known = context.made.get(name) or _kept(context, name)
     new = [each for each in results if each not in known.made]
     if new:
         fresh = make(new)
-        known = Known(look.changes, known.made | fresh, known.size + weight(fresh))
-        kept_of(look.connection).put(
-            _key(look, name), known, known.size, kept_since(look.connection)
+        known = Known(context.changes, known.made | fresh, known.size + weight(fresh))
+        kept_of(context.connection).put(
+            _key(context, name), known, known.size, kept_since(context.connection)
         )
-    look.made[name] = known
+    context.made[name] = known
     return known.made
 
 
-def _kept(look: Look, name: tuple[Hashable, ...]) -> Known:
+def _kept(context: ViewContext, name: tuple[Hashable, ...]) -> Known:
     """Return what is kept of the results of a look's tree; nothing where that has changed since."""
-    found: Known | None = kept_of(look.connection).get(_key(look, name))
-    if found is None or found.changes != look.changes:
-        return Known(look.changes, {}, 0)
+    found: Known | None = kept_of(context.connection).get(_key(context, name))
+    if found is None or found.changes != context.changes:
+        return Known(context.changes, {}, 0)
     return found
 
 
-def _key(look: Look, name: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    return (look.pointer.tree_id, *name)
+def _key(context: ViewContext, name: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    return (context.pointer.tree_id, *name)

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, literal_column, sel
 from ..database import BIG, Statement, message_facts, messages, tool_calls, tool_results
 from ..formats import ITEMS
 from ..history import IS_CALL, lines, segments_cte
-from .look import Look
+from .context import ViewContext
 
 _walk = segments_cte()
 _f, _m, _c, _r = message_facts, messages, tool_calls, tool_results
@@ -53,47 +53,47 @@ CALLED = Statement(
 ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.run_of(_r)))
 
 
-def view_messages(look: Look) -> int:
+def view_messages(context: ViewContext) -> int:
     """Return how many messages a line's view has, without building it.
 
     Where a policy leaves out calls without results, or keeps them open, it is how many there are
     at most.
     """
-    seen = look.visible
-    key = ("messages", look.last, seen.first_kept, seen.pinned, seen.ranges)
-    if key not in look.made:
-        look.made[key] = _stored_messages(look) + _made_up(look)
-    return int(look.made[key]) + len(seen.standing)
+    seen = context.visible
+    key = ("messages", context.last, seen.first_kept, seen.pinned, seen.ranges)
+    if key not in context.made:
+        context.made[key] = _stored_messages(context) + _made_up(context)
+    return int(context.made[key]) + len(seen.standing)
 
 
-def continued(look: Look, first: int, last: int) -> list[int]:
+def continued(context: ViewContext, first: int, last: int) -> list[int]:
     """Return the positions of a stretch that go on with the answer before them, in order."""
     key = ("continued", first, last)
-    if key not in look.made:
-        stretch = {**look.line, "start": first, "last": last}
-        look.made[key] = CONTINUED.values(look.connection, **stretch)
-    found: list[int] = look.made[key]
+    if key not in context.made:
+        stretch = {**context.line, "start": first, "last": last}
+        context.made[key] = CONTINUED.values(context.connection, **stretch)
+    found: list[int] = context.made[key]
     return found
 
 
-def _stored_messages(look: Look) -> int:
+def _stored_messages(context: ViewContext) -> int:
     """Return how many messages the visible positions hold."""
-    spans = [*look.visible.spans(look.visible.first_kept, look.last)]
+    spans = [*context.visible.spans(context.visible.first_kept, context.last)]
     positions = sum(last - first + 1 for first, last in spans)
-    items = sum(len(continued(look, *span)) for span in spans)
-    return positions - items + len(look.visible.pinned)
+    items = sum(len(continued(context, *span)) for span in spans)
+    return positions - items + len(context.visible.pinned)
 
 
-def _made_up(look: Look) -> int:
+def _made_up(context: ViewContext) -> int:
     """Return how many messages a view makes up, less the results that it leaves out."""
-    runs = [run.within(look.pointer.tree_id) for run in look.visible_runs()]
-    calls = sum(CALLED.value(look.connection, **run) for run in runs)
-    results = chain.from_iterable(ANSWERS.rows(look.connection, **run) for run in runs)
-    return _unpaired(look, calls, [(seq, position) for seq, position in results])
+    runs = [run.within(context.pointer.tree_id) for run in context.visible_runs()]
+    calls = sum(CALLED.value(context.connection, **run) for run in runs)
+    results = chain.from_iterable(ANSWERS.rows(context.connection, **run) for run in runs)
+    return _unpaired(context, calls, [(seq, position) for seq, position in results])
 
 
 def _unpaired(
-    look: Look,
+    context: ViewContext,
     calls: int,
     results: Iterable[tuple[int | None, int | None]],
 ) -> int:
@@ -104,16 +104,16 @@ def _unpaired(
     answered: set[tuple[int | None, int | None]] = set()
     orphans = doubles = 0
     for call in results:
-        if call[0] is None or not _is_visible(look, call[0]):
+        if call[0] is None or not _is_visible(context, call[0]):
             orphans += 1
         elif call in answered:
             doubles += 1
         else:
             answered.add(call)
-    made_up = 0 if look.policy.unanswered == "drop" else calls - len(answered)
-    return made_up - doubles + (orphans if look.policy.orphans == "adopt" else -orphans)
+    made_up = 0 if context.policy.unanswered == "drop" else calls - len(answered)
+    return made_up - doubles + (orphans if context.policy.orphans == "adopt" else -orphans)
 
 
-def _is_visible(look: Look, position: int) -> bool:
-    seen = look.visible
+def _is_visible(context: ViewContext, position: int) -> bool:
+    seen = context.visible
     return position in seen.pinned or (position >= seen.first_kept and seen.shows(position))

@@ -24,8 +24,8 @@ from ..summaries import command_of
 from ..text import ELLIPSIS, json_object, one_line
 from ..tokens import estimate, message_tokens
 from ..tools import best_first, call_paths, names_in
-from .logged import attempt
-from .look import Look
+from .context import ViewContext
+from .log_messages import attempt_rule
 from .made_once import Result, made_once
 
 LONGEST_LINE = 500
@@ -73,56 +73,61 @@ def line_begin(policy: Policy) -> str:
     return f"{policy.any_tool_placeholder} {policy.recall_notice}"
 
 
-def named(look: Look, answers: Sequence[Answer]) -> Lines:
+def named(context: ViewContext, answers: Sequence[Answer]) -> Lines:
     """Return what stands for results, by position; nothing does where it would save too little.
 
     A short result stays: its line would save little, and have less of what it says.
     """
-    lines = lines_of(look, answers)
+    lines = lines_of(context, answers)
     found = ((each.result, lines[each.result.seq]) for each in answers)
-    return {result.seq: line for result, line in found if _saves_enough(look, result, line)}
+    return {result.seq: line for result, line in found if _saves_enough(context, result, line)}
 
 
-def _saves_enough(look: Look, result: Result, line: Named) -> bool:
+def _saves_enough(context: ViewContext, result: Result, line: Named) -> bool:
     """Tell whether a line is half as long as what it stands for, or less; if asked, much less."""
-    least = look.policy.min_saving
+    least = context.policy.min_saving
     if least and result.length - len(line.line) < least:
         return False
     return line.saved >= line.tokens
 
 
-def lines_of(look: Look, answers: Sequence[Answer]) -> Lines:
+def lines_of(context: ViewContext, answers: Sequence[Answer]) -> Lines:
     """Return the line that says what was in each of some results, by position."""
     by_result = {each.result: each for each in answers}
 
     def read(results: list[Result]) -> dict[Result, Named]:
-        return {each: _read(look, by_result[each]) for each in results}
+        return {each: _read(context, by_result[each]) for each in results}
 
-    name = ("line", look.policy.language, line_begin(look.policy), look.pointer.project_root)
-    known = made_once(look, name, by_result, read)
+    name = (
+        "line",
+        context.policy.language,
+        line_begin(context.policy),
+        context.pointer.project_root,
+    )
+    known = made_once(context, name, by_result, read)
     return {each.seq: known[each] for each in by_result}
 
 
-def _read(look: Look, answer: Answer) -> Named:
+def _read(context: ViewContext, answer: Answer) -> Named:
     """Return the line of a result whose content has to be read."""
     result = answer.result
     place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
-    form, content, exit_code = CLEARED.one(look.connection, **place)
+    form, content, exit_code = CLEARED.one(context.connection, **place)
     value = decode(content) if form == "json" and content is not None else content
-    arguments = None if answer.call is None else _arguments(look, *answer.call)
-    language = look.policy.language
+    arguments = None if answer.call is None else _arguments(context, *answer.call)
+    language = context.policy.language
 
     def made() -> Named:
         said = "\n".join(_texts_in(content_text(value) or content or ""))
-        told = _told(result, _target(look, answer, arguments), said, exit_code, language)
-        names = names_in(_seen_from(look.pointer.project_root, said))
+        told = _told(result, _target(context, answer, arguments), said, exit_code, language)
+        names = names_in(_seen_from(context.pointer.project_root, said))
         ellipsis = phrase("ellipsis", language)
-        begins = one_line(f"{line_begin(look.policy)} {told}", LONGEST_LINE, ellipsis=ellipsis)
+        begins = one_line(f"{line_begin(context.policy)} {told}", LONGEST_LINE, ellipsis=ellipsis)
         line = _line(begins, best_first(names))
         tokens = estimate(line)
         return Named(line, _tokens(value) - tokens, tokens)
 
-    return attempt("any_tool", made, otherwise=NOTHING_SAVED)
+    return attempt_rule("any_tool", made, otherwise=NOTHING_SAVED)
 
 
 def _tokens(content: Any) -> int:
@@ -176,12 +181,12 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _target(look: Look, answer: Answer, arguments: Any) -> str:
+def _target(context: ViewContext, answer: Answer, arguments: Any) -> str:
     """Return the file or the command of a call, "" where it is not known."""
     if answer.call is None:
         return ""
-    ellipsis = phrase("ellipsis", look.policy.language)
-    return target_of(arguments, answer.result.kind, look.pointer.project_root, ellipsis)
+    ellipsis = phrase("ellipsis", context.policy.language)
+    return target_of(arguments, answer.result.kind, context.pointer.project_root, ellipsis)
 
 
 def target_of(
@@ -194,10 +199,10 @@ def target_of(
     return one_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
 
 
-def _arguments(look: Look, seq: int, position: int) -> Any:
-    place = look.raw.place(seq)
+def _arguments(context: ViewContext, seq: int, position: int) -> Any:
+    place = context.raw.place(seq)
     run = {"tree_id": place["tree_id"], "branch": place["branch"], "first": seq, "last": seq}
-    calls = stored_calls(look.connection, run).get(seq, [])
+    calls = stored_calls(context.connection, run).get(seq, [])
     if not 0 <= position < len(calls):
         raise Damaged(f"there is no call {position} at position {seq}; {VERIFY}")
     call = calls[position]

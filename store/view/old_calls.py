@@ -13,8 +13,8 @@ from ..messages import Message
 from ..ready import Language, phrase
 from ..text import shortened
 from ..tokens import estimate, message_tokens
-from .logged import attempt
-from .look import Look
+from .context import ViewContext
+from .log_messages import attempt_rule
 
 LONGEST_TEXT = 100
 """Code points that a text among the arguments keeps."""
@@ -23,17 +23,19 @@ LONGEST_TEXT = 100
 def cut_calls(calls: list[Any], language: Language) -> list[Any]:
     """Return calls whose arguments are cut."""
     ellipsis = phrase("ellipsis", language)
-    return attempt(
+    return attempt_rule(
         "arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls
     )
 
 
-def saved_by_cuts(look: Look, before: int) -> dict[int, int]:
+def saved_by_cuts(context: ViewContext, before: int) -> dict[int, int]:
     """Return about how many tokens cuts save, by the positions of messages before one."""
     found: dict[int, int] = {}
-    for run in look.shown(look.visible.first_kept, before - 1):
-        for seq, calls in stored_calls(look.connection, run.within(look.pointer.tree_id)).items():
-            found[seq] = _tokens(calls) - _tokens(cut_calls(calls, look.policy.language))
+    for run in context.shown(context.visible.first_kept, before - 1):
+        for seq, calls in stored_calls(
+            context.connection, run.within(context.pointer.tree_id)
+        ).items():
+            found[seq] = _tokens(calls) - _tokens(cut_calls(calls, context.policy.language))
     return {seq: saved for seq, saved in found.items() if saved > 0}
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from ..database import Row, Statement, json_sql, logger, tool_result_paths
 from ..history import lines
+from .context import ViewContext
 from .judging import Verdicts
-from .logged import Line
-from .look import Look
+from .log_messages import LogMessage
 
 log = logger(__name__)
 
@@ -26,7 +26,7 @@ PATHS = Statement(
     .order_by(_p.c.seq, _p.c.path)
 )
 
-REPLACED = Line(
+REPLACED = LogMessage(
     logging.DEBUG,
     "a view replaces old reads: of which files, and how many of each",
     {
@@ -34,7 +34,7 @@ REPLACED = Line(
         "en": "reads that were replaced: %s",
     },
 )
-UNKNOWN = Line(
+UNKNOWN = LogMessage(
     logging.DEBUG,
     "a view has reads whose files the store cannot tell: the positions of their results",
     {
@@ -48,26 +48,26 @@ Files = dict[int, list[str]]
 """The files of results, by position."""
 
 
-def files_of(look: Look, judged: Verdicts) -> Files:
+def files_of(context: ViewContext, judged: Verdicts) -> Files:
     """Return the files of the reads that are replaced."""
     places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
-    return paths_of(look, places)
+    return paths_of(context, places)
 
 
-def paths_of(look: Look, places: Iterable[int]) -> Files:
+def paths_of(context: ViewContext, places: Iterable[int]) -> Files:
     """Return the files of those results at some positions that are reads of files."""
     wanted = sorted(places)
     if not wanted:
         return {}
-    rows = groupby(_rows(look, wanted), key=itemgetter(0))
+    rows = groupby(_rows(context, wanted), key=itemgetter(0))
     return {seq: [path for _, path in group] for seq, group in rows}
 
 
-def _rows(look: Look, places: list[int]) -> Iterator[Row]:
-    for run in look.runs(places[0], places[-1]):
+def _rows(context: ViewContext, places: list[int]) -> Iterator[Row]:
+    for run in context.runs(places[0], places[-1]):
         if here := run.of(places):
-            place = run.within(look.pointer.tree_id)
-            yield from PATHS.rows(look.connection, **place, places=json.dumps(here))
+            place = run.within(context.pointer.tree_id)
+            yield from PATHS.rows(context.connection, **place, places=json.dumps(here))
 
 
 def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:

@@ -25,8 +25,8 @@ from ..database import kept_by, kept_since, weight
 from ..history import Changes, Segment, kinds_text
 from ..policy import Policy
 from .borders import PLACES, Values, has_grown, values_of
+from .context import ViewContext
 from .judging import Ranked, Verdicts, judged, ranked_in, recorded, settled
-from .look import Look
 from .read_files import Files, paths_of
 from .standing import Visible
 
@@ -70,27 +70,27 @@ class Judged(NamedTuple):
         return self.ranked.found
 
 
-def verdicts_before(look: Look) -> Verdicts:
+def load_earlier_verdicts(context: ViewContext) -> Verdicts:
     """Return what the rules said of a look at an earlier request, going on from one before it."""
-    return _kept_judged(look, "before").final
+    return _kept_judged(context, "before").final
 
 
-def ruled(look: Look) -> Verdicts:
+def load_verdicts(context: ViewContext) -> Verdicts:
     """Return verdicts before it is known which results are too short to be replaced by a line."""
-    name = f"ruled from {look.visible.first_kept}, {look.turn_over}"
-    return recorded(look, _kept_judged(look, name).found)
+    name = f"ruled from {context.visible.first_kept}, {context.turn_over}"
+    return recorded(context, _kept_judged(context, name).found)
 
 
-def _kept_judged(look: Look, name: str) -> Judged:
+def _kept_judged(context: ViewContext, name: str) -> Judged:
     """Return what the rules say, going on from what is kept under a name."""
-    kept = kept_by(look.connection)
+    kept = kept_by(context.connection)
     if kept is None:
-        return judge(look, None)
-    key = (*look.line.values(), name, policy_text(look.policy))
-    truth = truth_of(look, kinds_text(look.connection))
+        return judge(context, None)
+    key = (*context.line.values(), name, policy_text(context.policy))
+    truth = truth_of(context, kinds_text(context.connection))
     truth_then, judged_then = kept.get(key) or (None, None)
-    found = judge(look, judged_then if truth_then == truth else None)
-    kept.put(key, (truth, found), weight_of(truth, found), kept_since(look.connection))
+    found = judge(context, judged_then if truth_then == truth else None)
+    kept.put(key, (truth, found), weight_of(truth, found), kept_since(context.connection))
     return found
 
 
@@ -99,9 +99,9 @@ def policy_text(policy: Policy) -> str:
     return intern(policy.model_dump_json())
 
 
-def truth_of(look: Look, kinds: str) -> Truth:
+def truth_of(context: ViewContext, kinds: str) -> Truth:
     """Return what a look's view follows from, with the kinds of tools as text."""
-    return Truth(look.changes, look.pointer.project_root, kinds, look.visible)
+    return Truth(context.changes, context.pointer.project_root, kinds, context.visible)
 
 
 def weight_of(truth: Truth, judged: Judged) -> int:
@@ -111,41 +111,41 @@ def weight_of(truth: Truth, judged: Judged) -> int:
     return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)
 
 
-def judge(look: Look, known: Judged | None) -> Judged:
+def judge(context: ViewContext, known: Judged | None) -> Judged:
     """Return what the rules say of the results of a look, going on from what is known."""
-    values = values_of(look, known.values if known else None)
-    grown = _grown(look, values, known) if known else None
+    values = values_of(context, known.values if known else None)
+    grown = _grown(context, values, known) if known else None
     if grown is not None:
         return grown
-    ranked = judged(look, values)
-    return Judged(values, ranked, settled(look, ranked.found))
+    ranked = judged(context, values)
+    return Judged(values, ranked, settled(context, ranked.found))
 
 
-def _grown(look: Look, values: Values, known: Judged) -> Judged | None:
+def _grown(context: ViewContext, values: Values, known: Judged) -> Judged | None:
     """Return what is known with what is new; None where all have to be judged."""
-    policy, before = look.policy, known.values
+    policy, before = context.policy, known.values
     if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
         return None
     if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
         return None
     if values["old_before"] < before["old_before"]:
         return None
-    new = look.shown(before["last"] + 1, values["last"])
+    new = context.shown(before["last"] + 1, values["last"])
     passed = {*_passed(known, values), *_aged(known.ranked, values)}
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
-    files = paths_of(look, known.ranked.reads) if known.files is None else known.files
+    files = paths_of(context, known.ranked.reads) if known.files is None else known.files
     added = (range(run.first, run.last + 1) for run in new)
     looked_at = passed | known.ranked.newest
     # A read that the short form spares is so for an older one of its file.
     named = looked_at if policy.tool_output else passed
-    asked = paths_of(look, chain(named, *added))
+    asked = paths_of(context, chain(named, *added))
     again = looked_at | _reads_of(asked, files)
     if len(again) > len(known.found) // LARGEST_SHARE + 100:
         return None
     places = [Segment(known.found[seq].branch, seq, seq) for seq in sorted(again)]
-    fresh = ranked_in(look, values, chain(places, new))
-    return _with(look, values, known, again, files | asked, fresh)
+    fresh = ranked_in(context, values, chain(places, new))
+    return _with(context, values, known, again, files | asked, fresh)
 
 
 def _reads_of(asked: Files, files: Files) -> set[int]:
@@ -164,10 +164,15 @@ def _reads_of(asked: Files, files: Files) -> set[int]:
 
 
 def _with(
-    look: Look, values: Values, known: Judged, again: set[int], files: Files, fresh: Ranked
+    context: ViewContext,
+    values: Values,
+    known: Judged,
+    again: set[int],
+    files: Files,
+    fresh: Ranked,
 ) -> Judged:
     """Return what is known with what is said anew of some results."""
-    final = settled(look, fresh.found)
+    final = settled(context, fresh.found)
     reads = (known.ranked.reads - again) | fresh.reads
     young = frozenset(each for each in known.ranked.young if each[1] not in again)
     return Judged(

@@ -21,8 +21,8 @@ from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
 from ..history import Segment, lines
 from ..messages import WIRE, Message, assemble, opaque_fields
 from ..ready import Language
+from .context import ViewContext
 from .judging import Verdict, Verdicts
-from .look import Look
 from .named_results import lines_of
 from .old_calls import cut_calls
 from .pictures import shown
@@ -88,7 +88,7 @@ class Rendered(NamedTuple):
 
 
 def rendered(
-    look: Look,
+    context: ViewContext,
     judged: Verdicts,
     runs: list[Segment],
     format: str,  # noqa: A002 - the public name
@@ -96,8 +96,8 @@ def rendered(
     turn_over: bool,
 ) -> Rendered:
     """Return what the messages in runs of a line become in a format, paired and in order."""
-    read, judged = _read(look, judged, runs)
-    tells = look.policy.foreign_reasoning == "text"
+    read, judged = _read(context, judged, runs)
+    tells = context.policy.foreign_reasoning == "text"
     said = [
         each
         for each in read
@@ -109,11 +109,11 @@ def rendered(
         left_out = {each.seq: _left_out(each) for each in read if each.seq not in there}
     has_audio = format == CHAT.name and any(audio_of(each.message) for each in said)
     if has_audio:
-        said = [_with_lasting_audio(each, look.now) for each in said]
-    items, pictured, has_pictures = shown(said, look.policy, turn_over=turn_over)
-    arranged = arrange(items, look.policy, turn_over=turn_over)
+        said = [_with_lasting_audio(each, context.now) for each in said]
+    items, pictured, has_pictures = shown(said, context.policy, turn_over=turn_over)
+    arranged = arrange(items, context.policy, turn_over=turn_over)
     answered = (item.call[0] for item in items if item.call)
-    if "drop" in (look.policy.unanswered, look.policy.orphans):
+    if "drop" in (context.policy.unanswered, context.policy.orphans):
         left_out |= _dropped(items, arranged.placed)
     return Rendered(
         reported(arranged.placed),
@@ -122,7 +122,7 @@ def rendered(
         arranged.loose,
         pictured,
         has_pictures or has_audio,
-        min(answered, default=look.last),
+        min(answered, default=context.last),
         left_out,
     )
 
@@ -168,7 +168,7 @@ def _is_shown(
 
 
 def _read(
-    look: Look,
+    context: ViewContext,
     judged: Verdicts,
     runs: list[Segment],
 ) -> tuple[list[Item], Verdicts]:
@@ -178,29 +178,29 @@ def _read(
     """
     items: list[Item] = []
     short: Verdicts = {}
-    whole = _in_place_of_all(look, judged)
-    for item, verdict in _stored(look, judged, runs, whole):
+    whole = _in_place_of_all(context, judged)
+    for item, verdict in _stored(context, judged, runs, whole):
         if verdict is None:
-            items.append(_answering(look, item) if item.message["role"] == "tool" else item)
+            items.append(_answering(context, item) if item.message["role"] == "tool" else item)
         elif verdict.rule is None or item.seq in whole:
             items.append(item)
         elif verdict.rule == "arguments":
-            items.append(_with_cut_calls(item, look.policy.language))
+            items.append(_with_cut_calls(item, context.policy.language))
         else:
-            if not _shorten(look, item.message, verdict):
+            if not _shorten(context, item.message, verdict):
                 short[item.seq] = verdict._replace(rule=None, why="short")
             items.append(item)
     return items, judged | short
 
 
-def _in_place_of_all(look: Look, judged: Verdicts) -> dict[int, str]:
+def _in_place_of_all(context: ViewContext, judged: Verdicts) -> dict[int, str]:
     """Return what stands for the results that are replaced as a whole, by position."""
-    texts = placeholders(look.policy)
+    texts = placeholders(context.policy)
     found = [verdict for verdict in judged.values() if verdict.rule]
     whole = {verdict.seq: texts[verdict.rule] for verdict in found if verdict.rule in texts}
-    tree_id = look.pointer.tree_id
+    tree_id = context.pointer.tree_id
     cleared = [verdict.answer(tree_id) for verdict in found if verdict.rule in NAMING]
-    named = lines_of(look, cleared) if cleared else {}
+    named = lines_of(context, cleared) if cleared else {}
     return whole | {seq: each.line for seq, each in named.items()}
 
 
@@ -209,7 +209,7 @@ Stored = Iterator[tuple[Item, Verdict | None]]
 
 
 def _stored(
-    look: Look,
+    context: ViewContext,
     judged: Verdicts,
     runs: list[Segment],
     whole: dict[int, str],
@@ -217,10 +217,10 @@ def _stored(
     """Yield the messages of runs; what is replaced as a ``whole`` is not read."""
     replaced = sorted(whole)
     for run in runs:
-        values = run.within(look.pointer.tree_id)
-        spoken = spoken_in(look.connection, values)
+        values = run.within(context.pointer.tree_id)
+        spoken = spoken_in(context.connection, values)
         unread = json.dumps(run.of(replaced))
-        for row in VISIBLE.rows(look.connection, **values, replaced=unread):
+        for row in VISIBLE.rows(context.connection, **values, replaced=unread):
             seq, columns = row[0], row[1:]
             verdict = judged.get(seq)
             own = spoken.get(seq, SILENT)
@@ -239,26 +239,26 @@ def _with_cut_calls(item: Item, language: Language) -> Item:
     return item._replace(calls=api_calls(item.seq, given) if item.calls else ())
 
 
-def _answering(look: Look, item: Item) -> Item:
+def _answering(context: ViewContext, item: Item) -> Item:
     """Return a result with the call that it answers, as it was linked when it was stored.
 
     No rule judges one that is pinned, beside its call.
     """
-    place = look.raw.place(item.seq)
-    call_seq, position, tool_name = CALL_OF.one(look.connection, **place)
+    place = context.raw.place(item.seq)
+    call_seq, position, tool_name = CALL_OF.one(context.connection, **place)
     call = None if call_seq is None else (call_seq, position)
     return item._replace(call=call, tool_name=tool_name)
 
 
-def _shorten(look: Look, message: Message, verdict: Verdict) -> bool:
+def _shorten(context: ViewContext, message: Message, verdict: Verdict) -> bool:
     """Put what is shorter into the place of a content; tell whether anything is."""
     content = short_form(
         message.get("content"),
         verdict.tool_name,
         verdict.kind,
         failed=verdict.failed,
-        min_saving=look.policy.min_saving,
-        language=look.policy.language,
+        min_saving=context.policy.min_saving,
+        language=context.policy.language,
     )
     if content is not None:
         message["content"] = content

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from ..database import Queries
 from ..policy import Policy
 from ..tools import failure, signs_sql
-from .logged import chosen
+from .log_messages import choose_text
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 Why = Literal[
@@ -254,4 +254,4 @@ def explanations(policy: Policy) -> dict[str, str]:
 
 def log_lines() -> dict[Why, str]:
     """Return what is logged of each rule."""
-    return {name: chosen(texts) for name, texts in LOGGED.items()}
+    return {name: choose_text(texts) for name, texts in LOGGED.items()}

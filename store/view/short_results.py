@@ -23,8 +23,8 @@ from ..policy import Kind
 from ..ready import Language
 from ..tokens import estimate, estimate_size
 from ..tools import compress
-from .logged import attempt
-from .look import Look
+from .context import ViewContext
+from .log_messages import attempt_rule
 from .made_once import Result, made_once
 
 _m = messages
@@ -65,26 +65,26 @@ def short_form(
     if not text:
         return None
     apply = partial(compress, tool_name or "", text, kind=kind, failed=failed, language=language)
-    short = attempt("tool_output", apply, otherwise=text)
+    short = attempt_rule("tool_output", apply, otherwise=text)
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
 
-def short_savings(look: Look, results: Iterable[Result]) -> dict[int, int]:
+def short_savings(context: ViewContext, results: Iterable[Result]) -> dict[int, int]:
     """Return about how many tokens short forms save, by the positions of those that are shorter."""
-    least = max(1, look.policy.min_saving)
+    least = max(1, context.policy.min_saving)
     return {
         result.seq: estimate_size(result.length, result.size) - short.tokens
-        for result, short in _measured(look, results)
+        for result, short in _measured(context, results)
         if short and result.length - short.length >= least
     }
 
 
-def _measured(look: Look, results: Iterable[Result]) -> Iterator[Measured]:
+def _measured(context: ViewContext, results: Iterable[Result]) -> Iterator[Measured]:
     """Return how long the short form of each result is, reading what is not known yet."""
     wanted = dict.fromkeys(results)
-    language = look.policy.language
-    make = partial(_made, look.connection, language)
-    known = made_once(look, ("short", language), wanted, make)
+    language = context.policy.language
+    make = partial(_made, context.connection, language)
+    known = made_once(context, ("short", language), wanted, make)
     return ((result, known[result]) for result in wanted)
 
 

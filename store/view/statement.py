@@ -19,11 +19,11 @@ from ..history import left, lines
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry
 from .borders import runs_text, values_of
-from .build import Composed, composed
+from .build import ComposedView, compose_view
+from .context import load_view_context
 from .entries import FILES_LIMIT
 from .following import follow
 from .judging import Verdict, Verdicts, ranked_in
-from .look import look_at
 from .rules import QUERIES, explanations, placeholders
 
 LEFT_OUT = "left_out", "no request of this policy has it"
@@ -57,28 +57,28 @@ def view_sql(
     """
     pointer = left.find(connection, session_id, None)
     last = lines.position(pointer, at)
-    look = look_at(connection, pointer, checked(policy), last=last, now=given(now))
-    made, values = composed(look), values_of(look)
-    runs = look.shown(values["start"], look.last)
-    said = ranked_in(look, values, runs).found
-    decided = [*_decided(made, said, follow(look, "openai").rendered.judged)]
-    texts = {f"{rule}_text": text for rule, text in placeholders(look.policy).items()}
+    context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
+    made, values = compose_view(context), values_of(context)
+    runs = context.shown(values["start"], context.last)
+    said = ranked_in(context, values, runs).found
+    decided = [*_decided(made, said, follow(context, "openai").rendered.judged)]
+    texts = {f"{rule}_text": text for rule, text in placeholders(context.policy).items()}
     asked = {
         **values,
         **texts,
         "files_limit": FILES_LIMIT,
         "runs": runs_text(runs),
-        "line": runs_text(look.runs(1, look.last)),
-        "shown": runs_text(look.visible_runs()),
+        "line": runs_text(context.runs(1, context.last)),
+        "shown": runs_text(context.visible_runs()),
         "rules": _as_json({each.seq: each.rule or "" for each in decided}),
         "whys": _as_json({each.seq: each.reason for each in decided}),
         "written": _as_json(dict.fromkeys(_written(made), "")),
-        "reasons": _as_json(explanations(look.policy)),
+        "reasons": _as_json(explanations(context.policy)),
     }
     return QUERIES.written("sent", connection.dialect.name, asked)
 
 
-def _decided(made: Composed, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
+def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
     """Yield what Python says of messages, where the statement would say something else."""
     for entry in made.explained.without_names:
         if entry.seq is None:
@@ -102,7 +102,7 @@ def _reason(entry: Entry) -> str:
     return entry.reason.partition(":")[0]
 
 
-def _written(made: Composed) -> Iterator[int]:
+def _written(made: ComposedView) -> Iterator[int]:
     """Yield the positions whose content is written anew though no rule replaces it."""
     entries = {entry.seq: entry for entry in made.explained.made}
     for placed in made.placed:

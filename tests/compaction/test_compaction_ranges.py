@@ -17,7 +17,7 @@ from store.compaction.transcript import READ_AT_ONCE
 from store.errors import StoreBusy
 from store.history import read_rows as stored
 from store.summaries import SummaryRequest
-from store.view import Look
+from store.view import ViewContext
 
 
 def test_no_more_is_read_than_a_transcript_may_have_room_for(
@@ -147,9 +147,9 @@ def test_what_a_view_costs_is_found_again_only_where_it_changed(
     session_id = begun(store, chat(20))
     before = store.check(session_id, Policy()).tokens
     looked: list[int] = []
-    tokens = budget.view_tokens
+    tokens = budget.estimate_view_tokens
 
-    def noting(look: Look) -> int:
+    def noting(look: ViewContext) -> int:
         cost = tokens(look)
         looked.extend([cost] if look.visible.first_kept == 1 else [])
         return cost
@@ -158,7 +158,7 @@ def test_what_a_view_costs_is_found_again_only_where_it_changed(
         store.append(session_id, chat(said, 100))
         return "short"
 
-    monkeypatch.setattr(budget, "view_tokens", noting)
+    monkeypatch.setattr(budget, "estimate_view_tokens", noting)
     made = store.compact(session_id, Policy(keep_messages=2), summarizer)
     assert (made.outcome, len(looked), made.tokens_before) == ("applied", found, looked[-1])
     assert (made.messages_before, looked[-1] > before) == (20 + said, said > 0)

@@ -58,7 +58,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.view.following.counted": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.following.judge": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.rendering.arrange": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
-    "store.view.build.look_at": (AssertionError, lambda s: s.view("s", now=NOW)),
+    "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explained.entries_of": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
     "store.search.finding.snippet": (ValueError, lambda s: [*s.search("file")]),

@@ -84,9 +84,9 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
-        "logged standing recorded hiding look spoken repair made_once short_results named_results old_calls "
-        "conditions rules borders covering judging read_files "
-        "rejudging cost message_count pictures rendering entries following prefix explained interrupted build statement"
+        "log_messages standing recorded hiding context spoken repair made_once short_results named_results old_calls "
+        "tool_result_filters rules borders covering judging read_files "
+        "rejudging cost message_count pictures rendering entries following prompt_cache explained interrupted build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

@@ -23,14 +23,14 @@ from store.tools.failure import SIGNS, failed, is_command
 from store.tools.kinds import TOOL_KINDS
 from store.tools.results import Facts, result_facts
 from store.tools.short_forms import compress
-from store.view import look_at
+from store.view import load_view_context
 
 ERRORS_STAY = "errors always stay"
 statistics_of = reads(lambda: statistics)
 facts_of = reads(
     lambda: (
         lambda connection, session, policy, first, last: hidden_facts(
-            look_at(connection, find(connection, session), policy, last=last, now=10**12),
+            load_view_context(connection, find(connection, session), policy, last=last, now=10**12),
             first,
             last,
         )

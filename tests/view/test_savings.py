@@ -10,17 +10,25 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.history import lines
-from store.view import Look, look_at, savings, shown_tokens, view_tokens
+from store.view import (
+    ViewContext,
+    estimate_savings,
+    estimate_shown_tokens,
+    estimate_view_tokens,
+    load_view_context,
+)
 from store.view.rejudging import judge
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))
 
 
-def look(connection: Any, session_id: str, policy: Policy, *, last: int, turn_over: bool) -> Look:
+def look(
+    connection: Any, session_id: str, policy: Policy, *, last: int, turn_over: bool
+) -> ViewContext:
     """A look at a session's line."""
     pointer = lines.find(connection, session_id)
-    return look_at(connection, pointer, policy, last=last, now=NOW, turn_over=turn_over)
+    return load_view_context(connection, pointer, policy, last=last, now=NOW, turn_over=turn_over)
 
 
 @settings(max_examples=250, derandomize=True, database=None)
@@ -34,14 +42,14 @@ def test_what_a_view_costs_is_what_is_stored_less_what_the_verdicts_save(
     last = data.draw(st.integers(0, len(line)))
     with store.database.reading() as connection:
         seen = look(connection, session.id, policy, last=last, turn_over=turn_over)
-        assert view_tokens(seen) == stored(seen) - sum(
-            savings(seen, judge(seen, None).final).values()
+        assert estimate_view_tokens(seen) == stored(seen) - sum(
+            estimate_savings(seen, judge(seen, None).final).values()
         )
 
 
-def stored(seen: Look) -> int:
+def stored(seen: ViewContext) -> int:
     """What the messages of a line would cost as they are stored."""
-    return shown_tokens(seen, 1, seen.last)
+    return estimate_shown_tokens(seen, 1, seen.last)
 
 
 def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
@@ -65,4 +73,8 @@ def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
         seen = look(connection, fork.id, policy, last=12, turn_over=False)
         found = judge(seen, None).final
         assert [seq for seq, verdict in found.items() if verdict.rule] == [3, 6, 9]
-        assert stored(seen) - view_tokens(seen) == sum(savings(seen, found).values()) > 0
+        assert (
+            stored(seen) - estimate_view_tokens(seen)
+            == sum(estimate_savings(seen, found).values())
+            > 0
+        )

@@ -20,23 +20,23 @@ T = TypeVar("T")
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
 """The environment's choice of the language of log lines; what is sent follows the policy's."""
 
-Texts = Mapping[str, str]
+TextsByLanguage = Mapping[str, str]
 """What a line says, by language."""
 
 
-class Line(NamedTuple):
+class LogMessage(NamedTuple):
     """A line of the log: its level, when it is said, and its text by language."""
 
     level: int
     when: str
-    texts: Texts
+    texts: TextsByLanguage
 
     def log(self, log: Log, *values: object, **fields: object) -> None:
         """Log it, with fields by which programs may tell what it says."""
-        log.log(self.level, chosen(self.texts), *values, extra=fields)
+        log.log(self.level, choose_text(self.texts), *values, extra=fields)
 
 
-RULE_FAILED = Line(
+RULE_FAILED = LogMessage(
     logging.WARNING,
     "a rule failed on a result or a call, which stays whole: the rule, the error and its place",
     {
@@ -46,7 +46,7 @@ RULE_FAILED = Line(
 )
 
 
-def attempt(rule: str, apply: Callable[[], T], otherwise: T) -> T:
+def attempt_rule(rule: str, apply: Callable[[], T], otherwise: T) -> T:
     """Return what a rule makes of a content, which it leaves whole where it fails."""
     try:
         return apply()
@@ -55,7 +55,7 @@ def attempt(rule: str, apply: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def chosen(texts: Texts) -> str:
+def choose_text(texts: TextsByLanguage) -> str:
     """Return what a line says in the language that the environment chooses."""
     language = os.environ.get(LANGUAGE_VARIABLE, DEFAULT_LANGUAGE)
     return texts.get(language, texts[DEFAULT_LANGUAGE])

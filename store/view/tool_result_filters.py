@@ -28,7 +28,7 @@ _r = tool_results
 _pairs = Pairs(bindparam("kinds")).table_valued("key", "value", name="pairs")
 
 
-def of_kind(kind: str) -> ColumnElement[bool]:
+def is_of_kind(kind: str) -> ColumnElement[bool]:
     """Tell of a result whether its tool is of a kind, by a list of names: less than a join.
 
     The kinds of the bound JSON object ``kinds`` stand over those of the table.
@@ -41,7 +41,7 @@ def of_kind(kind: str) -> ColumnElement[bool]:
     return _r.c.tool_name.in_(stored.union_all(bound))
 
 
-overrides = (  # once and not for each result: parsing JSON costs more than looking up a name
+kind_overrides = (  # once and not for each result: parsing JSON costs more than looking up a name
     select(_pairs.c.key.label("name"), _pairs.c.value.label("kind"))
     .cte("overrides")
     .prefix_with("MATERIALIZED")
@@ -49,7 +49,7 @@ overrides = (  # once and not for each result: parsing JSON costs more than look
 _nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_column("''")
 
 
-def as_terminal(of_that_kind: ColumnElement[bool]) -> ColumnElement[int]:
+def is_terminal_output(of_that_kind: ColumnElement[bool]) -> ColumnElement[int]:
     """Tell of a result whether it is a command's output: by its tool, else by how it looks."""
     sniffed = bindparam("sniff", type_=BIG) == _one
     by_looks = or_(sniffed, _nameless)
@@ -63,11 +63,11 @@ def _signs(*, commands_only: bool) -> TextClause:
     return found.bindparams(*bound)
 
 
-any_sign = _signs(commands_only=False)
+has_failure_sign = _signs(commands_only=False)
 """Tells of a result that it failed, by a sign that holds for every tool and every policy."""
 
 
-def failure(command: ColumnElement[bool]) -> ColumnElement[int]:
+def is_failure(command: ColumnElement[bool]) -> ColumnElement[int]:
     """Tell of a result whether it failed, given what tells that it is a command's output."""
     of_command = and_(command, _signs(commands_only=True))
-    return case((any_sign, _one), (of_command, _one), else_=_zero)
+    return case((has_failure_sign, _one), (of_command, _one), else_=_zero)

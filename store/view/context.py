@@ -19,10 +19,10 @@ from .recorded import records
 from .standing import Visible
 
 
-class Look(NamedTuple):
+class ViewContext(NamedTuple):
     """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
 
-    ``known`` are the records that count on the line, ``visible`` is what they leave of it.
+    ``records`` are those that count on the line, ``visible`` is what they leave of it.
     ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
     ``changes`` tells how often rows that never change were taken out or written over all the same:
     with each time, what was made of them is made anew. ``made`` is what was made of results already
@@ -32,7 +32,7 @@ class Look(NamedTuple):
     connection: Connection
     pointer: Pointer
     policy: Policy
-    known: list[Compaction]
+    records: list[Compaction]
     visible: Visible
     last: int
     now: int
@@ -71,7 +71,7 @@ class Look(NamedTuple):
         return [run.within(self.pointer.tree_id) for run in self.shown(first, last)]
 
 
-def look_at(
+def load_view_context(
     connection: Connection,
     pointer: Pointer,
     policy: Policy,
@@ -79,9 +79,11 @@ def look_at(
     last: int,
     now: int,
     turn_over: bool = False,
-) -> Look:
+) -> ViewContext:
     """Return a look at a line up to a position, with what its compactions leave visible there."""
     changes = changes_of(connection, pointer.tree_id)
     known = records(connection, pointer, last, changes)
     visible = visible_after(connection, pointer, active(known))
-    return Look(connection, pointer, policy, known, visible, last, now, turn_over, changes, {})
+    return ViewContext(
+        connection, pointer, policy, known, visible, last, now, turn_over, changes, {}
+    )

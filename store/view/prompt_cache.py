@@ -10,11 +10,11 @@ from ..formats import Placed
 from ..history import LastRequest, last_usage
 from ..policy import Policy
 from ..records import Compaction, Entry
+from .context import ViewContext
 from .hiding import active, visible_after
 from .judging import Verdicts
-from .look import Look
 from .pictures import RULE, UNREADABLE
-from .rejudging import verdicts_before
+from .rejudging import load_earlier_verdicts
 from .rules import REASONS
 from .standing import Standing, Visible
 
@@ -37,30 +37,30 @@ class Request(NamedTuple):
     judged: Verdicts
 
 
-def sight_of(look: Look) -> Sight:
+def sight_of(context: ViewContext) -> Sight:
     """Return what a look sees."""
-    return Sight(look.policy, look.visible, look.last)
+    return Sight(context.policy, context.visible, context.last)
 
 
-def last_request(look: Look, placed: list[Placed]) -> Request | None:
+def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
     """Return the request before a view of these messages, None where none was recorded.
 
     It is the one that `record_usage` recorded last, at its position and moment, by the same policy.
     """
-    usage = last_usage(look.raw, look.last)
+    usage = last_usage(context.raw, context.last)
     if usage is None:
         return None
-    then = _look_of(look, usage)
-    if _has_results(look, then, placed):
-        return Request(sight_of(then), verdicts_before(then))
+    then = _look_of(context, usage)
+    if _has_results(context, then, placed):
+        return Request(sight_of(then), load_earlier_verdicts(then))
     return Request(sight_of(then), {})
 
 
-def _has_results(look: Look, then: Look, placed: list[Placed]) -> bool:
+def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) -> bool:
     """Tell whether any result may be in what a view begins with as a request did."""
-    if look.visible.first_kept == then.visible.first_kept:
+    if context.visible.first_kept == then.visible.first_kept:
         return True
-    had = _had(sight_of(look), sight_of(then), placed)
+    had = _had(sight_of(context), sight_of(then), placed)
     return any(each.message["role"] == "tool" for each in had)
 
 
@@ -123,12 +123,12 @@ class _Begun(NamedTuple):
         return placed.rule is None or placed.compaction in self.compactions
 
 
-def _look_of(look: Look, usage: LastRequest) -> Look:
+def _look_of(context: ViewContext, usage: LastRequest) -> ViewContext:
     """Return the look that a recorded request was made by."""
-    known = _known_then(look, usage)
-    visible = visible_after(look.connection, look.pointer, active(known))
-    return look._replace(
-        known=known,
+    known = _known_then(context, usage)
+    visible = visible_after(context.connection, context.pointer, active(known))
+    return context._replace(
+        records=known,
         visible=visible,
         last=usage.seq,
         now=usage.at,
@@ -136,10 +136,10 @@ def _look_of(look: Look, usage: LastRequest) -> Look:
     )
 
 
-def _known_then(look: Look, usage: LastRequest) -> list[Compaction]:
+def _known_then(context: ViewContext, usage: LastRequest) -> list[Compaction]:
     """Return the records that counted where and when a request was made."""
     then = (usage.seq, usage.at)
-    return [each for each in look.known if (each.head, each.created_at) <= then]
+    return [each for each in context.records if (each.head, each.created_at) <= then]
 
 
 def _beginning(now: Sight, then: Sight) -> _Begun:
