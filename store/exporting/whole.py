@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..face import Store
-from ..inspection import whole
+from ..inspection import dump
 from ..text import Fields
 from .files import Exported, FilePath, json_lines, write_private
 
@@ -30,6 +30,6 @@ def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False)
 
 
 def _rows(store: Store, counts: Counter[str]) -> Iterator[Fields]:
-    for table, fields in whole.dump(store.database):
+    for table, fields in dump.dump_store(store.database):
         counts[table] += 1
         yield {table: fields}

@@ -53,7 +53,7 @@ class Operations:
     annotations = reads(lambda: history.beside.list_notes)
     compactions = reads(lambda: compaction.compactions)
     hidden = reads(lambda: views.hiding.hidden)
-    recall = reads(lambda: search.recalling.recall)
+    recall = reads(lambda: search.passages.recall)
     replaced = reads(lambda: inspection.replaced)
     hide = writes(lambda: compaction.hide)
     plan_clearing = reads(lambda: compaction.plan_clearing)

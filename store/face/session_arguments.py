@@ -36,7 +36,7 @@ def session_parameters() -> dict[Any, tuple[str, ...]]:
         history.drafts.finish_draft: (),
         history.drafts.discard_draft: (),
         history.beside.list_notes: ("session_id",),
-        searching.finding.search: ("session",),
+        searching.hits.search: ("session",),
         searching.backlog.index: (),
     }
 

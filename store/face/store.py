@@ -237,10 +237,10 @@ class Store(Whole, Workflows):
         note = partial(_note_purged, now=moment)
         with in_steps():
             history.slices.go_on(self.database, moment, patience=patience)
-        forget = searching.index.empty_dead
+        forget = searching.index.empty_stale_index
         self.database.purge(note, before=forget, longest=longest, patience=patience)
         with suppress(StoreError):  # a search goes on with it
-            searching.index.refill(self._transactions)
+            searching.index.refill_index(self._transactions)
 
     def index(self, *, on: bool | None = None, anew: bool = False) -> Index:
         """Take all that is not searched yet into the index; return what there is of it.
@@ -250,7 +250,7 @@ class Store(Whole, Workflows):
         makes the index anew from what was said. Raises StoreError.
         """
         with in_steps():
-            return searching.index.bring(self._transactions, on=on, anew=anew)
+            return searching.index.update_index(self._transactions, on=on, anew=anew)
 
     def backup(
         self,

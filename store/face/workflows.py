@@ -34,7 +34,7 @@ class Workflows(Operations, Opening):
     compact = runs(lambda: compaction.compact)
     compact_if_needed = runs(lambda: compaction.compact_if_needed)
     count_tokens = runs(lambda: history.token_counts.count_tokens)
-    search = runs(lambda: searching.finding.search)
+    search = runs(lambda: searching.hits.search)
 
     def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
         """Wait until a session has another revision; return it as it is then, else None.

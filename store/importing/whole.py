@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import InvalidValue, StoreError
 from ..face import Store
-from ..inspection import whole
+from ..inspection import dump
 from ..text import Fields
 from ..transcripts import Event, Noted, StoreRow
 from .report import ImportedSession, ImportReport
@@ -34,8 +34,8 @@ class _Rows:
     def begin(self) -> int:
         """Return how many trees the head tells of. Raises InvalidValue for other schemas."""
         head = self._next()
-        fields = head.fields if head and head.table == whole.STORE else {}
-        whole.check_schema_of(fields)
+        fields = head.fields if head and head.table == dump.STORE else {}
+        dump.require_schema(fields)
         trees = fields.get("trees")
         return trees if isinstance(trees, int) else 0
 
@@ -43,17 +43,17 @@ class _Rows:
         """Yield the row that each tree begins with; what is left of one is passed over."""
         while row := self._waiting or self._next():
             self._waiting = None
-            if row.table == whole.TREE:
+            if row.table == dump.TREE:
                 yield row
 
     def of_tree(self) -> Iterator[tuple[str, Fields]]:
         """Yield the rows of the tree that was begun last, to its end. Raises InvalidValue."""
         count = 0
         while row := self._next():
-            if row.table == whole.TREE:
+            if row.table == dump.TREE:
                 self._waiting = row
                 break
-            if row.table == whole.END and row.fields.get("rows") == count:
+            if row.table == dump.END and row.fields.get("rows") == count:
                 return
             count += 1
             yield row.table, row.fields
@@ -73,9 +73,9 @@ def _take_tree(store: Store, rows: _Rows, tree: StoreRow, report: ImportReport) 
     """Take a tree, and tell in the report of its sessions; tell whether it is in the store now."""
     counts = _Counts()
     try:
-        number = whole.tree_of(tree.fields)
+        number = dump.parse_tree_id(tree.fields)
         with store.database.writing() as connection:
-            is_new = whole.take(connection, number, counts.seen(rows.of_tree()))
+            is_new = dump.load_tree(connection, number, counts.seen(rows.of_tree()))
     except StoreError as refused:
         told = f"the tree of sessions that begins here is left out: {refused}"
         report.notes.append(Noted(tree.row, told, broken=True))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..doors import door
 
 if TYPE_CHECKING:
-    from . import integrity, whole
+    from . import dump, integrity
     from .advice import Condition, doctor
     from .checking import check
     from .copies import backup, listed, remove_copies, restore
@@ -33,6 +33,7 @@ __all__ = [
     "check",
     "compare_line",
     "doctor",
+    "dump",
     "integrity",
     "listed",
     "query",
@@ -41,7 +42,6 @@ __all__ = [
     "restore",
     "statistics",
     "views",
-    "whole",
     "writing_role",
 ]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ..doors import door
 
 if TYPE_CHECKING:
-    from . import backlog, finding, index, recalling
+    from . import backlog, hits, index, passages
 
-__all__ = ["backlog", "finding", "index", "recalling"]
+__all__ = ["backlog", "hits", "index", "passages"]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(__package__)

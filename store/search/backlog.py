@@ -17,11 +17,11 @@ from sqlalchemy import Connection
 
 from ..database import Transactions
 from ..records import Index
-from .asked import Asked
-from .engines import statement
-from .holders import Of, Trees
+from .dialects import statement
+from .documents import OF_MESSAGE, OF_RECORD, Row, message_row, summary_row, texts
 from .index import is_behind, is_on, take_all, waiting
-from .rows import OF_MESSAGE, OF_RECORD, Row, message_row, summary_row, texts
+from .query import Asked
+from .scope import Of, Trees
 from .scores import IN_NAMES, Found, score
 from .snippets import has_term, times
 from .terms import Term, folded, names

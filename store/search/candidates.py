@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..history import NEVER
-from .asked import Asked
-from .engines import part_asked, spelling, statement, words_asked
-from .rows import AFTER_MESSAGES, OF_MESSAGE, OF_RECORD, Row, message_row, summary_row
+from .dialects import part_asked, spelling, statement, words_asked
+from .documents import AFTER_MESSAGES, OF_MESSAGE, OF_RECORD, Row, message_row, summary_row
+from .query import Asked
 
 FIRST = 2_000
 """Rows that are asked for at first; hardly any page needs more."""

@@ -18,10 +18,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text
 from ..database import Statement, Transactions, search_rows, settings
 from ..errors import StoreError
 from ..records import Index
-from .engines import Kept, keep, spelling, statement
-from .holders import Of
-from .rows import messages_at
+from .dialects import Kept, keep, spelling, statement
+from .documents import messages_at
 from .said import in_summary, said
+from .scope import Of
 
 STEP = 256
 """Messages that a search takes into the index at most, before it looks for anything."""
@@ -179,7 +179,7 @@ def check_on(connection: Connection) -> None:
         raise StoreError(IS_OFF)
 
 
-def empty_dead(connection: Connection) -> None:
+def empty_stale_index(connection: Connection) -> None:
     """Empty the index of a file where it holds words of what was erased or redacted."""
     is_file = connection.dialect.name == "sqlite"
     if is_file and is_made(connection) and statement(DEAD).value(connection):
@@ -210,7 +210,7 @@ def state(connection: Connection) -> Index:
     return Index(on, known, ALL.value(connection) - known, size)
 
 
-def bring(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
+def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
     """Switch the index on or off or empty it, as asked; where it is on, let it catch up."""
     if on is not None or anew:
         with transactions.writing() as connection:
@@ -232,7 +232,7 @@ def take_all(transactions: Transactions) -> None:
             is_left = is_on(connection) and catch_up(connection)
 
 
-def refill(transactions: Transactions) -> None:
+def refill_index(transactions: Transactions) -> None:
     """Make the index anew that a purge has emptied."""
     with transactions.reading() as connection:
         is_empty = is_made(connection) and not KNOWN.value(connection)

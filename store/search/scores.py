@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..records import Hit
-from .holders import Holder
-from .rows import Row
+from .documents import Row
+from .scope import Holder
 from .snippets import times
 from .terms import Term
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..database import Row, Statement, sessions
 from ..records import Hit
-from .asked import TITLE, Asked
+from .query import TITLE, Asked
 from .snippets import has, snippet
 from .terms import first_word, folded
 

@@ -70,7 +70,7 @@ ACROSS_TREES = {
     "history.redaction.NOTE_REWRITTEN": "one purge is enough for the redactions of all trees",
     "history.redaction.REDACTIONS": "lists the redactions of all trees",
     "history.open_erasures.OPEN_TREES": "finds what is left to do in all trees",
-    "inspection.whole.TREES": "lists the trees",
+    "inspection.dump.TREES": "lists the trees",
     **dict.fromkeys(
         (
             "history.spending.LIST_OWNED",
@@ -94,9 +94,9 @@ ACROSS_TREES = {
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
     **dict.fromkeys(
         (
-            "search.asked.HAS_ROLE",
-            "search.holders.BRANCHES",
-            "search.holders.SESSIONS",
+            "search.query.HAS_ROLE",
+            "search.scope.BRANCHES",
+            "search.scope.SESSIONS",
             "search.titles.TITLES",
             "search.titles.TITLES_OWNED",
         ),
@@ -282,11 +282,11 @@ SCANNED = {
     "history.redaction.NOTE_REWRITTEN": "redactions are few, and a purge rewrites the whole file",
     "history.redaction.REDACTIONS": "reads all that there is",
     "history.open_erasures.OPEN_TREES": "walks the index of what is left to do",
-    "inspection.whole.TREES": "lists all that there is",
+    "inspection.dump.TREES": "lists all that there is",
     "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
-    "search.asked.HAS_ROLE": "only for a role that few stores have",
+    "search.query.HAS_ROLE": "only for a role that few stores have",
     "search.index.ALL": "counts over the whole store",
     "search.index.FORGET_ALL": "empties the index",
     "search.index.KNOWN": "counts over the whole store",
@@ -426,8 +426,8 @@ HOT = {
     "history.slices.OPEN_PART": ["erasures", "messages"],
     "history.slices.DELETE_BEYOND.8": ["messages"],
     "history.slices.DELETE_BEYOND.9": ["search_rows"],
-    "search.holders.BRANCHES": ["branches"],
-    "search.holders.SESSIONS": ["sessions"],
+    "search.scope.BRANCHES": ["branches"],
+    "search.scope.SESSIONS": ["sessions"],
     "search.titles.TITLES": ["sessions"],
     "search.titles.TITLES_OWNED": ["sessions"],
 }

@@ -14,7 +14,7 @@ from test_tampering import fill
 
 from store import Policy, Store
 from store.errors import StoreError
-from store.inspection import whole
+from store.inspection import dump
 from store.ready import POLICIES
 from store.records import Session
 
@@ -114,21 +114,21 @@ def lived(store: Store, seed: int, steps: int) -> None:
             chance.choice(DEEDS)(store, name, chance.randrange(10_000))
 
 
-def taken(store: Store, rows: Iterator[whole.StoredRow]) -> list[bool]:
+def taken(store: Store, rows: Iterator[dump.StoredRow]) -> list[bool]:
     """Take rows to a store; return what was new of their trees."""
     news = []
     for table, fields in rows:
-        if table == whole.TREE:
+        if table == dump.TREE:
             with store.database.writing() as connection:
-                tree_id = whole.tree_of(fields)
-                news.append(whole.take(connection, tree_id, until_end(rows)))
+                tree_id = dump.parse_tree_id(fields)
+                news.append(dump.load_tree(connection, tree_id, until_end(rows)))
     return news
 
 
-def until_end(rows: Iterator[whole.StoredRow]) -> Iterator[whole.StoredRow]:
+def until_end(rows: Iterator[dump.StoredRow]) -> Iterator[dump.StoredRow]:
     """Yield the rows of a tree."""
     for row in rows:
-        if row[0] == whole.END:
+        if row[0] == dump.END:
             return
         yield row
 
@@ -157,9 +157,9 @@ def test_a_store_that_is_made_of_rows_is_the_same(tmp_path: Path, seed: int) -> 
     """Whatever happened to it: lines, heads, moves, records, costs, notes, drafts, and views."""
     with opened(tmp_path, "one") as store, opened(tmp_path, "copy") as copy:
         lived(store, seed, STEPS)
-        rows = list(whole.dump(store.database, NOW))
+        rows = list(dump.dump_store(store.database, NOW))
         assert all(taken(copy, iter(rows)))
-        assert list(whole.dump(copy.database, NOW)) == rows
+        assert list(dump.dump_store(copy.database, NOW)) == rows
         assert copy.verify() == []
         assert sessions_of(copy) == sessions_of(store)
         for session in sessions_of(store):
@@ -180,11 +180,11 @@ def test_rows_of_every_table_come_back(store: Store, tmp_path: Path) -> None:
     """All but what is made anew when somebody asks; from one database into another."""
     with opened(tmp_path, "one") as first:
         fill(first, tmp_path)
-        rows = list(whole.dump(first.database, NOW))
-    assert {table for table, _ in rows} - {whole.STORE, whole.TREE, whole.END} == {*whole.TABLES}
+        rows = list(dump.dump_store(first.database, NOW))
+    assert {table for table, _ in rows} - {dump.STORE, dump.TREE, dump.END} == {*dump.TABLES}
     taken(store, iter(rows))
-    assert list(whole.dump(store.database, NOW)) == rows
+    assert list(dump.dump_store(store.database, NOW)) == rows
     assert store.verify() == []
     with opened(tmp_path, "again") as third:
-        taken(third, whole.dump(store.database, NOW))
-        assert list(whole.dump(third.database, NOW)) == rows
+        taken(third, dump.dump_store(store.database, NOW))
+        assert list(dump.dump_store(third.database, NOW)) == rows

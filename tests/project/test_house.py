@@ -64,11 +64,11 @@ INSIDE = {
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
     "inspection": (
         "console invariants structures usage_statistics replacing sql schema_check branches erased_roots line_check key_check seal_check integrity "
-        "read_check whole checking copies advice"
+        "read_check dump checking copies advice"
     ),
     "messages": "json_text columns media opaque owning preparing redacted",
     "records": "compactions hits keeping lines views",
-    "search": "terms said snippets engines holders rows scores asked index backlog candidates titles finding recalling",
+    "search": "terms said snippets dialects scope documents scores query index backlog candidates titles hits passages",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values labels prompts facts_ledger names_index fitting brief speech outcomes deeds whole "

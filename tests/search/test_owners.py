@@ -17,7 +17,8 @@ from store import Policy, Scoped, Store
 from store.errors import CompactionError, InvalidValue
 from store.importing import import_file
 from store.records import Hit, Hits
-from store.search import backlog, finding, index
+from store.search import backlog, index
+from store.search import hits as searching
 
 NOW = 1_767_225_600_000
 WORDS = [f"{begin}{end}" for begin in ("par", "zon", "ka") for end in ("cel", "table", "new", "ly")]
@@ -224,13 +225,13 @@ def asked(chance: random.Random) -> tuple[str, dict[str, Any]]:
     return " ".join(words), options
 
 
-@pytest.mark.parametrize("ranked", [finding.RANKED, 7])
+@pytest.mark.parametrize("ranked", [searching.RANKED, 7])
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
 def test_an_owners_search_is_that_of_a_store_of_its_own(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, seed: int, ranked: int
 ) -> None:
     """A thousand queries: hits, their order and scores, pages, and how far it looked."""
-    monkeypatch.setattr(finding, "RANKED", ranked)
+    monkeypatch.setattr(searching, "RANKED", ranked)
     chance = random.Random(seed)
     talk(pair, chance, 60)
     for number in range(QUERIES // (8 if seed > 1 else 40)):
@@ -320,14 +321,14 @@ def test_a_role_of_others_is_none_for_an_owner(store: Store) -> None:
 
 
 @pytest.mark.parametrize("order", ["best", "newest"])
-@pytest.mark.parametrize("ranked", [finding.RANKED, 9])
+@pytest.mark.parametrize("ranked", [searching.RANKED, 9])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.sampled(4)
 def test_pages_go_on_while_sessions_grow(
     store: Store, monkeypatch: pytest.MonkeyPatch, seed: int, ranked: int, order: str
 ) -> None:
     """No hit twice, none missing of those that were there; whoever indexes meanwhile."""
-    monkeypatch.setattr(finding, "RANKED", ranked)
+    monkeypatch.setattr(searching, "RANKED", ranked)
     monkeypatch.setattr(index, "STEP", 5)
     chance = random.Random(seed)
     for name in ("s", "t", "u"):

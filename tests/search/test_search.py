@@ -18,7 +18,8 @@ from store import Policy, Store
 from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.records import Hits
-from store.search import backlog, finding, index
+from store.search import backlog, index
+from store.search import hits as searching
 from store.search.said import said as text_of
 from store.search.terms import WORD, spaced, terms
 
@@ -160,13 +161,13 @@ def test_what_is_asked_for_is_narrowed(chats: Store) -> None:
 
 
 @pytest.mark.parametrize("order", ["best", "newest"])
-@pytest.mark.parametrize("ranked", [finding.RANKED, 5])
+@pytest.mark.parametrize("ranked", [searching.RANKED, 5])
 def test_pages_hold_each_hit_once(
     store: Store, monkeypatch: pytest.MonkeyPatch, order: str, ranked: int
 ) -> None:
     """The next page begins behind the last hit, in titles, in words and in names."""
-    monkeypatch.setattr(finding, "RANKED", ranked)
-    monkeypatch.setattr(finding, "CHUNK", 4)
+    monkeypatch.setattr(searching, "RANKED", ranked)
+    monkeypatch.setattr(searching, "CHUNK", 4)
     for number in range(3):
         name = f"s{number}"
         store.create_session(name, title=f"apple {number}")

@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 
 from ..history import NEVER
 from ..messages import Columns, Message, assemble, join_call
-from .engines import spelling, statement
-from .holders import Counted
+from .dialects import spelling, statement
 from .said import in_summary, said, tools_in
+from .scope import Counted
 
 CHUNK = 64
 """Rows whose texts are read at once."""

@@ -25,11 +25,11 @@ from ..history import lines
 from ..history import sessions as known_sessions
 from ..records import Hit, Hits
 from . import index
-from .asked import TITLE, Asked, asked, check_roles
 from .backlog import look_through
 from .candidates import NOWHERE, Bound, bound_of, in_names, in_words
-from .holders import Of, Trees
-from .rows import CHUNK, Row, texts
+from .documents import CHUNK, Row, texts
+from .query import TITLE, Asked, asked, check_roles
+from .scope import Of, Trees
 from .scores import IN_NAMES, LEAST, UNRANKED, Found, order_of, rank_of, score
 from .snippets import has, snippet
 from .terms import folded

@@ -72,7 +72,7 @@ IS_THERE = Statement(
 )
 
 
-def dump(database: Database, now: Now = None) -> Iterator[StoredRow]:
+def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     """Yield all conversations of a store; each tree as it is when its turn comes.
 
     What is erased, and not done yet, is erased before. Each tree is compared with its digests and
@@ -122,7 +122,7 @@ def _told(row: Any) -> Fields:
     return {name: value.hex() if isinstance(value, bytes) else value for name, value in given}
 
 
-def check_schema_of(head: Fields) -> None:
+def require_schema(head: Fields) -> None:
     """Refuse the rows of another schema, by what they begin with. Raises InvalidValue."""
     schema = head.get("schema")
     if schema != HEAD:
@@ -130,7 +130,7 @@ def check_schema_of(head: Fields) -> None:
         raise InvalidValue(f"these are rows of the schema {schema!r:.20}, not {HEAD}; {other}")
 
 
-def tree_of(begin: Fields) -> int:
+def parse_tree_id(begin: Fields) -> int:
     """Return the tree that rows are of, by what they begin with. Raises InvalidValue."""
     text = begin.get("tree_id")
     if isinstance(text, str) and DIGITS.fullmatch(text) and int(text) <= LARGEST:
@@ -138,7 +138,7 @@ def tree_of(begin: Fields) -> int:
     raise InvalidValue(f"{text!r:.40} is the number of no tree")
 
 
-def take(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> bool:
+def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> bool:
     """Take a tree as it was; tell whether it is new.
 
     Raises InvalidValue where its rows are none of a sound tree, where the store has the tree and it

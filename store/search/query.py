@@ -13,9 +13,9 @@ from ..database import Statement, message_facts
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Hit
 from ..text import is_text
-from .engines import statement
-from .holders import Counted, Of, Trees
-from .rows import Row
+from .dialects import statement
+from .documents import Row
+from .scope import Counted, Of, Trees
 from .terms import Term, terms
 
 ORDERS = ("best", "newest")

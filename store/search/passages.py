@@ -33,11 +33,11 @@ from ..tokens import estimate
 from ..tools import kind_name
 from ..view import build, rules, target_of
 from . import index
-from .asked import MOST_HITS, asked
-from .finding import Search
-from .holders import Of
-from .rows import CHUNK, Place, messages_at
+from .documents import CHUNK, Place, messages_at
+from .hits import Search
+from .query import MOST_HITS, asked
 from .said import said
+from .scope import Of
 from .snippets import around, has_term
 from .terms import Term, folded, terms
 
