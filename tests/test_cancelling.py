@@ -27,7 +27,7 @@ from conftest import ROOT
 from store import AsyncStore, Policy, Store, StoreBusy
 from store.errors import HeadMoved, StoreClosed
 from store.face.async_store import FAILED, FINISHED
-from store.history import slices
+from store.history import erasure_batches
 from store.history.append import append
 
 LOOPS = ("asyncio", "trio")
@@ -273,14 +273,14 @@ def test_what_has_committed_once_does_all_that_it_still_has_to(
     url: str, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deletion that nobody waits for any more erases the rows behind its first transaction."""
-    begun, release, erase = threading.Event(), threading.Event(), slices._erase_tree
+    begun, release, erase = threading.Event(), threading.Event(), erasure_batches._erase_tree
 
     def slow(*arguments: Any) -> None:
         begun.set()
         release.wait(SOON)
         erase(*arguments)
 
-    monkeypatch.setattr(slices, "_erase_tree", slow)
+    monkeypatch.setattr(erasure_batches, "_erase_tree", slow)
     with Store(url) as store:
         store.append("s", said("goes"))
 

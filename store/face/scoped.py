@@ -41,7 +41,7 @@ Open = Callable[[], AbstractContextManager[Connection]]
 
 def changes_tree(operation: object) -> bool:
     """Tell what changes all sessions of a tree, which then have to be the owner's."""
-    return operation in (history.redaction.redact, history.roots.set_project_root)
+    return operation in (history.redaction.redact, history.project_root.set_project_root)
 
 
 _others = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
@@ -143,7 +143,7 @@ class Scoped(Owned, Workflows):
     ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge is of the whole file; purge on the whole store")
-        return history.slices.delete_sessions(
+        return history.erasure_batches.delete_sessions(
             self._database, session_ids, moment=moment, expected=expected, owner=self._owner
         )
 

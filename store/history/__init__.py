@@ -13,26 +13,26 @@ from ..doors import door
 if TYPE_CHECKING:
     from . import (
         append,
-        beside,
         drafts,
         erasure,
+        erasure_batches,
         heads,
         keys,
-        left,
         lines,
         listing,
         lookup,
+        message_notes,
         moves,
+        project_root,
         raw,
         redaction,
-        roots,
+        session_branches,
         sessions,
         siblings,
-        slices,
-        spending,
         tails,
         titles,
         token_counts,
+        usage_reports,
         usages,
     )
     from .changed import Changes, changes_of
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     )
     from .lines import Line, line_cte, segments_cte
     from .links import ANSWERS, IS_CALL
+    from .model_prices import PriceList, price_list
     from .open_erasures import open_trees
     from .order import lock_in_order
     from .places import NEVER, PLACE, Pointer, Segment
-    from .prices import PriceList, price_list
     from .raw import CALLS, read_rows, stored_calls
     from .sessions import TEXT_LIMIT, newest_record
     from .turns import message_at, turn_of
@@ -90,18 +90,17 @@ __all__ = [
     "Segment",
     "Weight",
     "append",
-    "beside",
     "changes_of",
     "counts_seen",
     "derive",
     "drafts",
     "erasure",
+    "erasure_batches",
     "heads",
     "keys",
     "kinds_text",
     "last_answer",
     "last_usage",
-    "left",
     "line_cte",
     "lines",
     "listing",
@@ -109,22 +108,22 @@ __all__ = [
     "lookup",
     "measure",
     "message_at",
+    "message_notes",
     "message_rows",
     "moment_at",
     "moves",
     "newest_record",
     "open_trees",
     "price_list",
+    "project_root",
     "raw",
     "read_rows",
     "records_seen",
     "redaction",
-    "roots",
     "segments_cte",
+    "session_branches",
     "sessions",
     "siblings",
-    "slices",
-    "spending",
     "stored_calls",
     "stored_kinds",
     "tails",
@@ -133,6 +132,7 @@ __all__ = [
     "tokens_at",
     "turn_of",
     "turn_start",
+    "usage_reports",
     "usages",
 ]
 
@@ -151,7 +151,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         open_erasures="open_trees",
         order="lock_in_order",
         places="NEVER PLACE Pointer Segment",
-        prices="PriceList price_list",
+        model_prices="PriceList price_list",
         raw="CALLS read_rows stored_calls",
         sessions="TEXT_LIMIT newest_record",
         visibility="counts_seen records_seen",

@@ -31,7 +31,7 @@ from ..messages import (
 )
 from ..records import StoredMessage, stored_message
 from ..tokens import estimated_tokens
-from . import facts, lines, noted
+from . import append_warnings, facts, lines
 from .joining import joined
 from .lines import Line
 from .places import PLACE, Pointer
@@ -340,7 +340,7 @@ def _store(line: Line, batch: Batch) -> list[StoredMessage]:
     _insert(line, start, batch)
     facts.write(line, start, batch.messages, batch.tokens)
     _move_head(line, start + len(batch.messages) - 1, batch.moment)
-    noted.note(line.pointer.session_id, batch.messages)
+    append_warnings.note(line.pointer.session_id, batch.messages)
     given = [each.message for each in batch.messages]
     return [*map(stored_message, zip(count(start), given, repeat(batch.moment), batch.digests))]
 

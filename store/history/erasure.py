@@ -50,8 +50,8 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
-from .beside import DELETE_LEFT
 from .fates import Fate, fates
+from .message_notes import DELETE_LEFT
 from .sessions import check_owner, newest_record
 
 _tree = bindparam("tree_id", type_=BIG)

@@ -37,7 +37,7 @@ from ..database import (
 )
 from ..errors import InvalidValue, NothingToUndo
 from ..records import Session
-from . import left, lines, moves
+from . import lines, moves, session_branches
 from .places import Pointer
 from .sessions import (
     Stem,
@@ -176,7 +176,7 @@ def fork(
     moment = given(now)
     own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
-    line = pointer if branch is None else left.end_of(connection, pointer, branch)
+    line = pointer if branch is None else session_branches.end_of(connection, pointer, branch)
     position = lines.position(line, at)
     following, _, values = _standing(connection, pointer)
     their_owner = values["owner"]
@@ -275,7 +275,7 @@ def switch(
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    line = left.line_of(connection, pointer, branch, of)
+    line = session_branches.line_of(connection, pointer, branch, of)
     position = lines.position(line, to)
     return _go(connection, "switch", pointer, line, position, moment)
 
@@ -298,7 +298,7 @@ def undo_rewind(
     following, undone, row = _standing(connection, pointer)
     if undone is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    line = left.end_of(connection, pointer, undone.branch)
+    line = session_branches.end_of(connection, pointer, undone.branch)
     target = _arrived(connection, line, undone.position, following, moment)
     moves.log_move(connection, "undo", pointer, target, following.move, moment)
     return _point(connection, target, row, undone.earlier, moment)

@@ -13,7 +13,7 @@ from ..database import Row, Statement, Transactions, messages, paused, tool_call
 from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
 from ..messages import Columns, StoredCall, assemble, digest_version, join_call
 from ..records import StoredMessage, stored_message
-from . import left, lines
+from . import lines, session_branches
 from .joining import joined, part_of
 from .lines import Line, run_of
 from .newest import MOST, Stored, newest_rows
@@ -56,7 +56,7 @@ def read(
     InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
     empty.
     """
-    line = Line(connection, left.find(connection, session_id, branch))
+    line = Line(connection, session_branches.find(connection, session_id, branch))
     end = lines.position(line.pointer, at)
     if last is not None:
         _check_last(last, start, stop)
@@ -100,7 +100,7 @@ def read_rows(
 
     Whatever format they came in, each position has one. Raises what `read` does.
     """
-    line = Line(connection, left.find(connection, session_id, branch))
+    line = Line(connection, session_branches.find(connection, session_id, branch))
     first, last = lines.span(first, last, line.pointer.head)
     with paused(last - first + 1):
         return messages_between(line, first, last)

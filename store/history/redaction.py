@@ -1,9 +1,10 @@
 """Take the words out of one message, for good: the one change of a raw row, and it is recorded.
 
 A redaction opens in the transaction that does it: while its row is open, the database lets the
-message's rows be written over. Only values of a list stay (`store.messages.redacted`), among them
-what others hang on: the role, the time, an id by which calls and results find each other. The row's
-digest is that of what it holds from then on, and everything that was derived from the words is
+message's rows be written over. Only values of a list stay (`store.messages.redacted_messages`),
+among them what others hang on: the role, the time, an id by which calls and results find each
+other. The row's digest is that of what it holds from then on, and everything that was derived from
+the words is
 derived anew: its tokens, and so the sums of all that follow it on any branch, its facts, and those
 of the results that its calls asked for. So `verify` finds nothing, and nothing tells what it said,
 but for summaries that were made of it before: those are named.

@@ -10,10 +10,10 @@ from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
 from .joining import joined, part_of
-from .left import QUERIES, find
 from .lines import Line
 from .places import NEVER, Pointer, Segment
 from .raw import decoding, given_at, read_run
+from .session_branches import QUERIES, find
 
 
 class Follower(NamedTuple):

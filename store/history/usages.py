@@ -21,9 +21,9 @@ from ..errors import InvalidValue, quoted
 from ..messages import decode_as
 from ..records import Usage
 from . import lines
-from .left import PLACES, QUERIES
 from .lines import Line
 from .places import NEVER, Pointer
+from .session_branches import PLACES, QUERIES
 from .sessions import checked_object, checked_text
 
 TOKENS_LIMIT = 2**62
@@ -99,7 +99,7 @@ def record_usage(
     """
     request = Request(input, output, cached, written, model, provider, details, cost, seq, now)
     row = _recorded(connection, session_id, [request])[0]
-    from .prices import price_list
+    from .model_prices import price_list
 
     return told(row, price_list().cost(row.model, row._asdict()))
 

@@ -8,8 +8,8 @@ compaction record that each branch of it may know, and whose the session is.
 - Compaction records, and with them their summaries, count up to the one that was the newest when
   the next branch of the line began: what a source compacts later, a fork does not know.
 - Usages are seen by the session that recorded them and, while that session exists, by forks of the
-  same owner that were made later (query ``last_usage`` in ``left.sql``). A fork that was handed
-  over sees none of its source, and its tokens are estimated until it has its own.
+  same owner that were made later (query ``last_usage`` in ``session_branches.sql``). A fork that
+  was handed over sees none of its source, and its tokens are estimated until it has its own.
 - Notes are seen by all sessions of the owner who made them.
 - Drafts are seen by the session that they are an answer in.
 - Counted tokens are seen by all sessions of the owner in whose session the message was said.

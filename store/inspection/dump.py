@@ -36,7 +36,7 @@ from ..database import (
     token_counts,
 )
 from ..errors import InvalidValue
-from ..history import slices
+from ..history import erasure_batches
 from ..records import Finding
 from .invariants import rules_of_tree
 from .key_check import check_keys
@@ -78,7 +78,7 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     What is erased, and not done yet, is erased before. Each tree is compared with its digests and
     seals before its rows are given. Raises StoreError, Damaged.
     """
-    slices.go_on(database, milliseconds(now))
+    erasure_batches.go_on(database, milliseconds(now))
     with database.reading() as connection:
         refuse(structures(connection))
     trees = database.read(TREES.values)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..database import Row
-from ..history import Line, ResultRows, roots
+from ..history import Line, ResultRows, project_root
 
 MOST_ROOTS = 8
 """Roots that are tried for a run of messages; the ones that most results speak for."""
@@ -40,8 +40,8 @@ def _by_root(line: Line, root: str | None, derived: ResultRows) -> ResultRows:
         if call_seq is None:
             rows.results.append(row)
             continue
-        answer = roots.Answer(row[2], call_seq, call_position, row[-1])
-        paths, complete = roots.answered_paths(rooted, answer)
+        answer = project_root.Answer(row[2], call_seq, call_position, row[-1])
+        paths, complete = project_root.answered_paths(rooted, answer)
         rows.results.append((*row[:-1], int(complete)))
         rows.paths.extend((*place, *each) for each in paths)
     return rows

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         join_call,
         part_text,
     )
+    from .copying import owned, owned_value
     from .json_text import (
         DEPTH_LIMIT,
         INTEGER_LIMIT,
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
         utf8_size,
     )
     from .media import MEDIA_TYPES, Media, changed, is_unreadable, media_in, media_of
-    from .opaque import WIRE, opaque_fields, set_apart
-    from .owning import owned, owned_value
-    from .preparing import (
+    from .prepared_messages import (
         TIME_KEYS,
         GivenMessage,
         Prepared,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
         taken_apart,
         tells_no_time,
     )
-    from .redacted import (
+    from .redacted_messages import (
         NO_ARGUMENTS,
         REDACTED,
         UNKNOWN_TOOL,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         neutral_id,
         without_words,
     )
+    from .wire_fields import WIRE, opaque_fields, set_apart
 
 __all__ = [
     "DEPTH_LIMIT",
@@ -118,13 +118,13 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "utf8_size"
         ),
         media="MEDIA_TYPES Media changed is_unreadable media_in media_of",
-        opaque="WIRE opaque_fields set_apart",
-        owning="owned owned_value",
-        preparing=(
+        wire_fields="WIRE opaque_fields set_apart",
+        copying="owned owned_value",
+        prepared_messages=(
             "TIME_KEYS GivenMessage Prepared as_object is_model moment_of prepare taken_apart "
             "tells_no_time"
         ),
-        redacted=(
+        redacted_messages=(
             "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral is_redacted neutral_id without_words"
         ),
     )

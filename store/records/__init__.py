@@ -12,9 +12,9 @@ from ..doors import door
 
 if TYPE_CHECKING:
     from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
-    from .hits import Hit, Hits, Index, Passage
-    from .keeping import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
-    from .lines import (
+    from .maintenance import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+    from .search_results import Hit, Hits, Index, Passage
+    from .sessions import (
         Branch,
         Draft,
         Found,
@@ -76,9 +76,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",
-        hits="Hit Hits Index Passage",
-        keeping="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
-        lines=(
+        search_results="Hit Hits Index Passage",
+        maintenance="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
+        sessions=(
             "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn "
             "Usage UsageTotal stored_message"
         ),

@@ -28,7 +28,7 @@ from ..formats import (
     with_reasoning,
     without_extensions,
 )
-from ..history import left, lines, measure, raw
+from ..history import lines, measure, raw, session_branches
 from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..ready import Language
@@ -65,7 +65,7 @@ def view(
     SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown format.
     """
     format_named(format)
-    pointer = left.find(connection, session_id, branch)
+    pointer = session_branches.find(connection, session_id, branch)
     last = lines.position(pointer, at)
     context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
     first = context.visible.first_kept

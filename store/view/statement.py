@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..history import left, lines
+from ..history import lines, session_branches
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry
 from .borders import runs_text, values_of
@@ -55,7 +55,7 @@ def view_sql(
     hides has the rule ``hidden``, what is left out of requests ``left_out``. Messages that a view
     makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
     """
-    pointer = left.find(connection, session_id, None)
+    pointer = session_branches.find(connection, session_id, None)
     last = lines.position(pointer, at)
     context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
     made, values = compose_view(context), values_of(context)

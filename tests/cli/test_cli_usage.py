@@ -12,7 +12,7 @@ from conftest import Ran, Run
 
 from store import Store
 from store.cli.spending import Key
-from store.history.spending import KEYS
+from store.history.usage_reports import KEYS
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000

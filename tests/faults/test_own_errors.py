@@ -74,7 +74,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
         lambda s: s.record_usage("s", input=1, output=1),
     ),
     "store.history.erasure._delete_session": (TypeError, lambda s: s.delete_session("s")),
-    "store.history.beside.INSERT_NOTE.run": (
+    "store.history.message_notes.INSERT_NOTE.run": (
         AttributeError,
         lambda s: s.annotate("s", 2, "rating", 1),
     ),

@@ -18,7 +18,7 @@ from store import Policy, Store
 from store.errors import InvalidMessage
 from store.exporting import export_session
 from store.importing import import_file
-from store.messages.redacted import REDACTED, ROLES, STATUSES, neutral_id
+from store.messages.redacted_messages import REDACTED, ROLES, STATUSES, neutral_id
 from store.policy import POLICIES
 
 Message = dict[str, Any]

@@ -25,7 +25,7 @@ from test_erasure import STEPS, Model, contents, counts, derive, fill, said, tra
 from store import AsyncStore, Store
 from store.database import Database
 from store.errors import InvalidValue, SessionNotFound, StoreBusy, StoreClosed, StoreFull
-from store.history import erasure, slices
+from store.history import erasure, erasure_batches
 from store.inspection import integrity
 
 Fork = Callable[..., Child]
@@ -41,8 +41,8 @@ def store(url: str) -> Iterator[Store]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make each slice a single step of a single position."""
-    monkeypatch.setattr(slices, "SLICE", 0)
-    monkeypatch.setattr(slices, "STEP", 1)
+    monkeypatch.setattr(erasure_batches, "SLICE", 0)
+    monkeypatch.setattr(erasure_batches, "STEP", 1)
 
 
 def left(store: Store) -> int:
@@ -52,14 +52,14 @@ def left(store: Store) -> int:
 
 def cut_after(monkeypatch: pytest.MonkeyPatch, number: int, ending: Callable[[], Any]) -> None:
     """Let something happen in place of a step, when so many were done."""
-    step, done = slices._erase_step, iter(range(number))
+    step, done = erasure_batches._erase_step, iter(range(number))
 
     def steps(*arguments: Any) -> None:
         if next(done, None) is None:
             ending()
         step(*arguments)
 
-    monkeypatch.setattr(slices, "_erase_step", steps)
+    monkeypatch.setattr(erasure_batches, "_erase_step", steps)
 
 
 def stop() -> None:
@@ -140,9 +140,9 @@ def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     store.append("s", [said("x") for _ in range(100)])
     ticks = iter(range(1_000_000))
     clock = SimpleNamespace(monotonic=lambda: next(ticks) * 0.005 / 3)
-    monkeypatch.setattr(slices, "time", clock)
+    monkeypatch.setattr(erasure_batches, "time", clock)
     steps: list[int] = []
-    slice_ = slices._erase_slice
+    slice_ = erasure_batches._erase_slice
 
     def noted(*arguments: Any, **options: Any) -> bool:
         before = left(store)
@@ -150,10 +150,10 @@ def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
         steps.append(before)
         return done
 
-    monkeypatch.setattr(slices, "_erase_slice", noted)
+    monkeypatch.setattr(erasure_batches, "_erase_slice", noted)
     store.delete_session("s")
     assert steps == sorted(steps, reverse=True)
-    assert steps[0] - steps[1] == 3 * slices.STEP
+    assert steps[0] - steps[1] == 3 * erasure_batches.STEP
 
 
 # --- After a kill ---------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_the_next_opening_goes_on(
         store.append("f", said("fork's own"))
         before = store.messages("f")
     killed(url, fork, monkeypatch, number)
-    monkeypatch.setattr(slices, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
     with closing(Database(url)) as database, database.reading() as connection:
         (open_ones,) = erasure.erasures(connection)
         assert open_ones.finished is False
@@ -212,7 +212,7 @@ def test_a_purge_goes_on(url: str, fork: Fork, monkeypatch: pytest.MonkeyPatch) 
             fill(store, name)
         store.fork("s", 1, "f")
     killed(url, fork, monkeypatch, 2)
-    monkeypatch.setattr(slices, "OPENING", 0)
+    monkeypatch.setattr(erasure_batches, "OPENING", 0)
     with Store(url) as store:
         store.delete_session("t")
         assert [each.finished for each in store.erasures()] == [False, True]
@@ -248,12 +248,12 @@ def test_erasures_of_one_tree_ask_for_more_and_more(
     store.fork("y", 4, "z")
     store.append("z", said("z"))
     with monkeypatch.context() as patch:
-        patch.setattr(slices, "_erase_tree", lambda *_: None)
+        patch.setattr(erasure_batches, "_erase_tree", lambda *_: None)
         erased = [store.delete_session(each) for each in ("y", "z", "x")]
     assert [(each.messages, each.kept) for each in erased] == [(0, 1), (2, 0), (4, 0)]
     assert left(store) == 6
     assert store.verify() == []
-    slices.go_on(store.database, 0)
+    erasure_batches.go_on(store.database, 0)
     assert counts(store) == {}
     assert [each.finished for each in store.erasures()] == [True] * 3
     assert store.verify() == []
@@ -266,31 +266,31 @@ def test_anything_may_happen_between_slices(
     shared: Store, steps: list[tuple[str, int, int]], cuts: list[int]
 ) -> None:
     """Forks, compactions, other deletions in the tree: what is left to do is done right later."""
-    whole, chance = slices._erase_tree, iter(cuts)
+    whole, chance = erasure_batches._erase_tree, iter(cuts)
 
     def in_part(database: Database, tree_id: int, moment: int, *_: object) -> None:
         for _ in range(next(chance, 0)):
             with database.writing() as connection:
-                slices._erase_slice(connection, tree_id, moment, seconds=0)
+                erasure_batches._erase_slice(connection, tree_id, moment, seconds=0)
 
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(slices, "STEP", 2)
-            patch.setattr(slices, "_erase_tree", in_part)
+            patch.setattr(erasure_batches, "STEP", 2)
+            patch.setattr(erasure_batches, "_erase_tree", in_part)
             model = Model(shared, "t")
             for step in steps:
                 model.step(*step)
                 assert shared.verify() == []
             model.check()
-            patch.setattr(slices, "_erase_tree", whole)
+            patch.setattr(erasure_batches, "_erase_tree", whole)
             if sum(cuts) % 2:
-                slices.go_on(shared.database, 0)
+                erasure_batches.go_on(shared.database, 0)
                 assert all(each.finished for each in shared.erasures())
                 model.check()
             for session in list(model.lines):
                 model.delete(session, 0)
                 model.check()
-            slices.go_on(shared.database, 0)
+            erasure_batches.go_on(shared.database, 0)
         assert counts(shared) == {}
     finally:
         clear(shared)
@@ -354,7 +354,7 @@ def test_nothing_is_raised_once_something_is_erased(
             raise StoreBusy("somebody")
         return begin(*arguments, **options)
 
-    monkeypatch.setattr(slices.erasure, "begin", beginning)
+    monkeypatch.setattr(erasure_batches.erasure, "begin", beginning)
     if not failing:
         with pytest.raises(StoreBusy):
             store.delete_session("a", "b", "c")
@@ -377,7 +377,7 @@ def test_one_that_others_erase_meanwhile_is_passed_over(
             begin(connection, "b", **options)
         return begin(connection, session_id, **options)
 
-    monkeypatch.setattr(slices.erasure, "begin", beginning)
+    monkeypatch.setattr(erasure_batches.erasure, "begin", beginning)
     erased = store.delete_session("a", "b", "c")
     assert [each.session_id for each in erased] == ["a", "c"]
 
@@ -412,7 +412,7 @@ def test_a_copy_between_two_slices_is_one_that_holds_the_bytes(
         assert store.delete_session("s").copies == ()
     copy = tmp_path / "copy.db"
     store.backup(copy)
-    monkeypatch.setattr(slices, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
     done = store.purge()
     assert (done.done, done.removed) == (True, ())
     assert [each.copies for each in store.erasures()] == [(str(copy),)]
@@ -432,7 +432,7 @@ def test_a_copy_goes_on_when_it_is_opened(
     store.delete_session("s")
     store.backup(tmp_path / "copy.db")
     monkeypatch.undo()
-    monkeypatch.setattr(slices, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
     with Store(tmp_path / "copy.db") as copy:
         assert (left(copy), copy.verify()) == (0, [])
 
@@ -570,7 +570,7 @@ def two(path: Path) -> Path:
 @pytest.mark.sqlite_only
 def test_erasing_on_a_full_disk(two: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has no room for all slices, so its room is used again between them."""
-    monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(erasure_batches, "SLICE", 0)
 
     def erase() -> tuple[Any, ...]:
         with Store(two) as opened:
@@ -600,7 +600,7 @@ def test_the_least_is_erased_where_there_is_no_room_for_more(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slice that finds no room is done again as the smallest step, not given up."""
-    erase_slice, asked = slices._erase_slice, list[float]()
+    erase_slice, asked = erasure_batches._erase_slice, list[float]()
 
     def with_little_room(*arguments: Any, seconds: float, **others: Any) -> bool:
         asked.append(seconds)
@@ -608,12 +608,12 @@ def test_the_least_is_erased_where_there_is_no_room_for_more(
             raise StoreFull("no room for so many pages")
         return erase_slice(*arguments, seconds=seconds, **others)
 
-    monkeypatch.setattr(slices, "_erase_slice", with_little_room)
+    monkeypatch.setattr(erasure_batches, "_erase_slice", with_little_room)
     store.create_session("s")
-    store.append("s", [said(f"{number}") for number in range(3 * slices.STEP)])
+    store.append("s", [said(f"{number}") for number in range(3 * erasure_batches.STEP)])
     assert store.delete_session("s").finished
     assert left(store) == 0
-    assert asked == [slices.SLICE, 0] * (len(asked) // 2)
+    assert asked == [erasure_batches.SLICE, 0] * (len(asked) // 2)
 
 
 @pytest.mark.sqlite_only

@@ -12,7 +12,7 @@ import pytest
 
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.history.prices import Price, plain_name, price_list
+from store.history.model_prices import Price, plain_name, price_list
 from store.history.usages import Request
 
 NOW = 1_800_000_000_000

@@ -58,16 +58,16 @@ INSIDE = {
     "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
-        "places lines visibility left order links facts keys sessions listing prices usages spending beside noted joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures slices moves heads tails "
-        "lookup roots token_counts turns titles"
+        "places lines visibility session_branches order links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings joining changed newest raw siblings append drafts fates erasure blanking redaction open_erasures erasure_batches moves heads tails "
+        "lookup project_root token_counts turns titles"
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
     "inspection": (
         "console invariants structures usage_statistics replacing sql schema_check branches erased_roots line_check key_check seal_check integrity "
         "read_check dump checking copies advice"
     ),
-    "messages": "json_text columns media opaque owning preparing redacted",
-    "records": "compactions hits keeping lines views",
+    "messages": "json_text columns media wire_fields copying prepared_messages redacted_messages",
+    "records": "compactions search_results maintenance sessions views",
     "search": "terms said snippets dialects scope documents scores query index backlog candidates titles hits passages",
     "simulation": "prices reuse replay",
     "summaries": (

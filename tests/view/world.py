@@ -14,7 +14,7 @@ from sqlalchemy import text
 from store import Policy, Scoped, Store, StoreError
 from store.database import lease
 from store.errors import InvalidValue
-from store.history import erasure, slices
+from store.history import erasure, erasure_batches
 from store.records import View
 
 FORMATS = ("openai", "responses", "anthropic", "gemini", "react")
@@ -229,7 +229,7 @@ class World:
 
     def go_on_erasing(self) -> None:
         """Do what others left to do."""
-        slices.go_on(self.plain.database, self.now)
+        erasure_batches.go_on(self.plain.database, self.now)
 
     def fork_again(self) -> None:
         """Erase a fork that was looked at, and fork again: the branch has its number again."""

@@ -37,7 +37,9 @@ class End(NamedTuple):
 
 PLACES = 2**32
 """How many usages may stand at a position; the rest of a number tells when one was recorded."""
-QUERIES = Queries(Path(__file__).with_name("left.sql"), texts=("session_id",), places=str(PLACES))
+QUERIES = Queries(
+    Path(__file__).with_name("session_branches.sql"), texts=("session_id",), places=str(PLACES)
+)
 BRANCHES = QUERIES.statement("branches", Branch)
 INHERITED = QUERIES.statement("inherited", End)
 _last_held = select(func.max(messages.c.seq)).where(lines.of_branch(messages))

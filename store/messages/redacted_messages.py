@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 from .columns import Message, StoredCall, join_call
-from .preparing import prepare
+from .prepared_messages import prepare
 
 REDACTED = "[redacted]"
 """What a redacted message says."""

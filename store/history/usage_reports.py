@@ -31,8 +31,8 @@ from ..database import BIG, Statement, branches, sessions, usages
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
 from . import lines
-from .left import PLACES
-from .prices import FilePath, PriceList, price_list
+from .model_prices import FilePath, PriceList, price_list
+from .session_branches import PLACES
 from .sessions import checked_limit, checked_text
 from .usages import told
 
