@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from store.compaction import telling
+from store.compaction import log_messages as compaction_log
 from store.database import Log
 from store.view import LogMessage, build, log_messages, read_files, rules
 
@@ -26,8 +26,8 @@ def _lines() -> Iterator[tuple[Log, LogMessage]]:
     for line in read_files.LINES:
         yield read_files.log, line
     yield log_messages.log, log_messages.RULE_FAILED
-    for line in telling.LINES:
-        yield telling.log, line
+    for line in compaction_log.LINES:
+        yield compaction_log.log, line
 
 
 def _row(log: Log, line: LogMessage) -> tuple[str, ...]:

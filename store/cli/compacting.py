@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..compaction import Clearing, Plan, known_reason, savings
+from ..compaction import Clearing, Plan, estimate_savings, parse_reason
 from ..errors import InvalidValue
 from ..face import Store
 from ..policy import Policy
@@ -134,7 +134,7 @@ def compact(
     """
     rules, moment = policy_of(policy, fields), moment_of(now)
     checks = _checks(if_needed, Told(max_tokens, last_usage, user_input, fixed_tokens))
-    why = None if reason is None else known_reason(reason)
+    why = None if reason is None else parse_reason(reason)
     writer = named(summarizer, base_url=base_url, timeout=rules.summary_timeout)
     with existing(ctx) as store:
         task = Task(store, find(store, session).id, rules, moment, checks, why)
@@ -265,7 +265,7 @@ def _rehearse(task: Task, *, json: bool) -> None:
     """Print what a compaction would do."""
     clearing = _clearing(task)
     said, plan = _checked_and_planned(task)
-    saving = 0 if plan.nothing else savings(task.policy, plan)
+    saving = 0 if plan.nothing else estimate_savings(task.policy, plan)
     head = task.store.session(task.session_id).head
     if json:
         covered = [[each.first, each.last] for each in plan.covered]

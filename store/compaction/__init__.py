@@ -13,10 +13,10 @@ from ..doors import door
 if TYPE_CHECKING:
     from .checks import check
     from .clearing import Clearing, plan_clearing
-    from .named_range import hide
-    from .planning import Plan, savings
-    from .run import compact, compact_if_needed, compactions, known_reason, plan_compaction
+    from .hidden_range import hide
+    from .plan import Plan, estimate_savings
     from .undoing import undo_compaction
+    from .workflow import compact, compact_if_needed, compactions, parse_reason, plan_compaction
 
 __all__ = [
     "Clearing",
@@ -25,11 +25,11 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "compactions",
+    "estimate_savings",
     "hide",
-    "known_reason",
+    "parse_reason",
     "plan_clearing",
     "plan_compaction",
-    "savings",
     "undo_compaction",
 ]
 
@@ -38,8 +38,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         checks="check",
         clearing="Clearing plan_clearing",
-        named_range="hide",
-        planning="Plan savings",
-        run="compact compact_if_needed compactions known_reason plan_compaction",
+        hidden_range="hide",
+        plan="Plan estimate_savings",
+        workflow="compact compact_if_needed compactions parse_reason plan_compaction",
         undoing="undo_compaction",
     )

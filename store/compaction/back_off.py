@@ -15,7 +15,7 @@ from ..policy import Policy
 from ..records import Compaction
 from ..view import ViewContext
 from .budget import Budget
-from .planning import Plan
+from .plan import Plan
 from .triggers import stayed_above
 
 HELD = "CompactionError"

@@ -15,11 +15,11 @@ from ..records import Check
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
 from .back_off import holds_back, tried_in_vain
 from .budget import Added, Budget, budget
-from .planning import (
+from .plan import (
     Plan,
+    estimate_savings,
     frees_too_little,
     plan_with_fewer_turns,
-    savings,
     with_view_tokens,
 )
 from .triggers import any_saving, overflows, with_window
@@ -102,7 +102,7 @@ def _with_savings(cost: Budget, found: Check, planned: Plan) -> Check:
     little = frees_too_little(_relaxed(cost, found), planned)
     if little:
         return _nothing(found, little)
-    saved = savings(cost.context.policy, planned)
+    saved = estimate_savings(cost.context.policy, planned)
     return found._replace(should_compact=True, estimated_savings=saved)
 
 

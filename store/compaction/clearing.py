@@ -20,7 +20,7 @@ from ..records import Compaction, Reason
 from ..view import ViewContext, estimate_savings, load_verdicts
 from .budget import Budget, budget
 from .caches import is_cold, lives_long
-from .records import insert_record, recorded
+from .record_rows import insert_record, recorded
 
 Freed = dict[tuple[int, str | None], int]
 """The tokens that a clearing frees, by the position of a result and the rule that replaces it."""

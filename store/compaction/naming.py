@@ -12,7 +12,7 @@ from ..history import read_rows
 from ..records import StoredMessage
 from ..summaries import names_index
 from ..view import Standing, ViewContext, summaries_of
-from .planning import Plan, Previous
+from .plan import Plan, Previous
 
 SCANNED = 1_000_000
 """Code points of messages that are looked through for names, from the newest one on."""

@@ -15,7 +15,7 @@ from ..records import StoredMessage
 from ..summaries import Dated, Fitted, fit, labels_in, load, told
 from ..view import ViewContext
 from .budget import Budget
-from .planning import Plan, Wish, plan
+from .plan import Plan, Wish, plan
 
 READ_AT_ONCE = 500
 """Messages that are read in one go: a transcript may have no room for more, and memory need not."""

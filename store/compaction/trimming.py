@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from ..view import summaries_of
 from .budget import Budget
-from .jobs import hiding_of
-from .planning import trim
-from .records import Hiding
-from .summarise import without_end
+from .job import hiding_of
+from .plan import trim
+from .record_rows import Hiding
+from .summarization import without_end
 
 
 def tellings(cost: Budget) -> Iterator[Hiding]:

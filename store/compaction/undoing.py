@@ -11,7 +11,7 @@ from ..errors import CompactionError, quoted
 from ..history import lines
 from ..records import Compaction
 from ..view import Span, active, records
-from .records import insert_record, recorded
+from .record_rows import insert_record, recorded
 
 
 def undo_compaction(

@@ -7,8 +7,8 @@ from chats import COUNT, HEADING, begun, chat, contents, short
 from conversations import NOW
 
 from store import Store
-from store.compaction.ending import begin
-from store.compaction.jobs import Asked, Job, prepare
+from store.compaction.job import Asked, Job, prepare
+from store.compaction.lifecycle import begin
 from store.errors import StoreError
 from store.summaries import SummaryRequest
 

@@ -12,7 +12,7 @@ from chats import Message, begun, chat
 
 from store import Policy, Store, StoredMessage
 from store.compaction import budget
-from store.compaction.summarise import HiddenMessages
+from store.compaction.summarization import HiddenMessages
 from store.compaction.transcript import READ_AT_ONCE
 from store.errors import StoreBusy
 from store.history import read_rows as stored
@@ -99,7 +99,7 @@ class Reads:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     """Return what notes the reading of summarizers."""
     noting = Reads()
-    monkeypatch.setattr("store.compaction.run.read_rows", noting)
+    monkeypatch.setattr("store.compaction.workflow.read_rows", noting)
     return noting
 
 

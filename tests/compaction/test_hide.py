@@ -13,7 +13,7 @@ from conversations import MINUTE, NOW, Script
 from refusals import refusals
 
 from store import AsyncStore, Policy, Store
-from store.compaction.records import insert_record
+from store.compaction.record_rows import insert_record
 from store.errors import (
     CompactionError,
     Conflict,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Policy, Store
-from store.compaction.planning import Plan
+from store.compaction.plan import Plan
 
 Message = dict[str, Any]
 GROUPS = Policy(boundary="group")

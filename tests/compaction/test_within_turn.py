@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import Compaction, Policy, Store
-from store.compaction.summarise import GOES_ON
+from store.compaction.summarization import GOES_ON
 from store.summaries import SummaryRequest, unfinished
 
 Message = dict[str, Any]

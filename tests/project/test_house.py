@@ -46,8 +46,8 @@ INSIDE = {
         "commands"
     ),
     "compaction": (
-        "facts sources caches triggers budget open_turn cuts planning naming back_off checks records named_range clearing "
-        "undoing transcript jobs telling summarise trimming ending run"
+        "facts sources caches triggers budget open_turn cuts plan naming back_off checks record_rows hidden_range clearing "
+        "undoing transcript job log_messages summarization trimming lifecycle workflow"
     ),
     "context": "at_files freshness law pieces layered gathered request assembled",
     "database": (

@@ -43,14 +43,14 @@ from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
 from ..view import history, records
-from . import telling
+from . import log_messages
 from .budget import budget
 from .checks import BELOW, added, check
 from .clearing import clear, plan_clearing
-from .ending import abandon, begin, finish, keep_to_limit
-from .jobs import Asked, Job, left_as_it_is, prepare
-from .planning import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
-from .summarise import Result, summarised
+from .job import Asked, Job, left_as_it_is, prepare
+from .lifecycle import abandon, begin, finish, keep_to_limit
+from .plan import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
+from .summarization import Result, summarised
 from .triggers import any_saving, with_window
 
 
@@ -153,7 +153,7 @@ def _cleared(transactions: Transactions, asked: Asked, moment: int) -> Compactio
         return clear(connection, session_id, policy, reason=asked.reason, now=moment)
 
 
-def known_reason(reason: str) -> Reason:
+def parse_reason(reason: str) -> Reason:
     """Return a reason that a record may give. Raises InvalidValue for any other text."""
     return one_of(REASONS, "reason", reason)
 
@@ -167,7 +167,7 @@ def _check_asked(asked: Asked) -> None:
         raise InvalidValue(
             f"a summarizer is a callable, such as {example}, not {quoted(summarizer)}"
         )
-    known_reason(asked.reason)
+    parse_reason(asked.reason)
 
 
 def _as_found(
@@ -183,7 +183,7 @@ def _as_found(
     if found.should_compact or found.problem:
         done = _kept_to_limit(transactions, asked, done, moment) or done
     if done.outcome == "nothing":
-        telling.nothing(done)
+        log_messages.nothing(done)
     runs_elsewhere = found.should_compact and done.outcome == "rejected"
     if done.id is None and not found.overflow and not runs_elsewhere:
         return None
@@ -202,7 +202,7 @@ def _tried(
 def _not_tried(transactions: Transactions, asked: Asked, found: Check, moment: int) -> Compaction:
     """Return why nothing is tried; warn where failures hold it back."""
     if found.problem:
-        telling.held(asked.policy, found.problem)
+        log_messages.held(asked.policy, found.problem)
     outcome: Outcome = "rejected" if found.problem else "nothing"
     with transactions.reading() as connection:
         pointer = lines.find(connection, asked.session_id)
@@ -229,7 +229,7 @@ def _run(transactions: Transactions, asked: Asked, moment: int, now: Now) -> Com
         with suppress(Exception), transactions.writing() as connection:
             abandon(connection, asked.session_id, number, error)
         raise
-    telling.ended(ended)
+    log_messages.ended(ended)
     return ended
 
 
@@ -261,5 +261,5 @@ def _kept_to_limit(
     with transactions.writing() as connection:
         kept = keep_to_limit(connection, asked, tried.error or "", moment)
     if kept:
-        telling.ended(kept)
+        log_messages.ended(kept)
     return kept

@@ -16,8 +16,8 @@ from ..view import ViewContext, summaries_of
 from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import ledger_of
 from .naming import named
-from .planning import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
-from .records import Hiding, not_recorded
+from .plan import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
+from .record_rows import Hiding, not_recorded
 from .sources import first_moment, sources
 from .transcript import Kinds, Transcript, transcript_of_all
 from .triggers import with_still_over

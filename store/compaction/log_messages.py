@@ -11,7 +11,7 @@ from ..policy import Policy
 from ..records import Compaction
 from ..summaries import MODEL, Prompt, Summary
 from ..view import LogMessage
-from .planning import Plan
+from .plan import Plan
 
 log = logger(__name__)
 

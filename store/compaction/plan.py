@@ -361,7 +361,7 @@ def _fill_much(standing: Previous, policy: Policy) -> bool:
     return reaches(tokens, FOLDED_FROM, policy.context_window or 0)
 
 
-def savings(policy: Policy, planned: Plan) -> int:
+def estimate_savings(policy: Policy, planned: Plan) -> int:
     """Return about how many tokens a compaction would save.
 
     That is what it hides, less a summary of at most a quarter of that.

@@ -29,8 +29,8 @@ from ..view import Range, Span, Standing, ViewContext, load_view_context
 from .budget import budget_of
 from .cuts import spanning, system_messages
 from .open_turn import turn_begins, waiting
-from .planning import Plan, tokens_of_summary
-from .records import Hiding, insert_record, keep_summary, recorded
+from .plan import Plan, tokens_of_summary
+from .record_rows import Hiding, insert_record, keep_summary, recorded
 from .sources import sources
 
 PLAIN = Policy.named("raw")

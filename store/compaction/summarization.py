@@ -24,9 +24,9 @@ from ..summaries import (
     unfinished,
 )
 from ..view import Standing
-from . import telling
-from .jobs import Asked, Job
-from .planning import Plan, Previous
+from . import log_messages
+from .job import Asked, Job
+from .plan import Plan, Previous
 from .transcript import portions
 
 GOES_ON = PHRASES["turn_goes_on"]
@@ -91,17 +91,17 @@ def summarised(job: Job, asked: Asked, read: Read) -> Result:
     Whatever the summarizer does, nothing is raised; StoreError where the messages cannot be read.
     """
     policy = asked.policy
-    about = telling.About(asked.session_id, policy.name)
-    telling.begun(about, job.hiding.plan)
+    about = log_messages.About(asked.session_id, policy.name)
+    log_messages.begun(about, job.hiding.plan)
     try:
         wanted = request_of(job, policy, read)
         summary = call(asked.summarizer or extractive, wanted, policy.summary_timeout)
     except SummaryGenerationError as error:
         if job.messages is None and isinstance(error.__cause__, StoreError):
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
-        telling.failed(about, error, policy)
+        log_messages.failed(about, error, policy)
         return _failed(job, policy, error)
-    telling.made(about, summary, load(policy.prompt))
+    log_messages.made(about, summary, load(policy.prompt))
     return Result(_with_version(summary, policy)._replace(notice=None))
 
 

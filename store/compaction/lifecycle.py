@@ -17,10 +17,10 @@ from ..records import Compaction
 from ..summaries import Summary, rendered
 from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
-from .jobs import Asked, Job, holder_of
+from .job import Asked, Job, holder_of
 from .open_turn import newest_groups, turn_begins
-from .planning import Plan, tokens_of_summary, trim
-from .records import (
+from .plan import Plan, tokens_of_summary, trim
+from .record_rows import (
     Hiding,
     end_record,
     insert_record,
@@ -29,7 +29,7 @@ from .records import (
     recorded,
     running_record,
 )
-from .summarise import GOES_ON, Result, in_its_place
+from .summarization import GOES_ON, Result, in_its_place
 from .triggers import overflows, triggered, with_still_over
 from .trimming import earlier, tellings
 

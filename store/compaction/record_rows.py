@@ -26,7 +26,7 @@ from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
 from ..view import ViewContext, history, records
-from .planning import Plan, Previous
+from .plan import Plan, Previous
 from .sources import Sources
 
 _c, _s = compaction_records, summaries
