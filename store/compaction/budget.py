@@ -11,11 +11,11 @@ from ..policy import Policy
 from ..tokens import third_of_length
 from ..view import (
     ViewContext,
-    Visible,
+    VisibleSet,
+    count_view_messages,
     estimate_view_tokens,
     load_view_context,
-    view_messages,
-    visible,
+    load_visible_set,
 )
 from .caches import is_cold
 from .triggers import counts_messages, goes_by_messages, overflows, triggered, when_cold
@@ -50,7 +50,7 @@ class Budget(NamedTuple):
     @property
     def messages(self) -> int:
         """The messages of the view; they are counted once, and only where something asks."""
-        return view_messages(self.context)
+        return count_view_messages(self.context)
 
     @property
     def added(self) -> int:
@@ -87,13 +87,13 @@ class Budget(NamedTuple):
         messages = self.messages if counts_messages(policy, tokens) else 0
         return triggered(policy, messages=messages, tokens=tokens)
 
-    def tokens_with(self, left: Visible) -> int:
+    def tokens_with(self, left: VisibleSet) -> int:
         """Return the tokens that the view has if this is left visible of the line."""
         return estimate_view_tokens(self.context._replace(visible=left))
 
-    def messages_with(self, left: Visible) -> int:
+    def messages_with(self, left: VisibleSet) -> int:
         """Return the messages that the view has if this is left visible of the line."""
-        return view_messages(self.context._replace(visible=left))
+        return count_view_messages(self.context._replace(visible=left))
 
 
 def budget(
@@ -136,5 +136,5 @@ def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now:
 
 def _is_unchanged(context: ViewContext, pointer: Pointer) -> bool:
     """Tell whether a session is where it was at a look, with the same left visible."""
-    left = visible(context.connection, pointer, pointer.head)
+    left = load_visible_set(context.connection, pointer, pointer.head)
     return (context.pointer, context.visible) == (pointer, left)

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
 from ..history import lines, segments_cte, turn_start
-from ..view import Span, ViewContext, continued
+from ..view import PositionRange, ViewContext, find_continuations
 from .open_turn import newest_groups, shown, turns_of
 from .sources import PINNED_ROLES
 
@@ -127,7 +127,7 @@ class Cuts(NamedTuple):
             place = turn_start(self.context.raw, place)
         while place in self.continued:
             place -= 1
-        hole = self.context.visible.hole_around(place)
+        hole = self.context.visible.find_hole(place)
         if hole:
             return self._boundary_up_to(hole.first)
         return place
@@ -139,7 +139,7 @@ class Cuts(NamedTuple):
             found += 1
         if found is None or found > self.kept:
             return None
-        hole = self.context.visible.hole_around(found)
+        hole = self.context.visible.find_hole(found)
         if hole:
             return self._boundary_from(hole.last + 1)
         return found
@@ -160,7 +160,7 @@ class Cuts(NamedTuple):
                 place += last - first + 1
         return place
 
-    def _never_hidden(self) -> list[Span]:
+    def _never_hidden(self) -> list[PositionRange]:
         """Return what no cut hides, or is hidden already."""
         pinned = ((position, position) for position in self.pinned)
         holes = ((each.first, each.last) for each in self.context.visible.holes)
@@ -179,7 +179,7 @@ class Cuts(NamedTuple):
 
 def cuts_before(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cuts:
     """Return the legal cuts before the first position that is to be kept."""
-    items = continued(context, context.visible.first_kept, context.last)
+    items = find_continuations(context, context.visible.first_kept, context.last)
     return Cuts(context, kept, turns_only, _pinned_before(context, kept), tuple(items))
 
 
@@ -208,7 +208,7 @@ def first_kept(context: ViewContext, keep_turns: int) -> int:
 def _newest_messages(context: ViewContext) -> int:
     """Return where the newest messages begin that a policy keeps."""
     place = context.pointer.head - context.policy.keep_messages + 1
-    for item in reversed(continued(context, context.visible.first_kept, context.last)):
+    for item in reversed(find_continuations(context, context.visible.first_kept, context.last)):
         if item >= place:
             place -= 1
     return place

@@ -25,7 +25,7 @@ from ..policy import Policy
 from ..records import Compaction
 from ..summaries import Summary
 from ..text import is_text, plain
-from ..view import Range, Span, Standing, ViewContext, load_view_context
+from ..view import ActiveSummary, HiddenRange, PositionRange, ViewContext, load_view_context
 from .budget import budget_of
 from .cuts import spanning, system_messages
 from .open_turn import turn_begins, waiting
@@ -79,7 +79,7 @@ def _checked(summary: str | None) -> str | None:
     return plain(summary)
 
 
-def _positions(pointer: Pointer, first: int, last: int) -> Span:
+def _positions(pointer: Pointer, first: int, last: int) -> PositionRange:
     """Return a range of a line. Raises PositionOutOfRange, InvalidValue."""
     for each in (first, last):
         pointer.check_message(each)
@@ -88,7 +88,7 @@ def _positions(pointer: Pointer, first: int, last: int) -> Span:
     return first, last
 
 
-def _whole(context: ViewContext, span: Span) -> Span:
+def _whole(context: ViewContext, span: PositionRange) -> PositionRange:
     """Return the smallest range around another one that cuts nothing in two."""
     wider = _wider(context, span)
     while wider != span:
@@ -96,7 +96,7 @@ def _whole(context: ViewContext, span: Span) -> Span:
     return span
 
 
-def _wider(context: ViewContext, span: Span) -> Span:
+def _wider(context: ViewContext, span: PositionRange) -> PositionRange:
     """Return a range with what its messages go with: calls, results, what was hidden before."""
     first, last = span
     asked = spanning(context, 1, first, last).call
@@ -108,7 +108,7 @@ def _wider(context: ViewContext, span: Span) -> Span:
     )
 
 
-def _check_may_go(context: ViewContext, span: Span) -> None:
+def _check_may_go(context: ViewContext, span: PositionRange) -> None:
     """Raise CompactionError for what is hidden already, or has to stay."""
     first, last = span
     problem = next(_problems(context, first, last), None)
@@ -132,7 +132,7 @@ def _problems(context: ViewContext, first: int, last: int) -> Iterator[str]:
         yield f"position {place} has calls that wait for a result; append it first, or {AROUND}"
 
 
-def _record(context: ViewContext, span: Span, text: str | None) -> int:
+def _record(context: ViewContext, span: PositionRange, text: str | None) -> int:
     """Write the record of what is hidden; return its number."""
     first, last = span
     before, after = budget_of(context), budget_of(_with(context, span, text))
@@ -154,13 +154,13 @@ def _record(context: ViewContext, span: Span, text: str | None) -> int:
     )
 
 
-def _with(context: ViewContext, span: Span, text: str | None) -> ViewContext:
+def _with(context: ViewContext, span: PositionRange, text: str | None) -> ViewContext:
     """Return a look at the line as it is when a range is hidden."""
-    standing = Standing(0, None, *span, text, None) if text else None
-    return context._replace(visible=context.visible.hiding(Range(*span, None, standing)))
+    standing = ActiveSummary(0, None, *span, text, None) if text else None
+    return context._replace(visible=context.visible.hide_range(HiddenRange(*span, None, standing)))
 
 
-def _kept(context: ViewContext, span: Span, text: str) -> int:
+def _kept(context: ViewContext, span: PositionRange, text: str) -> int:
     """Write the text that stands for a range; return its number."""
     first, last = span
     planned = Plan(first, last, (), 0, 0, 0)

@@ -12,7 +12,7 @@ from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summarizer, extractive, load
-from ..view import ViewContext, summaries_of
+from ..view import ViewContext, list_range_summaries
 from .budget import NOTHING_ADDED, Added, Budget, budget
 from .facts import ledger_of
 from .naming import named
@@ -88,7 +88,7 @@ def hiding_of(context: ViewContext, planned: Plan, previous: Previous) -> Hiding
     What a summary tells that goes on standing beside the new one is left out of them. Summaries of
     ranges that the plan covers are replaced with the previous ones.
     """
-    replaced = (*previous, *summaries_of(planned.covered))
+    replaced = (*previous, *list_range_summaries(planned.covered))
     facts = ledger_of(context, _told_until(context, previous) + 1, planned.last)
     names = named(context, planned, replaced, facts)
     source = sources(context, planned.first, planned.last, planned.pinned)

@@ -11,7 +11,7 @@ from ..database import Statement, summaries
 from ..history import read_rows
 from ..records import StoredMessage
 from ..summaries import names_index
-from ..view import Standing, ViewContext, summaries_of
+from ..view import ActiveSummary, ViewContext, list_range_summaries
 from .plan import Plan, Previous
 
 SCANNED = 1_000_000
@@ -66,14 +66,14 @@ def _known(context: ViewContext, planned: Plan, previous: Previous) -> Known:
         if kept is None:
             first = min(first, each.first)
         known = names_index.merged(known, names_index.loaded(kept))
-    for each in summaries_of(planned.covered):
+    for each in list_range_summaries(planned.covered):
         names_index.note(
             known, each.last, each.message(context.policy), context.pointer.project_root
         )
     return names_index.merged(known, _read(context, first, planned.last))
 
 
-def _kept(context: ViewContext, standing: Standing) -> str | None:
+def _kept(context: ViewContext, standing: ActiveSummary) -> str | None:
     """Return the names that are kept with a summary; None where it had no index."""
     place = {"tree_id": context.pointer.tree_id, "number": standing.number}
     kept: str | None = NAMES.value(context.connection, **place)
@@ -112,7 +112,7 @@ def _in_sight(context: ViewContext, planned: Plan) -> Known:
 def _beside(context: ViewContext, previous: Previous, facts: str) -> set[str]:
     """Return the names in the facts, and in the summaries that go on standing."""
     texts = [facts]
-    for each in context.visible.standing:
+    for each in context.visible.active_summaries:
         if each not in previous:
             texts += [each.body, each.facts or ""]
     return names_index.names_of(texts, context.pointer.project_root)

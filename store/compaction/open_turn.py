@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, bindparam, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_calls, tool_results
 from ..history import lines, measure, segments_cte, turn_start
-from ..view import ViewContext, continued
+from ..view import ViewContext, find_continuations
 
 _walk = segments_cte()
 _f, _c, _r = message_facts, tool_calls, tool_results
@@ -113,7 +113,7 @@ def newest_groups(context: ViewContext, count: int | None = None) -> int:
 
 def _group_starts(context: ViewContext, count: int) -> list[int]:
     """Return where the newest groups begin, at most so many of them, the newest first."""
-    items = continued(context, context.visible.first_kept, context.last)
+    items = find_continuations(context, context.visible.first_kept, context.last)
     line, most = shown(context, context.last), count + len(items)
     places = GROUPS.values(context.connection, **line, count=most)
     return [place for place in places if place not in items][:count]

@@ -14,12 +14,12 @@ from ..history import tokens_at
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
 from ..view import (
-    Range,
-    Span,
-    Standing,
+    ActiveSummary,
+    HiddenRange,
+    PositionRange,
     ViewContext,
-    Visible,
-    as_message,
+    VisibleSet,
+    build_summary_message,
     estimate_shown_tokens,
     estimate_summary_tokens,
 )
@@ -37,7 +37,7 @@ next one.
 NO_PLACE = "there is no place to cut before what the policy keeps"
 
 
-Previous = tuple[Standing, ...]
+Previous = tuple[ActiveSummary, ...]
 """The summaries that a new one replaces."""
 
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     staying: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
     inside: bool = False
-    covered: tuple[Range, ...] = ()
+    covered: tuple[HiddenRange, ...] = ()
 
     @property
     def messages(self) -> int:
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
         untold = sum(last - first + 1 for first, last in self.untold())
         return self.last - self.first + 1 - untold
 
-    def untold(self) -> list[Span]:
+    def untold(self) -> list[PositionRange]:
         """Return the stretches of the range of which a summary would tell nothing."""
         pinned = ((position, position) for position in self.pinned)
         covered = ((each.first, each.last) for each in self.covered)
@@ -83,12 +83,12 @@ class Plan(NamedTuple):
         """The first position that would be hidden, or that was pinned until now."""
         return min((self.first, *self.released))
 
-    def left_of(self, visible: Visible) -> Visible:
+    def left_of(self, visible: VisibleSet) -> VisibleSet:
         """Return what stays visible, the summary aside."""
         beside = (*self.pinned, *self.staying)
-        return visible.without(self.last + 1, beside, self.released)
+        return visible.hide_before(self.last + 1, beside, self.released)
 
-    def pins(self, visible: Visible) -> list[int]:
+    def pins(self, visible: VisibleSet) -> list[int]:
         """Return the positions of the hidden range that stay visible."""
         return [place for place in self.left_of(visible).pinned if place >= self.hidden_first]
 
@@ -221,7 +221,7 @@ def _place_to_free(cost: Budget, cuts: Cuts, count: int) -> int:
 
     def freed(place: int) -> int:
         pinned = (position for position in cuts.pinned if position < place)
-        return cost.messages - cost.messages_with(visible.without(place, pinned))
+        return cost.messages - cost.messages_with(visible.hide_before(place, pinned))
 
     places = range(cuts.start + 1, cuts.kept + 1)
     return places.start + bisect_left(places, count, key=freed)
@@ -258,7 +258,7 @@ def tokens_left(cost: Budget, planned: Plan) -> int:
 
 def tokens_of_summary(text: str, facts: str | None, policy: Policy) -> int:
     """Return the tokens of the message that a view sends for a summary."""
-    message = as_message(text, facts, policy)
+    message = build_summary_message(text, facts, policy)
     return message_tokens(message, estimate)
 
 

@@ -25,7 +25,7 @@ from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
-from ..view import ViewContext, history, records
+from ..view import ViewContext, describe_records, load_records
 from .plan import Plan, Previous
 from .sources import Sources
 
@@ -228,7 +228,8 @@ def _columns_of(summary: Summary) -> dict[str, Any]:
 
 def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
     """Return a record of the line as it is given out."""
-    (found,) = history(connection, pointer, records(connection, pointer, pointer.head), number)
+    records = load_records(connection, pointer, pointer.head)
+    (found,) = describe_records(connection, pointer, records, number)
     return found
 
 

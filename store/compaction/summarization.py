@@ -23,7 +23,7 @@ from ..summaries import (
     load,
     unfinished,
 )
-from ..view import Standing
+from ..view import ActiveSummary
 from . import log_messages
 from .job import Asked, Job
 from .plan import Plan, Previous
@@ -168,7 +168,7 @@ def without_end(body: str) -> str:
     return body
 
 
-def _without_notice(standing: Standing) -> str:
+def _without_notice(standing: ActiveSummary) -> str:
     return without_end(standing.body).removesuffix(standing.notice or "").rstrip()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..view import summaries_of
+from ..view import list_range_summaries
 from .budget import Budget
 from .job import hiding_of
 from .plan import trim
@@ -21,7 +21,7 @@ def tellings(cost: Budget) -> Iterator[Hiding]:
     What stands for a range that was hidden by name is told in any case.
     """
     hiding = _hiding_with_facts(cost)
-    covers = summaries_of(hiding.plan.covered)
+    covers = list_range_summaries(hiding.plan.covered)
     if hiding.facts or hiding.plan.inside or covers:
         yield hiding
     if covers:

@@ -10,7 +10,7 @@ from ..clock import Now, given
 from ..errors import CompactionError, quoted
 from ..history import lines
 from ..records import Compaction
-from ..view import Span, active, records
+from ..view import PositionRange, load_records, select_active
 from .record_rows import insert_record, recorded
 
 
@@ -24,7 +24,7 @@ def undo_compaction(
     CompactionError.
     """
     pointer = lines.lock_tree(connection, session_id)
-    in_force = active(records(connection, pointer, pointer.head))
+    in_force = select_active(load_records(connection, pointer, pointer.head))
     _check_can_be_undone(session_id, compaction_id, _upon(in_force, compaction_id))
     insert_record(
         connection,
@@ -55,7 +55,7 @@ def _is_upon(later: Compaction, made: Compaction) -> bool:
     return _holds(later.hidden, made.hidden)
 
 
-def _holds(hidden: Span | None, other: Span | None) -> bool:
+def _holds(hidden: PositionRange | None, other: PositionRange | None) -> bool:
     """Tell whether what one record hides, if anything, holds all that another one does."""
     if hidden is None or other is None:
         return False

@@ -42,7 +42,7 @@ from ..history import lines, read_rows
 from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
-from ..view import history, records
+from ..view import describe_records, load_records
 from . import log_messages
 from .budget import budget
 from .checks import BELOW, added, check
@@ -57,7 +57,7 @@ from .triggers import any_saving, with_window
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
     """Return a line's compactions, oldest first, undone ones marked. Raises SessionNotFound."""
     pointer = lines.find(connection, session_id)
-    return history(connection, pointer, records(connection, pointer, pointer.head))
+    return describe_records(connection, pointer, load_records(connection, pointer, pointer.head))
 
 
 def plan_compaction(

@@ -52,7 +52,7 @@ class Operations:
     annotate = writes(lambda: history.message_notes.annotate)
     annotations = reads(lambda: history.message_notes.list_notes)
     compactions = reads(lambda: compaction.compactions)
-    hidden = reads(lambda: views.hiding.hidden)
+    hidden = reads(lambda: views.visible_set.hidden)
     recall = reads(lambda: search.passages.recall)
     replaced = reads(lambda: inspection.replaced)
     hide = writes(lambda: compaction.hide)

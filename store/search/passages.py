@@ -31,7 +31,7 @@ from ..records import Passage
 from ..text import ELLIPSES, ELLIPSIS
 from ..tokens import estimate
 from ..tools import kind_name
-from ..view import build, rules, target_of
+from ..view import build, describe_target, rules
 from . import index
 from .documents import CHUNK, Place, messages_at
 from .hits import Search
@@ -264,7 +264,7 @@ def _targets(
         if isinstance(function, dict):
             arguments = function.get("arguments")
             kind = kinds.get(kind_name(function.get("name"), arguments) or "")
-            yield target_of(arguments, kind, project_root), kind
+            yield describe_target(arguments, kind, project_root), kind
 
 
 def _is_about(target: str, name: str) -> bool:

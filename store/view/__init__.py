@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 from ..doors import door
 
 if TYPE_CHECKING:
-    from . import build, hiding, rules, statement
+    from . import build, rules, statement, visible_set
     from .build import ComposedView, compose_view
     from .context import ViewContext, load_view_context
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
-    from .hiding import active, history, visible, visible_after
     from .judging import estimate_savings
     from .log_messages import LogMessage
-    from .message_count import continued, view_messages
-    from .named_results import target_of
-    from .recorded import records
+    from .message_count import count_view_messages, find_continuations
+    from .named_results import describe_target
     from .rejudging import load_verdicts
-    from .standing import Range, Span, Standing, Visible, as_message, summaries_of
     from .tool_result_filters import (
         has_failure_sign,
         is_failure,
@@ -30,58 +27,70 @@ if TYPE_CHECKING:
         is_terminal_output,
         kind_overrides,
     )
+    from .visible_set import (
+        ActiveSummary,
+        HiddenRange,
+        PositionRange,
+        VisibleSet,
+        build_summary_message,
+        build_visible_set,
+        describe_records,
+        list_range_summaries,
+        load_records,
+        load_visible_set,
+        select_active,
+    )
 
 __all__ = [
+    "ActiveSummary",
     "ComposedView",
+    "HiddenRange",
     "LogMessage",
-    "Range",
-    "Span",
-    "Standing",
+    "PositionRange",
     "ViewContext",
-    "Visible",
-    "active",
-    "as_message",
+    "VisibleSet",
     "build",
+    "build_summary_message",
+    "build_visible_set",
     "compose_view",
-    "continued",
+    "count_view_messages",
+    "describe_records",
+    "describe_target",
     "estimate_savings",
     "estimate_shown_tokens",
     "estimate_summary_tokens",
     "estimate_view_tokens",
+    "find_continuations",
     "has_failure_sign",
-    "hiding",
-    "history",
     "is_failure",
     "is_of_kind",
     "is_terminal_output",
     "kind_overrides",
+    "list_range_summaries",
+    "load_records",
     "load_verdicts",
     "load_view_context",
-    "records",
+    "load_visible_set",
     "rules",
+    "select_active",
     "statement",
-    "summaries_of",
-    "target_of",
-    "view_messages",
-    "visible",
-    "visible_after",
+    "visible_set",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         build="ComposedView compose_view",
-        tool_result_filters=(
-            "has_failure_sign is_failure is_of_kind is_terminal_output kind_overrides"
-        ),
-        cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
-        hiding="active history visible visible_after",
-        recorded="records",
-        judging="estimate_savings",
-        rejudging="load_verdicts",
-        log_messages="LogMessage",
         context="ViewContext load_view_context",
-        message_count="continued view_messages",
-        named_results="target_of",
-        standing="Range Span Standing Visible as_message summaries_of",
+        cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
+        judging="estimate_savings",
+        log_messages="LogMessage",
+        message_count="count_view_messages find_continuations",
+        named_results="describe_target",
+        rejudging="load_verdicts",
+        tool_result_filters="has_failure_sign is_failure is_of_kind is_terminal_output "
+        "kind_overrides",
+        visible_set="ActiveSummary HiddenRange PositionRange VisibleSet build_summary_message "
+        "build_visible_set describe_records list_range_summaries load_records load_visible_set "
+        "select_active",
     )

@@ -41,7 +41,7 @@ from .prompt_cache import last_request, sight_of
 from .read_files import log_reads
 from .repair import merged
 from .rules import log_lines
-from .standing import Range, Standing
+from .visible_set import ActiveSummary, HiddenRange
 
 log = logger(__name__)
 
@@ -177,14 +177,14 @@ def _in_place(context: ViewContext, followed: Followed) -> Laid:
         sent = [*sent[:behind], *CHAT.write(summaries), *sent[behind:]]
     if policy.show_drafts:
         placed, sent = with_drafts(context, placed), None
-    if policy.summary_role == "merge" and context.visible.standing:
+    if policy.summary_role == "merge" and context.visible.active_summaries:
         placed, sent = merged(placed), None
     return placed, sent
 
 
 def _filled(
     placed: list[Placed],
-    holes: tuple[Range, ...],
+    holes: tuple[HiddenRange, ...],
     policy: Policy,
 ) -> Iterator[Placed]:
     """Yield messages with what stands for ranges in their places, never within a group."""
@@ -199,7 +199,7 @@ def _filled(
         yield from _in_place_of(hole, policy)
 
 
-def _in_place_of(hole: Range, policy: Policy) -> Iterator[Placed]:
+def _in_place_of(hole: HiddenRange, policy: Policy) -> Iterator[Placed]:
     if hole.summary:
         yield _summary(hole.summary, policy)
 
@@ -219,11 +219,11 @@ def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
     return behind
 
 
-def _summary(standing: Standing, policy: Policy) -> Placed:
+def _summary(summary: ActiveSummary, policy: Policy) -> Placed:
     """Return a summary as the message that it is sent as."""
-    message = standing.message(policy)
-    compaction = standing.compaction
-    return Placed(None, message, standing.why, rule="summary", compaction=compaction)
+    message = summary.message(policy)
+    compaction = summary.compaction
+    return Placed(None, message, summary.reason, rule="summary", compaction=compaction)
 
 
 def _log(session_id: str, stats: ViewStats) -> None:

@@ -14,9 +14,7 @@ from sqlalchemy import Connection
 from ..history import Changes, Line, Pointer, Segment, changes_of
 from ..policy import Policy
 from ..records import Compaction
-from .hiding import active, visible_after
-from .recorded import records
-from .standing import Visible
+from .visible_set import VisibleSet, build_visible_set, load_records, select_active
 
 
 class ViewContext(NamedTuple):
@@ -33,7 +31,7 @@ class ViewContext(NamedTuple):
     pointer: Pointer
     policy: Policy
     records: list[Compaction]
-    visible: Visible
+    visible: VisibleSet
     last: int
     now: int
     turn_over: bool
@@ -56,7 +54,7 @@ class ViewContext(NamedTuple):
 
     def shown(self, first: int, last: int) -> list[Segment]:
         """Return the runs of what no range hides of the positions ``first`` to ``last``."""
-        runs = (self.runs(*span) for span in self.visible.spans(first, last))
+        runs = (self.runs(*span) for span in self.visible.shown_ranges(first, last))
         return [*chain.from_iterable(runs)]
 
     def visible_runs(self) -> list[Segment]:
@@ -82,8 +80,8 @@ def load_view_context(
 ) -> ViewContext:
     """Return a look at a line up to a position, with what its compactions leave visible there."""
     changes = changes_of(connection, pointer.tree_id)
-    known = records(connection, pointer, last, changes)
-    visible = visible_after(connection, pointer, active(known))
+    known = load_records(connection, pointer, last, changes)
+    visible = build_visible_set(connection, pointer, select_active(known))
     return ViewContext(
         connection, pointer, policy, known, visible, last, now, turn_over, changes, {}
     )

@@ -9,12 +9,12 @@ from .context import ViewContext
 from .judging import estimate_savings
 from .rejudging import load_verdicts
 from .rules import RULES
-from .standing import Standing
+from .visible_set import ActiveSummary
 
 
 def estimate_view_tokens(context: ViewContext) -> int:
     """Return the estimated tokens of a line's view, without building it; repairs aside."""
-    summaries = estimate_summary_tokens(context.policy, context.visible.standing)
+    summaries = estimate_summary_tokens(context.policy, context.visible.active_summaries)
     kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
     return kept + _pinned_tokens(context) + summaries - _saved(context)
 
@@ -30,7 +30,7 @@ def _saved(context: ViewContext) -> int:
 
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
     """Return the estimated tokens, as stored, of what no range hides of some positions."""
-    return sum(_span_tokens(context, *span) for span in context.visible.spans(first, last))
+    return sum(_span_tokens(context, *span) for span in context.visible.shown_ranges(first, last))
 
 
 def _span_tokens(context: ViewContext, first: int, last: int) -> int:
@@ -41,7 +41,7 @@ def _pinned_tokens(context: ViewContext) -> int:
     return tokens_at(context.raw, context.visible.pinned)
 
 
-def estimate_summary_tokens(policy: Policy, standing: tuple[Standing, ...]) -> int:
+def estimate_summary_tokens(policy: Policy, summaries: tuple[ActiveSummary, ...]) -> int:
     """Return the estimated tokens of summaries as they are sent."""
-    messages = (each.message(policy) for each in standing)
+    messages = (each.message(policy) for each in summaries)
     return sum(message_tokens(message, estimate) for message in messages)

@@ -53,7 +53,7 @@ CALLED = Statement(
 ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.run_of(_r)))
 
 
-def view_messages(context: ViewContext) -> int:
+def count_view_messages(context: ViewContext) -> int:
     """Return how many messages a line's view has, without building it.
 
     Where a policy leaves out calls without results, or keeps them open, it is how many there are
@@ -63,10 +63,10 @@ def view_messages(context: ViewContext) -> int:
     key = ("messages", context.last, seen.first_kept, seen.pinned, seen.ranges)
     if key not in context.made:
         context.made[key] = _stored_messages(context) + _made_up(context)
-    return int(context.made[key]) + len(seen.standing)
+    return int(context.made[key]) + len(seen.active_summaries)
 
 
-def continued(context: ViewContext, first: int, last: int) -> list[int]:
+def find_continuations(context: ViewContext, first: int, last: int) -> list[int]:
     """Return the positions of a stretch that go on with the answer before them, in order."""
     key = ("continued", first, last)
     if key not in context.made:
@@ -78,9 +78,9 @@ def continued(context: ViewContext, first: int, last: int) -> list[int]:
 
 def _stored_messages(context: ViewContext) -> int:
     """Return how many messages the visible positions hold."""
-    spans = [*context.visible.spans(context.visible.first_kept, context.last)]
+    spans = [*context.visible.shown_ranges(context.visible.first_kept, context.last)]
     positions = sum(last - first + 1 for first, last in spans)
-    items = sum(len(continued(context, *span)) for span in spans)
+    items = sum(len(find_continuations(context, *span)) for span in spans)
     return positions - items + len(context.visible.pinned)
 
 

@@ -186,10 +186,10 @@ def _target(context: ViewContext, answer: Answer, arguments: Any) -> str:
     if answer.call is None:
         return ""
     ellipsis = phrase("ellipsis", context.policy.language)
-    return target_of(arguments, answer.result.kind, context.pointer.project_root, ellipsis)
+    return describe_target(arguments, answer.result.kind, context.pointer.project_root, ellipsis)
 
 
-def target_of(
+def describe_target(
     arguments: Any, kind: str | None, project_root: str | None, ellipsis: str = ELLIPSIS
 ) -> str:
     """Return the file or the command in the arguments of a tool of a kind, as a line names it."""

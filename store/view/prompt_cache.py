@@ -11,12 +11,11 @@ from ..history import LastRequest, last_usage
 from ..policy import Policy
 from ..records import Compaction, Entry
 from .context import ViewContext
-from .hiding import active, visible_after
 from .judging import Verdicts
 from .pictures import RULE, UNREADABLE
 from .rejudging import load_earlier_verdicts
 from .rules import REASONS
-from .standing import Standing, Visible
+from .visible_set import ActiveSummary, VisibleSet, build_visible_set, select_active
 
 Rules = dict[int, str | None]
 """Which rule replaced each result in a request, by position."""
@@ -26,7 +25,7 @@ class Sight(NamedTuple):
     """What a look sees, by which policy, without the way to its rows."""
 
     policy: Policy
-    visible: Visible
+    visible: VisibleSet
     last: int
 
 
@@ -126,7 +125,7 @@ class _Begun(NamedTuple):
 def _look_of(context: ViewContext, usage: LastRequest) -> ViewContext:
     """Return the look that a recorded request was made by."""
     known = _known_then(context, usage)
-    visible = visible_after(context.connection, context.pointer, active(known))
+    visible = build_visible_set(context.connection, context.pointer, select_active(known))
     return context._replace(
         records=known,
         visible=visible,
@@ -149,27 +148,27 @@ def _beginning(now: Sight, then: Sight) -> _Begun:
     for each, before in zip(sent, sent_then, strict=False):
         if each != before:
             break
-        if isinstance(each, Standing):
+        if isinstance(each, ActiveSummary):
             begun.compactions.add(each.compaction)
         else:
             begun.positions.add(each)
     return begun
 
 
-def _order(sight: Sight, last: int) -> Iterator[Standing | int]:
+def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
     """Yield what is visible up to a position, in the order in which it is sent.
 
     Merged summaries stand in the first system message.
     """
     visible = sight.visible
     if sight.policy.summary_role == "merge":
-        yield from chain(visible.standing, visible.pinned)
+        yield from chain(visible.active_summaries, visible.pinned)
     else:
         yield from chain(visible.pinned, visible.summaries)
     yield from _kept(visible, last, merged=sight.policy.summary_role == "merge")
 
 
-def _kept(visible: Visible, last: int, *, merged: bool) -> Iterator[Standing | int]:
+def _kept(visible: VisibleSet, last: int, *, merged: bool) -> Iterator[ActiveSummary | int]:
     """Yield what is kept up to a position, with what stands for ranges, unless that is merged."""
     next_one = visible.first_kept
     for hole in visible.holes:

@@ -28,7 +28,7 @@ from .borders import PLACES, Values, has_grown, values_of
 from .context import ViewContext
 from .judging import Ranked, Verdicts, judged, ranked_in, recorded, settled
 from .read_files import Files, paths_of
-from .standing import Visible
+from .visible_set import VisibleSet
 
 LARGEST_SHARE = 4
 """Where more than one of so many results is to be judged anew, all are."""
@@ -46,7 +46,7 @@ class Truth(NamedTuple):
     changes: Changes
     project_root: str | None
     kinds: str
-    visible: Visible
+    visible: VisibleSet
 
 
 class Judged(NamedTuple):

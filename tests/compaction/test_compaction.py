@@ -11,7 +11,7 @@ from refusals import refusals
 
 from store import AsyncStore, Policy, Store
 from store.errors import InvalidPolicy
-from store.view import hiding as compactions
+from store.view import visible_set
 
 
 def test_the_constants_of_the_specification() -> None:
@@ -78,7 +78,7 @@ def test_hidden_messages_are_not_read(store: Store) -> None:
 
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.find(connection, session_id)
-        visible = compactions.visible(connection, pointer, pointer.head)
+        visible = visible_set.load_visible_set(connection, pointer, pointer.head)
         line = lines.Line(connection, pointer)
         for run in line.runs(visible.first_kept, pointer.head):
             VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]")

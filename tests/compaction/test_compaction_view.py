@@ -11,7 +11,7 @@ from chats import COUNT, HEADING, RATIO, TURNS, Message, begun, chat, contents, 
 
 from store import Policy, Store
 from store.summaries import FileChange, KeyAction, Summary
-from store.view import hiding as compactions
+from store.view import visible_set
 
 
 def test_forty_messages_become_eleven(store: Store) -> None:
@@ -69,7 +69,7 @@ def test_what_is_written_is_read_of_standing_summaries_only(
 
         return read
 
-    for statement in (compactions.TEXTS, compactions.WRITTEN):
+    for statement in (visible_set.TEXTS, visible_set.WRITTEN):
         monkeypatch.setattr(statement, "rows", noting(statement))
     assert store.view(session_id, COUNT).messages[0]["content"].startswith(f"{HEADING}\nsummary 9")
     assert not store.check(session_id, COUNT).should_compact

@@ -84,7 +84,7 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
-        "log_messages standing recorded hiding context spoken repair made_once short_results named_results old_calls "
+        "log_messages visible_set context spoken repair made_once short_results named_results old_calls "
         "tool_result_filters rules borders covering judging read_files "
         "rejudging cost message_count pictures rendering entries following prompt_cache explained interrupted build statement"
     ),

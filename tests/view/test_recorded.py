@@ -10,7 +10,7 @@ from conftest import Child
 from conversations import NOW, Message
 
 from store import Policy, Store
-from store.view import recorded
+from store.view import visible_set
 
 Fork = Callable[..., Child]
 
@@ -21,13 +21,13 @@ POLICY = Policy(keep_messages=2)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the records that were read."""
     numbers: list[int] = []
-    whole = recorded._record
+    whole = visible_set._parse_record
 
     def noted(row: tuple[int, ...]) -> object:
         numbers.append(row[0])
         return whole(row)
 
-    monkeypatch.setattr(recorded, "_record", noted)
+    monkeypatch.setattr(visible_set, "_parse_record", noted)
     return numbers
 
 

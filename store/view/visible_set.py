@@ -1,0 +1,453 @@
+"""The visible set of a line: which compactions count on it, and what they leave visible.
+
+**What makes a record count.** A compaction writes no mark on any message. It writes a record of
+where it was made: on which branch, and with the head at which position. Whether it counts is
+decided anew for each line, from these two and nothing else:
+
+- It was made on the line, at or before its head. A line is made of parts, each a branch up to a
+  position; the record must lie on one of these branches, with a head not beyond that part. So a
+  rewind to before the record brings the messages back, undoing the rewind hides them again, and a
+  fork keeps hidden what its past had hidden. Nothing is written at any of these moments.
+- It was there when the line left the branch. Head and branch alone cannot tell that: a fork at
+  position 10 is made, then the parent compacts with its head at 10 still. The position is in the
+  past of both, the compaction in that of the parent only. So a branch keeps in ``records_seen``
+  the newest record there was when it was made, and a line counts no later one of its ancestors.
+
+Of the records that count, those are active that were applied and not undone. An undo is a record
+too, and counts by the same two rules: what was undone on one branch is still hidden on another.
+
+**A prefix, and ranges after it.** A compaction hides a prefix: from one position on everything is
+kept, and of the messages before it only pinned ones stay. The summaries of the prefix stand for the
+others; a summary that carries an earlier one in it covers its positions, and takes its place.
+
+A record of the kind ``hide`` hides a range that a caller named, anywhere after the prefix: a hole
+in the kept messages, with a text in its place or nothing. Of two ranges the later one may hold the
+earlier one, never a part of it, since hiding a part hides the whole; then it shows in its place,
+and undoing it brings the earlier one back. A prefix that grows over a range covers it: the text of
+the range went into the summary of the prefix, and it shows nothing more of its own. Undoing the
+prefix brings the range back. Nothing has to be written for either, because the visible set is
+computed from the records alone, each time anew. So it holds all ranges, and its `holes` are those
+that still show.
+
+**Records are read once.** A session that lives long has hundreds of records, and every view and
+check needs all of them. So the numbers of those that count are read each time, with their outcomes,
+which is little; a record itself is read when its number is new or its outcome differs, since an
+ended record never changes. An erasure takes records out, and a number may be used again; so the
+cached records of a tree are valid as long as nothing of it was erased (`Changes`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, and_, bindparam, literal_column, select
+
+from ..database import (
+    Row,
+    RowsByKey,
+    Statement,
+    compaction_records,
+    kept_by,
+    kept_since,
+    positions,
+    summaries,
+    weight,
+)
+from ..errors import VERIFY, Damaged
+from ..history import Changes, Pointer, line_cte, lines, records_seen
+from ..messages import Message, decode_as
+from ..policy import Policy
+from ..records import Compaction, Hidden
+
+PositionRange = tuple[int, int]
+"""Positions, from the first to the last."""
+CachedRecords = dict[int, Compaction]
+"""Records of a tree by their numbers."""
+
+
+class RecordOutcome(NamedTuple):
+    """The number of a record that counts on a line, and its outcome until now."""
+
+    number: int
+    outcome: str
+
+
+class SummaryTexts(NamedTuple):
+    """The texts of a summary for a report of its compaction; the lists are JSON."""
+
+    title: str | None
+    body: str
+    key_actions: str | None
+    file_changes: str | None
+
+
+class ActiveSummary(NamedTuple):
+    """A summary that a view shows for ``first`` to ``last``, with the facts sent with it.
+
+    ``notice`` is the end of a body that says why there is no summary.
+    """
+
+    number: int
+    compaction: int | None
+    first: int
+    last: int
+    body: str
+    facts: str | None
+    notice: str | None = None
+
+    def message(self, policy: Policy) -> Message:
+        """Return the message that a view sends."""
+        return build_summary_message(self.body, self.facts, policy)
+
+    @property
+    def reason(self) -> str:
+        """The reason of its entry in a view."""
+        return f"stands for positions {self.first} to {self.last}, compaction {self.compaction}"
+
+
+class HiddenRange(NamedTuple):
+    """Positions that a caller hid, and the summary in their place, if any."""
+
+    first: int
+    last: int
+    compaction: int | None
+    summary: ActiveSummary | None = None
+
+    @property
+    def size(self) -> int:
+        """How many messages are hidden."""
+        return self.last - self.first + 1
+
+    def holds(self, position: int) -> bool:
+        """Tell whether a position is hidden."""
+        return self.first <= position <= self.last
+
+    def covers(self, other: HiddenRange) -> bool:
+        """Tell whether all that another range hides is hidden."""
+        return self.first <= other.first and other.last <= self.last
+
+
+class VisibleSet(NamedTuple):
+    """The visible part of a line: pinned positions, summaries, then all from ``first_kept`` on.
+
+    Except the ``ranges`` that callers hid: in order, none within another. ``cleared`` names the
+    rule of each result that a recorded clearing replaces, by its position.
+    """
+
+    first_kept: int
+    pinned: tuple[int, ...]
+    summaries: tuple[ActiveSummary, ...]
+    cleared: dict[int, str]
+    ranges: tuple[HiddenRange, ...] = ()
+
+    @property
+    def holes(self) -> tuple[HiddenRange, ...]:
+        """The ranges among the kept positions."""
+        if not self.ranges:
+            return ()
+        return tuple(each for each in self.ranges if each.last >= self.first_kept)
+
+    @property
+    def active_summaries(self) -> tuple[ActiveSummary, ...]:
+        """All active summaries: those of the prefix, then those of the holes."""
+        if not self.ranges:
+            return self.summaries
+        return (*self.summaries, *list_range_summaries(self.holes))
+
+    def hide_before(
+        self, first_kept: int, pinned: Iterable[int], released: Iterable[int] = ()
+    ) -> VisibleSet:
+        """Return the set with all before a position hidden too, except the pinned positions.
+
+        Of those that were pinned until now the released ones are hidden with it.
+        """
+        places = {*self.pinned, *pinned} - {*released}
+        return self._replace(first_kept=first_kept, pinned=tuple(sorted(places)))
+
+    def hide_range(self, later: HiddenRange) -> VisibleSet:
+        """Return the set with a range hidden too; it takes the place of the ranges within it."""
+        others = (each for each in self.ranges if not later.covers(each))
+        return self._replace(ranges=tuple(sorted((*others, later))))
+
+    def shows(self, position: int) -> bool:
+        """Tell whether no range hides a position."""
+        return not any(each.holds(position) for each in self.ranges)
+
+    def shown_ranges(self, first: int, last: int) -> Iterator[PositionRange]:
+        """Yield the positions between the hidden ranges as ranges, in order."""
+        for each in self.ranges:
+            if each.first > last:
+                break
+            if first < each.first:
+                yield first, each.first - 1
+            first = max(first, each.last + 1)
+        if first <= last:
+            yield first, last
+
+    def find_hole(self, cut: int) -> HiddenRange | None:
+        """Return the hole that a cut before a position would fall into."""
+        around = (each for each in self.holes if each.first < cut <= each.last)
+        return next(around, None)
+
+
+_line = line_cte()
+_tree: BindParameter[int] = bindparam("tree_id")
+_c, _s = compaction_records, summaries
+COUNTING = Statement(
+    select(_c.c.compaction, _c.c.outcome)
+    .select_from(_line)
+    .join(_c, records_seen(_line))
+    .order_by(_c.c.compaction),
+    row=RecordOutcome,
+)
+_STORED = (
+    _c.c.compaction.label("id"),
+    _c.c.kind,
+    _c.c.outcome,
+    _c.c.reason,
+    _c.c.policy,
+    _c.c.session_id,
+    _c.c.head,
+    _c.c.hidden_first,
+    _c.c.hidden_last,
+    _c.c.first_kept,
+    _c.c.pinned,
+    _c.c.cleared,
+    _c.c.undoes,
+    _c.c.messages_before,
+    _c.c.messages_after,
+    _c.c.tokens_before,
+    _c.c.tokens_after,
+    _c.c.created_at,
+    _c.c.error,
+    _c.c.error_kind,
+    _c.c.summary.label("summary_number"),
+    _s.c.first.label("stands_from"),
+)
+_STORED_NAMES = [column.name for column in _STORED]
+RECORDS = Statement(
+    select(*_STORED)
+    .select_from(_c)
+    .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
+    .where(_c.c.tree_id == _tree)
+    .where(_c.c.compaction.in_(positions("numbers")))
+)
+ANY_RECORD = Statement(
+    select(_c.c.compaction).where(_c.c.tree_id == _tree).limit(literal_column("1"))
+)
+_is_wanted = and_(_s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers")))
+WRITTEN = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in SummaryTexts._fields)).where(_is_wanted)
+)
+TEXTS = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in ("body", "facts", "notice"))).where(_is_wanted)
+)
+"""Apart from the records: a line has many, and few of their summaries are active."""
+
+
+def load_records(
+    connection: Connection, pointer: Pointer, last: int, changes: Changes | None = None
+) -> list[Compaction]:
+    """Return the records that count on a line up to a position, oldest first, undos included.
+
+    They are as they were recorded: one that was undone has the outcome ``applied``, and no texts
+    are read. Where the ``changes`` of the tree are given, the records are cached.
+    """
+    tree_id = pointer.tree_id
+    if ANY_RECORD.row(connection, tree_id=tree_id) is None:
+        return []
+    counting = COUNTING.rows(connection, **pointer.line, last=last, newest=pointer.newest)
+    cache = kept_by(connection)
+    cached = cache.get((tree_id, "records")) if cache else None
+    known: CachedRecords = cached[1] if cached is not None and cached[0] == changes else {}
+    new = [
+        each.number
+        for each in counting
+        if (record := known.get(each.number)) is None or record.outcome != each.outcome
+    ]
+    if new:
+        rows = RECORDS.rows(connection, tree_id=tree_id, numbers=json.dumps(new))
+        known = known | {row[0]: _parse_record(row) for row in rows}
+        if cache and changes is not None:
+            cache.put((tree_id, "records"), (changes, known), weight(known), kept_since(connection))
+    return [known[each.number] for each in counting]
+
+
+def _parse_record(row: Row) -> Compaction:
+    """Return a row of `RECORDS` as a record, without its texts."""
+    stored = dict(zip(_STORED_NAMES, row, strict=True))
+    hidden = (stored.pop("hidden_first"), stored.pop("hidden_last"))
+    pinned = _decode_array(stored.pop("pinned"))
+    cleared = _decode_array(stored.pop("cleared"))
+    return Compaction(
+        hidden=None if None in hidden else hidden,
+        pinned=tuple(pinned),
+        cleared=tuple(map(tuple, cleared)),
+        **stored,
+    )
+
+
+def _decode_array(text: str | None) -> list[Any]:
+    """Return the JSON array of a column, [] for NULL."""
+    return decode_as(list, text) if text else []
+
+
+def select_active(records: list[Compaction]) -> list[Compaction]:
+    """Return the active records: applied, and not undone."""
+    undone = _undone_numbers(records)
+    return [
+        record
+        for record in records
+        if record.kind != "undo" and record.outcome == "applied" and record.id not in undone
+    ]
+
+
+def _undone_numbers(records: list[Compaction]) -> set[int | None]:
+    return {record.undoes for record in records if record.kind == "undo"}
+
+
+def load_visible_set(connection: Connection, pointer: Pointer, last: int) -> VisibleSet:
+    """Return the visible set of a line up to a position."""
+    records = load_records(connection, pointer, last)
+    return build_visible_set(connection, pointer, select_active(records))
+
+
+def build_visible_set(
+    connection: Connection, pointer: Pointer, records: list[Compaction]
+) -> VisibleSet:
+    """Return the visible set of a line from its active records, with the texts of summaries."""
+    hiding = [record for record in records if record.kind == "summary"]
+    first_kept = max((record.first_kept or 1 for record in hiding), default=1)
+    pinned: set[int] = set()
+    for record in hiding:  # oldest first: a later one may hide what an earlier one pinned
+        if record.hidden:
+            first, last = record.hidden
+            pinned = {place for place in pinned if not first <= place <= last}
+        pinned.update(record.pinned)
+    active: list[ActiveSummary] = []
+    for summary in filter(None, map(_summary_of, hiding)):
+        while active and active[-1].first >= summary.first:
+            active.pop()  # a later one takes the place of those whose positions it covers
+        active.append(summary)
+    visible = VisibleSet(
+        first_kept,
+        tuple(sorted(place for place in pinned if place < first_kept)),
+        _load_texts(connection, pointer, active),
+        dict(chain.from_iterable(record.cleared for record in records)),
+    )
+    for record in records:
+        if record.kind == "hide":
+            first, last = record.hidden or (0, 0)
+            hidden_range = HiddenRange(first, last, record.id, _summary_of(record))
+            visible = visible.hide_range(hidden_range)
+    if not visible.ranges:
+        return visible
+    loaded = _load_texts(connection, pointer, list_range_summaries(visible.ranges))
+    by_compaction = {each.compaction: each for each in loaded}
+    ranges = (each._replace(summary=by_compaction.get(each.compaction)) for each in visible.ranges)
+    return visible._replace(ranges=tuple(ranges))
+
+
+def _summary_of(record: Compaction) -> ActiveSummary | None:
+    """Return the summary of a record without its texts, if it has one."""
+    if record.summary_number is None:
+        return None
+    _, last = record.hidden or (0, 0)
+    first = record.stands_from or 1
+    return ActiveSummary(record.summary_number, record.id, first, last, "", None)
+
+
+def _load_texts(
+    connection: Connection, pointer: Pointer, active: Sequence[ActiveSummary]
+) -> tuple[ActiveSummary, ...]:
+    """Return summaries with their texts."""
+    if not active:
+        return ()
+    numbers = json.dumps([each.number for each in active])
+    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=numbers)
+    texts = RowsByKey({number: (body, facts, notice) for number, body, facts, notice in rows})
+    loaded = []
+    for each in active:
+        body, facts, notice = texts[each.number]
+        loaded.append(each._replace(body=body, facts=facts, notice=notice))
+    return tuple(loaded)
+
+
+def hidden(
+    connection: Connection,
+    session_id: str,
+    at: int | None = None,
+) -> dict[int, Hidden]:
+    """Return the positions that the view of a line hides behind compactions, and since when.
+
+    Raises SessionNotFound, PositionOutOfRange.
+    """
+    pointer = lines.find(connection, session_id)
+    records = select_active(load_records(connection, pointer, lines.position(pointer, at)))
+    found: dict[int, Hidden] = {}
+    for record in records:
+        if not record.hidden:
+            continue
+        if record.id:
+            first, last = record.hidden
+            since = Hidden(record.id, record.created_at)
+            found = dict.fromkeys(range(first, last + 1), since) | found
+        for position in record.pinned:
+            found.pop(position, None)
+    return dict(sorted(found.items()))
+
+
+def describe_records(
+    connection: Connection, pointer: Pointer, records: list[Compaction], number: int | None = None
+) -> list[Compaction]:
+    """Return the records of a line as a caller sees them: with their texts, undone ones marked.
+
+    With a ``number`` only that one.
+    """
+    undone = _undone_numbers(records)
+    wanted = [each for each in records if each.kind != "undo" and number in (None, each.id)]
+    numbers = [each.summary_number for each in wanted]
+    texts: dict[int | None, SummaryTexts] = {}
+    if any(numbers):
+        values = {"tree_id": pointer.tree_id, "numbers": json.dumps(numbers)}
+        rows = WRITTEN.rows(connection, **values)
+        texts = RowsByKey({number: SummaryTexts(*columns) for number, *columns in rows})
+    described = []
+    for record in wanted:
+        changes: dict[str, Any] = {"outcome": "undone"} if record.id in undone else {}
+        if of_summary := texts.get(record.summary_number):
+            changes["summary"] = of_summary.body
+            changes["title"] = of_summary.title
+            changes["key_actions"] = _decode_pairs(of_summary.key_actions)
+            changes["file_changes"] = _decode_pairs(of_summary.file_changes)
+        described.append(record._replace(**changes))
+    return described
+
+
+def _decode_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
+    """Return a column's JSON array of objects with two texts each, as pairs."""
+    objects = _decode_array(text)
+    try:
+        return tuple((first, second) for first, second in map(dict.values, objects))
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"a compaction's record holds {text!r:.60}; {VERIFY}") from error
+
+
+def list_range_summaries(ranges: Iterable[HiddenRange]) -> tuple[ActiveSummary, ...]:
+    """Return the summaries in the places of ranges."""
+    return tuple(each.summary for each in ranges if each.summary)
+
+
+def build_summary_message(text: str, facts: str | None, policy: Policy) -> Message:
+    """Return a summary and its facts as the message that a view sends.
+
+    A summary that is to be merged goes into a system message.
+    """
+    notice = policy.recall_notice if policy.recall else None
+    body = "\n\n".join(filter(None, (text, facts, notice)))
+    content = "\n".join(filter(None, (policy.summary_heading, body)))
+    role = "system" if policy.summary_role == "merge" else policy.summary_role
+    return {"role": role, "content": content}
