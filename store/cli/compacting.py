@@ -13,7 +13,7 @@ from ..errors import InvalidValue
 from ..face import Store
 from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
-from ..summaries import NAMED, Summarizer, named
+from ..summaries import NAMED_SUMMARIZERS, Summarizer, named
 from ..text import counted
 from . import render
 from .options import (
@@ -32,7 +32,7 @@ from .options import (
 from .shown import Column, Row, safe
 
 EXTRACTIVE = "extractive"
-SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED.values())
+SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED_SUMMARIZERS.values())
 
 COLUMNS = (
     Column("#", number=True),

@@ -27,12 +27,12 @@ from ..policy import Policy
 from ..ready import Language, phrase
 from ..summaries import (
     HiddenFact,
-    came_to,
-    command_of,
-    failure_told,
-    ledger,
-    message_content,
-    without_texts,
+    build_facts_ledger,
+    describe_failure,
+    extract_command,
+    extract_message_text,
+    find_outcome,
+    strip_heredocs,
 )
 from ..text import json_object
 from ..tools import failed, is_command
@@ -174,7 +174,9 @@ LOOK_INTO_FOLDERS = ("search", "list")
 def ledger_of(context: ViewContext, first: int, last: int) -> str:
     """Return the facts of a range of a line as the text that is sent with a summary."""
     policy = context.policy
-    return ledger(hidden_facts(context, first, last), policy.facts_chars, policy.language)
+    return build_facts_ledger(
+        hidden_facts(context, first, last), policy.facts_chars, policy.language
+    )
 
 
 def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact]:
@@ -267,7 +269,7 @@ def _commands(
         command = _command(run)
         if command:
             came = outcomes.get(run.seq, "")
-            yield HiddenFact("command", without_texts(command), run.ended(language), came)
+            yield HiddenFact("command", strip_heredocs(command), run.ended(language), came)
 
 
 def _outcomes(context: ViewContext, results: list[_Result]) -> dict[int, str]:
@@ -288,9 +290,9 @@ def _outcomes(context: ViewContext, results: list[_Result]) -> dict[int, str]:
 def _outcome(context: ViewContext, result: _Result) -> str:
     text = _text_of(context, result)
     fields = json_object(text)
-    outcome = came_to(text, fields)
+    outcome = find_outcome(text, fields)
     policy = context.policy
-    if _failed(result, policy) and outcome in failure_told(text, fields, policy.language):
+    if _failed(result, policy) and outcome in describe_failure(text, fields, policy.language):
         return ""
     return outcome
 
@@ -299,7 +301,7 @@ def _command(run: _Call | _Result) -> str | None:
     """Return what was run; None where it is no command, or its call is not known."""
     if run.kind != "terminal" or run.arguments is None:
         return None
-    return command_of(_decoded(run.arguments_form, run.arguments))
+    return extract_command(_decoded(run.arguments_form, run.arguments))
 
 
 def _decoded(form: str | None, stored: str | None) -> Any:
@@ -339,11 +341,11 @@ def _failed(result: _Result, policy: Policy) -> bool:
 
 def _error(context: ViewContext, result: _Result) -> HiddenFact:
     text = _text_of(context, result)
-    told = failure_told(text, language=context.policy.language)
+    told = describe_failure(text, language=context.policy.language)
     return HiddenFact("error", told, result.tool_name)
 
 
 def _text_of(context: ViewContext, result: _Result) -> str:
     place = {**context.line, "branch": result.branch, "seq": result.seq}
     form, content = CONTENT.one(context.connection, **place)
-    return message_content({"content": _decoded(form, content)})
+    return extract_message_text({"content": _decoded(form, content)})

@@ -14,7 +14,7 @@ from ..clock import later
 from ..history import Pointer, lines
 from ..messages import encode
 from ..records import Compaction
-from ..summaries import Summary, rendered
+from ..summaries import Summary, render_summary
 from .back_off import HELD
 from .budget import Budget, budget, budget_by_now
 from .job import Asked, Job, holder_of
@@ -195,7 +195,7 @@ class _Offer(NamedTuple):
 
 
 def _offer(end: _End, job: Job, result: Result, summary: Summary) -> _Offer:
-    text = _with_end(end, job.hiding, rendered(summary, end.cost.context.policy.language))
+    text = _with_end(end, job.hiding, render_summary(summary, end.cost.context.policy.language))
     return _Offer(result, summary, text, _with_text(end.cost, job.hiding, text))
 
 

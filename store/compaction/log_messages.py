@@ -9,7 +9,7 @@ from ..database import logger
 from ..errors import CompactionError, SummaryGenerationError
 from ..policy import Policy
 from ..records import Compaction
-from ..summaries import MODEL, Prompt, Summary
+from ..summaries import EXTRACTIVE_MODEL, Prompt, Summary
 from ..view import LogMessage
 from .plan import Plan
 
@@ -140,7 +140,7 @@ def made(about: About, summary: Summary, prompt: Prompt) -> None:
 
 def _by_prompt(summary: Summary) -> bool:
     """Tell a summary by a model that was given the policy's prompt."""
-    return summary.model not in (None, MODEL) and not summary.prompt_version
+    return summary.model not in (None, EXTRACTIVE_MODEL) and not summary.prompt_version
 
 
 def failed(about: About, error: SummaryGenerationError, policy: Policy) -> None:

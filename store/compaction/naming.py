@@ -20,7 +20,7 @@ SCANNED = 1_000_000
 AT_ONCE = 100
 """Messages that are read in one go."""
 
-Known = names_index.Known
+Known = names_index.NameIndex
 
 NAMES = Statement(
     select(summaries.c.names).where(
@@ -46,11 +46,11 @@ def named(context: ViewContext, planned: Plan, previous: Previous, facts: str) -
     room = context.policy.index_chars
     if not room:
         return Named("", None)
-    known = names_index.best(_known(context, planned, previous), room)
+    known = names_index.select_names(_known(context, planned, previous), room)
     seen = {*_in_sight(context, planned), *_beside(context, previous, facts)}
     unseen = (name for name in known if name not in seen)
-    text = names_index.told(unseen, room, context.policy.language)
-    return Named(text, names_index.dumped(known))
+    text = names_index.render_index(unseen, room, context.policy.language)
+    return Named(text, names_index.dump_index(known))
 
 
 def _known(context: ViewContext, planned: Plan, previous: Previous) -> Known:
@@ -65,12 +65,12 @@ def _known(context: ViewContext, planned: Plan, previous: Previous) -> Known:
         kept = _kept(context, each)
         if kept is None:
             first = min(first, each.first)
-        known = names_index.merged(known, names_index.loaded(kept))
+        known = names_index.merge_indexes(known, names_index.load_index(kept))
     for each in list_range_summaries(planned.covered):
-        names_index.note(
+        names_index.add_message(
             known, each.last, each.message(context.policy), context.pointer.project_root
         )
-    return names_index.merged(known, _read(context, first, planned.last))
+    return names_index.merge_indexes(known, _read(context, first, planned.last))
 
 
 def _kept(context: ViewContext, standing: ActiveSummary) -> str | None:
@@ -86,7 +86,7 @@ def _read(context: ViewContext, first: int, last: int) -> Known:
     root = context.pointer.project_root
     room = SCANNED
     for each in _backwards(context, first, last):
-        room -= names_index.note(known, each.seq, each.message, root)
+        room -= names_index.add_message(known, each.seq, each.message, root)
         if room < 0:
             break
     return known
@@ -115,4 +115,4 @@ def _beside(context: ViewContext, previous: Previous, facts: str) -> set[str]:
     for each in context.visible.active_summaries:
         if each not in previous:
             texts += [each.body, each.facts or ""]
-    return names_index.names_of(texts, context.pointer.project_root)
+    return names_index.extract_names(texts, context.pointer.project_root)

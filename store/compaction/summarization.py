@@ -14,14 +14,14 @@ from ..policy import Policy
 from ..ready import PHRASES, phrase
 from ..records import StoredMessage
 from ..summaries import (
-    MODEL,
+    EXTRACTIVE_MODEL,
     TIMED_OUT_NOTICE,
     Summary,
     SummaryRequest,
-    call,
+    call_summarizer,
+    describe_unfinished_turn,
     extractive,
     load,
-    unfinished,
 )
 from ..view import ActiveSummary
 from . import log_messages
@@ -95,7 +95,7 @@ def summarised(job: Job, asked: Asked, read: Read) -> Result:
     log_messages.begun(about, job.hiding.plan)
     try:
         wanted = request_of(job, policy, read)
-        summary = call(asked.summarizer or extractive, wanted, policy.summary_timeout)
+        summary = call_summarizer(asked.summarizer or extractive, wanted, policy.summary_timeout)
     except SummaryGenerationError as error:
         if job.messages is None and isinstance(error.__cause__, StoreError):
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
@@ -120,7 +120,7 @@ def request_of(job: Job, policy: Policy, read: Read) -> SummaryRequest:
         times=(started_at, ended_at),
     )
     if job.hiding.plan.inside:
-        prompt = f"{prompt}\n\n{unfinished(wanted.language)}"
+        prompt = f"{prompt}\n\n{describe_unfinished_turn(wanted.language)}"
     return SummaryRequest(
         messages=_messages(job, read),
         previous_summary=previous,
@@ -155,7 +155,7 @@ def _previous_summary(previous: Previous) -> str | None:
 def _with_version(summary: Summary, policy: Policy) -> Summary:
     """Return a summary that says which prompt a model was given, where it says nothing itself."""
     version = summary.prompt_version
-    if summary.model not in (None, MODEL) and not version:
+    if summary.model not in (None, EXTRACTIVE_MODEL) and not version:
         version = load(policy.prompt).version
     return summary._replace(prompt_version=version or None)
 

@@ -12,7 +12,14 @@ from ..history import read_rows
 from ..messages import Message, moment_of
 from ..policy import Policy
 from ..records import StoredMessage
-from ..summaries import Dated, Fitted, fit, labels_in, load, told
+from ..summaries import (
+    DatedMessage,
+    FittedTranscript,
+    fit_brief_transcript,
+    fit_whole_transcript,
+    get_labels,
+    load,
+)
 from ..view import ViewContext
 from .budget import Budget
 from .plan import Plan, Wish, plan
@@ -42,7 +49,7 @@ class _Shown(NamedTuple):
     """A plan, and a transcript of as many of its messages as have room."""
 
     plan: Plan
-    fitted: Fitted
+    fitted: FittedTranscript
 
     @property
     def is_whole(self) -> bool:
@@ -81,29 +88,29 @@ def _of_smaller(shown: _Shown, smaller: Plan, reading: _Reading) -> _Shown:
     return _Shown(smaller, reading.fitted(smaller))
 
 
-def _told(messages: Iterable[Dated], policy: Policy, kinds: Kinds) -> Fitted:
-    labels = labels_in(load(policy.prompt).language)
+def _told(messages: Iterable[DatedMessage], policy: Policy, kinds: Kinds) -> FittedTranscript:
+    labels = get_labels(load(policy.prompt).language)
     known = {**kinds, **policy.tool_kinds}
-    return told(messages, policy.transcript_max_chars, labels, known)
+    return fit_whole_transcript(messages, policy.transcript_max_chars, labels, known)
 
 
-def _in_brief(messages: Iterable[Dated], policy: Policy, _: Kinds) -> Fitted:
-    labels = labels_in(load(policy.prompt).language)
+def _in_brief(messages: Iterable[DatedMessage], policy: Policy, _: Kinds) -> FittedTranscript:
+    labels = get_labels(load(policy.prompt).language)
     bare = (each.message for each in messages)
-    return fit(bare, max_chars=policy.transcript_max_chars, labels=labels)
+    return fit_brief_transcript(bare, max_chars=policy.transcript_max_chars, labels=labels)
 
 
-STYLES: Mapping[str, Callable[[Iterable[Dated], Policy, Kinds], Fitted]] = {
+STYLES: Mapping[str, Callable[[Iterable[DatedMessage], Policy, Kinds], FittedTranscript]] = {
     "whole": _told,
     "brief": _in_brief,
 }
 """What writes a transcript, by the style that a policy names."""
 
 
-def _dated(stored: StoredMessage) -> Dated:
+def _dated(stored: StoredMessage) -> DatedMessage:
     """Return a message with its own time, or else with that when it was stored."""
     at = moment_of(stored.message)
-    return Dated(stored.message, stored.stored_at if at is None else at)
+    return DatedMessage(stored.message, stored.stored_at if at is None else at)
 
 
 class _Reading:
@@ -114,7 +121,7 @@ class _Reading:
         self._kinds = kinds
         self._read: list[StoredMessage] = []
 
-    def fitted(self, planned: Plan) -> Fitted:
+    def fitted(self, planned: Plan) -> FittedTranscript:
         """Return a transcript of as many messages that a plan hides as it has room for."""
         policy = self._look.policy
         hidden = map(_dated, self._hidden(planned))

@@ -12,16 +12,30 @@ from ..doors import door
 
 if TYPE_CHECKING:
     from . import names_index
-    from .brief import FLOOR, LIMITS, TranscriptLimits, fit, group_ends, transcript
-    from .extracts import MODEL, extractive
-    from .facts_ledger import HiddenFact, ledger
-    from .fitting import Fitted
-    from .labels import labels_in
-    from .outcomes import came_to, failure_told, without_texts
-    from .prompts import Prompt, load, unfinished
-    from .returned import EMPTY, normalised
-    from .summarizers import NAMED, call, chat_model, named
-    from .texts import RESULT_ROLES, SYSTEM_ROLES, command_of, cut, message_content, scrubbed
+    from .brief import (
+        BRIEF_FLOOR,
+        DEFAULT_LIMITS,
+        TranscriptLimits,
+        find_group_ends,
+        fit_brief_transcript,
+        render_brief_transcript,
+    )
+    from .extracts import EXTRACTIVE_MODEL, extractive
+    from .facts_ledger import HiddenFact, build_facts_ledger
+    from .fitting import FittedTranscript
+    from .labels import get_labels
+    from .outcomes import describe_failure, find_outcome, strip_heredocs
+    from .prompts import Prompt, describe_unfinished_turn, load
+    from .returned import EMPTY_SUMMARY_ERROR, normalize_summary
+    from .summarizers import NAMED_SUMMARIZERS, call_summarizer, chat_model, named
+    from .texts import (
+        RESULT_ROLES,
+        SYSTEM_ROLES,
+        cut_at_line_end,
+        extract_command,
+        extract_message_text,
+        scrub_text,
+    )
     from .values import (
         TIMED_OUT_NOTICE,
         FileChange,
@@ -29,23 +43,23 @@ if TYPE_CHECKING:
         Summarizer,
         Summary,
         SummaryRequest,
-        rendered,
-        title,
+        build_title,
+        render_summary,
     )
-    from .whole import Dated, told
+    from .whole import DatedMessage, fit_whole_transcript
 
 __all__ = [
-    "EMPTY",
-    "FLOOR",
-    "LIMITS",
-    "MODEL",
-    "NAMED",
+    "BRIEF_FLOOR",
+    "DEFAULT_LIMITS",
+    "EMPTY_SUMMARY_ERROR",
+    "EXTRACTIVE_MODEL",
+    "NAMED_SUMMARIZERS",
     "RESULT_ROLES",
     "SYSTEM_ROLES",
     "TIMED_OUT_NOTICE",
-    "Dated",
+    "DatedMessage",
     "FileChange",
-    "Fitted",
+    "FittedTranscript",
     "HiddenFact",
     "KeyAction",
     "Prompt",
@@ -53,46 +67,53 @@ __all__ = [
     "Summary",
     "SummaryRequest",
     "TranscriptLimits",
-    "call",
-    "came_to",
+    "build_facts_ledger",
+    "build_title",
+    "call_summarizer",
     "chat_model",
-    "command_of",
-    "cut",
+    "cut_at_line_end",
+    "describe_failure",
+    "describe_unfinished_turn",
+    "extract_command",
+    "extract_message_text",
     "extractive",
-    "failure_told",
-    "fit",
-    "group_ends",
-    "labels_in",
-    "ledger",
+    "find_group_ends",
+    "find_outcome",
+    "fit_brief_transcript",
+    "fit_whole_transcript",
+    "get_labels",
     "load",
-    "message_content",
     "named",
     "names_index",
-    "normalised",
-    "rendered",
-    "scrubbed",
-    "title",
-    "told",
-    "transcript",
-    "unfinished",
-    "without_texts",
+    "normalize_summary",
+    "render_brief_transcript",
+    "render_summary",
+    "scrub_text",
+    "strip_heredocs",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
-        brief="FLOOR LIMITS TranscriptLimits fit group_ends transcript",
-        extracts="MODEL extractive",
-        facts_ledger="HiddenFact ledger",
-        fitting="Fitted",
-        labels="labels_in",
-        outcomes="came_to failure_told without_texts",
-        prompts="Prompt load unfinished",
-        returned="EMPTY normalised",
-        summarizers="NAMED call chat_model named",
-        texts="RESULT_ROLES SYSTEM_ROLES command_of cut message_content scrubbed",
-        values=(
-            "TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary SummaryRequest rendered title"
+        brief=(
+            "BRIEF_FLOOR DEFAULT_LIMITS TranscriptLimits find_group_ends fit_brief_transcript "
+            "render_brief_transcript"
         ),
-        whole="Dated told",
+        extracts="EXTRACTIVE_MODEL extractive",
+        facts_ledger="HiddenFact build_facts_ledger",
+        fitting="FittedTranscript",
+        labels="get_labels",
+        outcomes="describe_failure find_outcome strip_heredocs",
+        prompts="Prompt describe_unfinished_turn load",
+        returned="EMPTY_SUMMARY_ERROR normalize_summary",
+        summarizers="NAMED_SUMMARIZERS call_summarizer chat_model named",
+        texts=(
+            "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
+            "scrub_text"
+        ),
+        values=(
+            "TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary SummaryRequest build_title "
+            "render_summary"
+        ),
+        whole="DatedMessage fit_whole_transcript",
     )

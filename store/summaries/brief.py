@@ -10,7 +10,7 @@ from ..messages import Message
 from .fitting import (
     RESULT,
     Caps,
-    Fitted,
+    FittedTranscript,
     Ladder,
     Piece,
     Pieces,
@@ -20,7 +20,7 @@ from .fitting import (
     written,
 )
 from .labels import CHINESE, Labels
-from .texts import ELLIPSIS, RESULT_ROLES, SYSTEM_ROLES, calls_of, message_content, shortened
+from .texts import ELLIPSIS, RESULT_ROLES, SYSTEM_ROLES, extract_message_text, parse_calls, shorten
 
 
 class TranscriptLimits(NamedTuple):
@@ -30,16 +30,18 @@ class TranscriptLimits(NamedTuple):
     result: int = 200
 
 
-LIMITS = TranscriptLimits()
+DEFAULT_LIMITS = TranscriptLimits()
 
-FLOOR = 100
+BRIEF_FLOOR = 100
 """Code points of a chat message below which it is rather left for the next summary."""
 
 _TEXT = RESULT + 1
 _LOWEST = len(ELLIPSIS)
 
 
-def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -> str:
+def render_brief_transcript(
+    messages: Iterable[Message], limits: TranscriptLimits = DEFAULT_LIMITS
+) -> str:
     """Return messages as a summarizer reads them, with labels and without system messages.
 
     The limit of a chat message holds as well for the text beside tool calls and for the calls'
@@ -49,24 +51,24 @@ def transcript(messages: Iterable[Message], limits: TranscriptLimits = LIMITS) -
     return written(pieces, _style(limits), _caps(limits, limits.text))
 
 
-def fit(
+def fit_brief_transcript(
     messages: Iterable[Message],
-    limits: TranscriptLimits = LIMITS,
+    limits: TranscriptLimits = DEFAULT_LIMITS,
     max_chars: int = 12_000,
     *,
     ends: Sequence[int] | None = None,
     labels: Labels = CHINESE,
-) -> Fitted:
+) -> FittedTranscript:
     """Return a transcript of at most ``max_chars`` that leaves out none of the messages it shows.
 
-    Messages are shortened alike, as little as possible, down to `FLOOR`; then only the first ones
-    are shown, as many as fit, up to one of ``ends``, as `fitted` has it.
+    Messages are shortened alike, as little as possible, down to `BRIEF_FLOOR`; then only the first
+    ones are shown, as many as fit, up to one of ``ends``, as `fitted` has it.
     """
     pieces = _in_pieces(messages, labels)
     return fitted(pieces, _style(limits), max_chars, ends)
 
 
-def group_ends(messages: Sequence[Message]) -> list[int]:
+def find_group_ends(messages: Sequence[Message]) -> list[int]:
     """Return after how many messages a cut parts no tool result from what stands before it."""
     return ends_of_groups([message.get("role") in RESULT_ROLES for message in messages])
 
@@ -76,11 +78,11 @@ def _style(limits: TranscriptLimits) -> Style:
 
 
 def _shown(piece: Piece, cap: int) -> str:
-    return shortened(piece.text, cap)
+    return shorten(piece.text, cap)
 
 
 def _ladder(limits: TranscriptLimits) -> Ladder:
-    floor = min(FLOOR, limits.text)
+    floor = min(BRIEF_FLOOR, limits.text)
     lowest = min(_LOWEST, floor)
     return Ladder(partial(_caps, limits), lowest, floor, limits.text)
 
@@ -101,10 +103,10 @@ def _pieces(message: Message, labels: Labels) -> Pieces:
     role = message.get("role")
     if role in SYSTEM_ROLES:
         return []
-    text = message_content(message)
+    text = extract_message_text(message)
     if role in RESULT_ROLES:
         return [Piece(f"[{labels.result}]: ", text, "\n\n", RESULT)]
-    names = ", ".join(call.name for call in calls_of(message))
+    names = ", ".join(call.name for call in parse_calls(message))
     if not names:
         return [Piece(f"[{labels.speaker(role)}]: ", text, "\n\n", _TEXT)]
     calls = Piece(f"[{labels.call}]: ", names, "\n\n", _TEXT)

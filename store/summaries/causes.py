@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .texts import cut, scrubbed
+from .texts import cut_at_line_end, scrub_text
 
 LONGEST_CHAIN = 8
 """Causes that are told, at most."""
@@ -41,11 +41,11 @@ def _cause(error: BaseException) -> BaseException | None:
 def _told(error: BaseException) -> str:
     said = _said(error)
     kind = type(error).__name__
-    return cut(f"{kind}: {said}" if said else kind, _LIMIT)
+    return cut_at_line_end(f"{kind}: {said}" if said else kind, _LIMIT)
 
 
 def _said(error: BaseException) -> str:
     try:
-        return scrubbed(str(error)).strip()
+        return scrub_text(str(error)).strip()
     except Exception:  # noqa: BLE001 - an error whose text cannot be had is still an error
         return ""

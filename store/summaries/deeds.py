@@ -26,14 +26,14 @@ from ..tools import (
     normalise_path,
     patches,
 )
-from .outcomes import came_to, failure_told, without_texts
+from .outcomes import describe_failure, find_outcome, strip_heredocs
 from .texts import (
     GivenCall,
-    command_of,
-    json_value,
-    message_content,
-    one_line,
-    scrubbed,
+    extract_command,
+    extract_message_text,
+    flatten_to_line,
+    parse_json,
+    scrub_text,
     tool_name,
 )
 from .values import FileChange, KeyAction
@@ -143,7 +143,7 @@ class Judge(NamedTuple):
 
     def files(self, arguments: Any) -> list[str]:
         """Return the files that arguments name, as the root sees them."""
-        return [scrubbed(path) for path in files_named(arguments, self.root)]
+        return [scrub_text(path) for path in files_named(arguments, self.root)]
 
 
 def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
@@ -156,13 +156,13 @@ def deed_of(call: GivenCall, result: Message, judge: Judge) -> Deed:
     worth = _WORTH_MOST if use.failed else WORTH.get(use.kind, _WORTH_MOST)
     in_facts = use.failed or use.kind in IN_FACTS
     return Deed(
-        KeyAction(_quotable(use.name), scrubbed(told)), changes, worth, _files_read(use), in_facts
+        KeyAction(_quotable(use.name), scrub_text(told)), changes, worth, _files_read(use), in_facts
     )
 
 
 @lru_cache(maxsize=256)
 def _quotable(name: str) -> str:
-    return one_line(scrubbed(name), _NAME_LIMIT).replace("`", "'")
+    return flatten_to_line(scrub_text(name), _NAME_LIMIT).replace("`", "'")
 
 
 def unknown_call(result: Message) -> GivenCall:
@@ -220,12 +220,12 @@ def worth_by_action(deeds: Iterable[Deed]) -> Worth:
 
 
 def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
-    arguments = json_value(call.arguments)
+    arguments = parse_json(call.arguments)
     name = ""
     if call.name != UNKNOWN_TOOL:
         name = kind_name(call.name, arguments) or ""
     kind, policy = judge.kind(name), judge.policy
-    text = message_content(result)
+    text = extract_message_text(result)
     fields = json_object(text)
     ended = how_it_ended(result, fields)
     looks = known_by_looks(name, policy) and looks_terminal(result)
@@ -238,7 +238,7 @@ def _use(call: GivenCall, result: Message, judge: Judge) -> _Use:
 
 def _purpose(use: _Use, changes: Sequence[FileChange], language: Language) -> str:
     """Return what a tool was used for, "" where nothing tells."""
-    target = one_line(_target(use, changes), _TARGET_LIMIT)
+    target = flatten_to_line(_target(use, changes), _TARGET_LIMIT)
     if not target:
         return ""
     return phrase(_verb(use, changes), language, target=target)
@@ -264,7 +264,7 @@ def _target(use: _Use, changes: Sequence[FileChange]) -> str:
     if changes:
         return ", ".join(change.path for change in changes)
     if use.kind == "terminal":
-        return without_texts(command_of(use.arguments) or "")
+        return strip_heredocs(extract_command(use.arguments) or "")
     given = use.arguments if isinstance(use.arguments, dict) else {}
     files = ", ".join(use.files) if given else ""
     if files and use.kind in _SHOWS_FILES:
@@ -277,10 +277,10 @@ def _outcome(use: _Use, language: Language) -> str:
     """Return what came of a call: why it failed, or of a success what is worth telling."""
     ended = "" if use.exit_code is None else phrase("exit", language, code=use.exit_code)
     if use.failed:
-        told = _in_short(failure_told(use.result, use.fields, language))
+        told = _in_short(describe_failure(use.result, use.fields, language))
         parts = (ended or phrase("failed", language), told)
     elif use.kind == "terminal":
-        parts = (ended, came_to(use.result, use.fields))
+        parts = (ended, find_outcome(use.result, use.fields))
     elif use.kind in (None, "other"):
         parts = (ended, _in_short(use.result))
     else:
@@ -297,7 +297,7 @@ def _files_read(use: _Use) -> tuple[str, ...]:
 def _in_short(text: str) -> str:
     """Return the first line of a text that is not blank."""
     lines = text[:4000].splitlines()
-    return one_line(next((line for line in lines if line.strip()), ""), _OUTCOME_LIMIT)
+    return flatten_to_line(next((line for line in lines if line.strip()), ""), _OUTCOME_LIMIT)
 
 
 def _changes(use: _Use, root: str | None) -> tuple[FileChange, ...]:
@@ -316,7 +316,7 @@ def _patched(use: _Use, root: str | None) -> Iterator[FileChange]:
     """Yield what the patches in a call change, whichever argument they stand in."""
     for value in _values(use.arguments):
         for path, action in patches.changes(value):
-            if key := normalise_path(scrubbed(path), root):
+            if key := normalise_path(scrub_text(path), root):
                 yield FileChange(key, action)
 
 

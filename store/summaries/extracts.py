@@ -34,11 +34,11 @@ from .texts import (
     ELLIPSIS,
     RESULT_ROLES,
     GivenCall,
-    calls_by_id,
-    cut,
-    how_many_fit,
-    message_content,
-    scrubbed,
+    count_fitting,
+    cut_at_line_end,
+    extract_message_text,
+    index_calls,
+    scrub_text,
 )
 from .values import (
     ACTIONS_HEADING,
@@ -48,15 +48,15 @@ from .values import (
     KeyAction,
     Summary,
     SummaryRequest,
-    action_line,
-    change_line,
-    newest,
-    rendered,
-    rendered_size,
-    title,
+    build_title,
+    measure_summary,
+    newest_with_room,
+    render_action,
+    render_change,
+    render_summary,
 )
 
-MODEL = "extractive"
+EXTRACTIVE_MODEL = "extractive"
 """What such a summary names as its model."""
 
 
@@ -75,7 +75,7 @@ def extractive(request: SummaryRequest) -> Summary:
         deeds, room = [deed for deed in deeds if not deed.in_facts], room // 2
     done = _done(deeds)
     lists = _lists(done, room, request.policy.language)
-    lists = lists._replace(title=_title(request), model=MODEL)
+    lists = lists._replace(title=_title(request), model=EXTRACTIVE_MODEL)
     shown = lists._replace(body=_body(request, read, done, lists))
     return _with_whole_lists(shown, read.deeds, request.policy.language)
 
@@ -84,7 +84,7 @@ def _with_whole_lists(shown: Summary, deeds: Sequence[Deed], language: Language)
     """Return a summary that lists all that tools did, whatever of it a view shows."""
     changes = last_changes(change for deed in deeds for change in deed.changes)
     whole = shown._replace(key_actions=_all_actions(deeds, language), file_changes=changes)
-    return whole if whole == shown else whole._replace(shown=rendered(shown, language))
+    return whole if whole == shown else whole._replace(shown=render_summary(shown, language))
 
 
 MOST_ACTIONS = 1_000
@@ -118,13 +118,13 @@ def completed(summary: Summary, request: SummaryRequest) -> Summary:
     whole = summary
     if not has_lists:
         whole = _with_whole_lists(summary, _read(request, ()).deeds, language)
-    shown = rendered(summary, language)
+    shown = render_summary(summary, language)
     return whole._replace(title=summary.title or _title(request), shown=shown)
 
 
 def _title(request: SummaryRequest) -> str:
     """Return the title that the times of a request make, in the zone of its policy."""
-    return title(request.started_at, request.ended_at, zone(request.policy.zone))
+    return build_title(request.started_at, request.ended_at, zone(request.policy.zone))
 
 
 class _Done(NamedTuple):
@@ -165,10 +165,10 @@ def _read(request: SummaryRequest, parts: Sequence[str]) -> _Read:
     size = 0
     with paused(len(request.messages)):
         for message in request.messages:
-            text = message_content(message)
+            text = extract_message_text(message)
             size += len(text)
             if "tool_calls" in message:
-                waiting |= calls_by_id(message)
+                waiting |= index_calls(message)
             if message.get("role") in RESULT_ROLES:
                 call = waiting.pop(answered_call_id(message), None) or unknown_call(message)
                 deeds.append(deed_of(call, message, judge))
@@ -181,16 +181,16 @@ def _lists(done: _Done, room: int, language: Language) -> Summary:
 
     Changes take half of it at most.
     """
-    changes = newest(done.changes, change_line, room // 2)
+    changes = newest_with_room(done.changes, render_change, room // 2)
     lists = Summary("", file_changes=changes)
-    room -= rendered_size(lists)
+    room -= measure_summary(lists)
     return lists._replace(key_actions=_worthiest(done.actions, room, language))
 
 
 def _worthiest(actions: Worth, room: int, language: Language) -> tuple[KeyAction, ...]:
     """Return the actions worth most that have room, in their own order."""
     by_worth = sorted(actions, key=actions.__getitem__)
-    chosen = {*newest(by_worth, partial(action_line, language=language), room)}
+    chosen = {*newest_with_room(by_worth, partial(render_action, language=language), room)}
     return tuple(action for action in actions if action in chosen)
 
 
@@ -217,7 +217,7 @@ def _body(request: SummaryRequest, read: _Read, done: _Done, lists: Summary) -> 
     It is never empty.
     """
     language = request.policy.language
-    room = request.max_chars - (rendered_size(lists._replace(body=" "), language) - 1)
+    room = request.max_chars - (measure_summary(lists._replace(body=" "), language) - 1)
     changes = last_changes(change for deed in read.deeds for change in deed.changes)
     counts = counted(read.deeds, changes, language)
     closing = _closing(_left_out(done, lists, language), counts, room // 2)
@@ -226,7 +226,7 @@ def _body(request: SummaryRequest, read: _Read, done: _Done, lists: Summary) -> 
     said = selected(read.said, min(left - len(before) - 1, read.room))
     body = "\n".join(filter(None, (before, said, closing)))
     nothing = phrase("without_text", language, count=len(request.messages))
-    return cut(body or nothing, max(room, 1))
+    return cut_at_line_end(body or nothing, max(room, 1))
 
 
 def _before(request: SummaryRequest, said: Sequence[Speech], room: int) -> str:
@@ -282,7 +282,7 @@ def _both_ends(parts: Sequence[str], gap: str, room: int) -> str:
 
 def _fitting(parts: Sequence[str], room: int) -> Sequence[str]:
     """Return the first parts of a text that fit."""
-    return parts[: how_many_fit(map(len, parts), room)]
+    return parts[: count_fitting(map(len, parts), room)]
 
 
 _HEADING = "|".join(
@@ -296,7 +296,7 @@ def _flattened(summary: str) -> str:
 
     So summaries of summaries do not nest.
     """
-    lists, heading, body = scrubbed(summary).rpartition(BODY_HEADING)
+    lists, heading, body = scrub_text(summary).rpartition(BODY_HEADING)
     if not heading:
         return _unheaded(body)
     return f"{body}\n{_unheaded(lists)}".strip()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..ready import PHRASES, Language, counted_phrase, phrase
-from .texts import one_line, scrubbed, shortened
+from .texts import flatten_to_line, scrub_text, shorten
 
 
 class HiddenFact(NamedTuple):
@@ -34,7 +34,7 @@ _Entries = dict[HiddenFact, str]
 """Facts, newest first, with their text in the ledger."""
 
 
-def ledger(facts: Sequence[HiddenFact], budget: int, language: Language = "en") -> str:
+def build_facts_ledger(facts: Sequence[HiddenFact], budget: int, language: Language = "en") -> str:
     """Return facts, given in order of time, grouped by kind within a budget of code points.
 
     A fact met again counts once, as it was last. Where the budget runs out, each kind in turn keeps
@@ -64,10 +64,10 @@ def _entry(fact: HiddenFact, limit: int, language: Language) -> str:
 
 
 def _text(fact: HiddenFact, limit: int) -> str:
-    text = scrubbed(fact.text).strip()
+    text = scrub_text(fact.text).strip()
     if fact.kind == "file":
         return text
-    return shortened(text, limit)
+    return shorten(text, limit)
 
 
 def _detail(fact: HiddenFact, language: Language) -> str:
@@ -75,7 +75,7 @@ def _detail(fact: HiddenFact, language: Language) -> str:
         return ""
     code = f"kind_{fact.detail}"
     known = fact.kind == "file" and code in PHRASES
-    detail = phrase(code, language) if known else one_line(scrubbed(fact.detail), 80)
+    detail = phrase(code, language) if known else flatten_to_line(scrub_text(fact.detail), 80)
     return f" ({detail})"
 
 

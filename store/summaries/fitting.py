@@ -16,7 +16,7 @@ RESULT = 0
 """The rank of tool results; what stands in higher ranks is a style's own choice."""
 
 
-class Fitted(NamedTuple):
+class FittedTranscript(NamedTuple):
     """A transcript within its limit, and how many messages it shows, from the first one on."""
 
     transcript: str
@@ -92,7 +92,7 @@ def fitted(
     style: Style,
     max_chars: int,
     ends: Sequence[int] | None = None,
-) -> Fitted:
+) -> FittedTranscript:
     """Return a transcript of at most ``max_chars`` that leaves out none of the messages it shows.
 
     Texts are shortened as little as possible, down to the floor; then only the first messages are
@@ -139,16 +139,16 @@ def _highest(
     style: Style,
     lowest: int,
     max_chars: int,
-) -> Fitted:
+) -> FittedTranscript:
     """Return a transcript of all messages on the highest rung that fits, from ``lowest`` on."""
     messages = style.ranked(messages)
     ladder, size = style.ladder, _sizer(messages)
     rungs = range(lowest, ladder.highest + 1)
     fitting = bisect_right(rungs, max_chars, key=lambda rung: size(ladder.caps(rung)))
     if not fitting:
-        return Fitted("", 0)
+        return FittedTranscript("", 0)
     caps = ladder.caps(rungs[fitting - 1])
-    return Fitted(written(messages, style, caps), len(messages))
+    return FittedTranscript(written(messages, style, caps), len(messages))
 
 
 def _is_result(pieces: Pieces) -> bool:

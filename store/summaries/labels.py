@@ -25,7 +25,7 @@ CHINESE = Labels(*(phrase(code, "zh") for code in _CODES))
 ENGLISH = Labels(*(phrase(code, "en") for code in _CODES))
 
 
-def labels_in(language: str) -> Labels:
+def get_labels(language: str) -> Labels:
     """Return the words that go with a prompt's language."""
     return CHINESE if spoken_in(language) == "zh" else ENGLISH
 

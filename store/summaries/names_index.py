@@ -15,7 +15,7 @@ from ..messages import Message
 from ..ready import Language, phrase
 from ..text import decoded, encoded
 from ..tools import names_in
-from .texts import calls_of, json_value, message_content
+from .texts import extract_message_text, parse_calls, parse_json
 
 SAID = {"assistant": 1, "user": 2}
 """Who said a name, as one bit each; what tools return counts by its times alone."""
@@ -31,7 +31,7 @@ KEPT = 3
 """So many times the room is kept of the best names: what is not told now may be next time."""
 
 
-class Met(NamedTuple):
+class NameUse(NamedTuple):
     """How a name was met: who ``said`` it (bits), how many messages have it, the last of them."""
 
     said: int
@@ -39,25 +39,25 @@ class Met(NamedTuple):
     last: int
 
 
-Known = dict[str, Met]
+NameIndex = dict[str, NameUse]
 """Names, and how each was met."""
 
 
-def note(known: Known, seq: int, message: Message, root: str | None) -> int:
+def add_message(known: NameIndex, seq: int, message: Message, root: str | None) -> int:
     """Note the names of a message at a position; return how many code points were looked at."""
     said = SAID.get(str(message.get("role")), 0)
     texts = [*_texts(message)]
-    for name in names_of(texts, root):
-        known[name] = _both(known.get(name), Met(said, 1, seq))
+    for name in extract_names(texts, root):
+        known[name] = _both(known.get(name), NameUse(said, 1, seq))
     return sum(map(len, texts))
 
 
-def names_of(texts: Iterable[str], root: str | None) -> set[str]:
+def extract_names(texts: Iterable[str], root: str | None) -> set[str]:
     """Return the names in texts, paths below the root as they are seen from there."""
     return {_below(name.text, root) for text in texts for name in names_in(text)}
 
 
-def merged(older: Mapping[str, Met], newer: Mapping[str, Met]) -> Known:
+def merge_indexes(older: Mapping[str, NameUse], newer: Mapping[str, NameUse]) -> NameIndex:
     """Return the names of two ranges as of one."""
     together = dict(older)
     for name, met in newer.items():
@@ -65,7 +65,7 @@ def merged(older: Mapping[str, Met], newer: Mapping[str, Met]) -> Known:
     return together
 
 
-def best(known: Known, room: int) -> Known:
+def select_names(known: NameIndex, room: int) -> NameIndex:
     """Return the names worth keeping for an index of so much room, the best first."""
     length = max((met.last for met in known.values()), default=1)
     worth = {name: _worth(name, met, length) for name, met in known.items()}
@@ -73,7 +73,7 @@ def best(known: Known, room: int) -> Known:
     return {name: known[name] for name in _fitting(ranked, KEPT * room)}
 
 
-def told(ranked: Iterable[str], room: int, language: Language = "en") -> str:
+def render_index(ranked: Iterable[str], room: int, language: Language = "en") -> str:
     """Return names, given the best first, one a line under a heading; "" where none has room.
 
     A name is whole or left out.
@@ -83,21 +83,21 @@ def told(ranked: Iterable[str], room: int, language: Language = "en") -> str:
     return "\n".join([heading, *names]) if names else ""
 
 
-def dumped(known: Known) -> str:
-    """Return names as a text that `loaded` reads."""
+def dump_index(known: NameIndex) -> str:
+    """Return names as a text that `load_index` reads."""
     return encoded([[name, *met] for name, met in known.items()])
 
 
-def loaded(text: str | None) -> Known:
+def load_index(text: str | None) -> NameIndex:
     """Return the names of a text."""
-    return {name: Met(*met) for name, *met in decoded(text or "[]")}
+    return {name: NameUse(*met) for name, *met in decoded(text or "[]")}
 
 
 def _texts(message: Message) -> Iterator[str]:
     """Yield all that a message says: its content, and each text in the arguments of its calls."""
-    yield message_content(message)
-    for call in calls_of(message):
-        yield from _leaves(json_value(call.arguments))
+    yield extract_message_text(message)
+    for call in parse_calls(message):
+        yield from _leaves(parse_json(call.arguments))
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -120,14 +120,14 @@ def _below(name: str, root: str | None) -> str:
     return rest.lstrip("/\\") if rest.startswith(("/", "\\")) else name
 
 
-def _both(before: Met | None, met: Met) -> Met:
+def _both(before: NameUse | None, met: NameUse) -> NameUse:
     if before is None:
         return met
     times = before.times + met.times
-    return Met(before.said | met.said, times, max(before.last, met.last))
+    return NameUse(before.said | met.said, times, max(before.last, met.last))
 
 
-def _worth(name: str, met: Met, length: int) -> float:
+def _worth(name: str, met: NameUse, length: int) -> float:
     """Return what it is worth to tell a name, by the code point."""
     value = WORTH[met.said] + min(met.times, MOST_TIMES)
     return value * (OLDEST + met.last / length) / (LINE + len(name))

@@ -9,7 +9,7 @@ from ..ready import Language, phrase
 from ..text import Fields, json_object, value_at
 from ..tools import error_told
 from .speech import said_in, without_tags
-from .texts import ELLIPSIS, one_line, scrubbed
+from .texts import ELLIPSIS, flatten_to_line, scrub_text
 
 LIMIT = 80
 """Code points that are told of what a command came to."""
@@ -42,41 +42,41 @@ _FED_LIMIT = 80
 _COMMAND_READ = 4000
 
 
-def came_to(result: str, fields: Fields | None = None) -> str:
+def find_outcome(result: str, fields: Fields | None = None) -> str:
     """Return the last line of a command's result that tells something, in one line; "" for none.
 
     ``fields`` are those of a result that is a JSON object, {} of any other (None: not read yet).
     """
     output = _output(result, fields)[-READ:]
-    return _last_telling(_near_end(output)) or _last_telling(scrubbed(output))
+    return _last_telling(_near_end(output)) or _last_telling(scrub_text(output))
 
 
 def _near_end(output: str) -> str:
     """Return the last lines of an output; "" where a tag that is closed there begins before."""
     start = output.find("\n", max(0, len(output) - NEAR)) + 1
-    lines = scrubbed(output[start:])
+    lines = scrub_text(output[start:])
     return "" if "</" in lines else lines
 
 
 def _last_telling(output: str) -> str:
     lines = reversed(without_tags(output).splitlines())
     telling = (line for line in lines if _is_telling(line.strip()))
-    return one_line(next(telling, ""), LIMIT)
+    return flatten_to_line(next(telling, ""), LIMIT)
 
 
-def failure_told(result: str, fields: Fields | None = None, language: Language = "en") -> str:
+def describe_failure(result: str, fields: Fields | None = None, language: Language = "en") -> str:
     """Return why a call failed: of one that the user refused what the user said.
 
-    ``fields`` as for `came_to`.
+    ``fields`` as for `find_outcome`.
     """
     said = said_in(result)
     if said:
         told = phrase("refused", language) + phrase("colon", language) + said
-        return one_line(told, FAILURE_LIMIT)
+        return flatten_to_line(told, FAILURE_LIMIT)
     return error_told(result, fields)
 
 
-def without_texts(command: str) -> str:
+def strip_heredocs(command: str) -> str:
     """Return a command without the rest of its here-documents behind their first lines."""
     if "<<" not in command:
         return command

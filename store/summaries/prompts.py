@@ -84,7 +84,7 @@ class Prompt(NamedTuple):
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
-def unfinished(language: str) -> str:
+def describe_unfinished_turn(language: str) -> str:
     """Return what a prompt in a language is told of a history that ends within a turn."""
     return phrase("unfinished", spoken_in(language))
 

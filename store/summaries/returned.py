@@ -10,21 +10,21 @@ from itertools import islice
 from typing import Any
 
 from ..ready import PHRASES, Language, phrase
-from .texts import cut, one_line, scrubbed
+from .texts import cut_at_line_end, flatten_to_line, scrub_text
 from .values import (
     BODY_HEADING,
     FileChange,
     KeyAction,
     Summary,
     SummaryRequest,
-    action_line,
-    change_line,
-    newest,
-    rendered,
-    rendered_size,
+    measure_summary,
+    newest_with_room,
+    render_action,
+    render_change,
+    render_summary,
 )
 
-EMPTY = PHRASES["empty_summary"]["zh"]
+EMPTY_SUMMARY_ERROR = PHRASES["empty_summary"]["zh"]
 """What is said of an empty answer where the policy speaks Chinese."""
 
 _LABEL = re.compile(r"\A\s*对话摘要\s*[:：]")
@@ -32,7 +32,7 @@ _PAIRS_READ = 100_000
 _WORD_LIMIT = 500
 
 
-def normalised(result: object, request: SummaryRequest) -> Summary:
+def normalize_summary(result: object, request: SummaryRequest) -> Summary:
     """Return what a summarizer gave as a clean summary within the request's limit.
 
     The title does not count. A text that is too long is cut; of lists that are too long a view
@@ -89,11 +89,11 @@ def _shown(summary: Summary) -> str | None:
         return None
     if not isinstance(summary.shown, str):
         raise ValueError(f"what is shown of a summary is text, this is {_type(summary.shown)}")
-    return scrubbed(summary.shown).strip() or None
+    return scrub_text(summary.shown).strip() or None
 
 
 def _body(summary: Summary, language: Language) -> str:
-    body = scrubbed(summary.body).strip()
+    body = scrub_text(summary.body).strip()
     if not _says_something(body):
         raise ValueError(phrase("empty_summary", language))
     return body
@@ -124,20 +124,22 @@ def _given_pairs(given: Iterable[Any], what: str) -> list[Any]:
 def _word(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{what} of a summary must be text, this is {_type(value)}")
-    return one_line(scrubbed(value), _WORD_LIMIT)
+    return flatten_to_line(scrub_text(value), _WORD_LIMIT)
 
 
 def _bounded(summary: Summary, max_chars: int, language: Language) -> Summary:
     """Cut the body where it alone is too long, then let the lists have what it leaves."""
-    if rendered_size(summary, language) <= max_chars:
+    if measure_summary(summary, language) <= max_chars:
         return summary
-    body = cut(summary.body, max_chars)
+    body = cut_at_line_end(summary.body, max_chars)
     if summary.shown is not None:
-        return summary._replace(body=body, shown=cut(summary.shown, max_chars))
+        return summary._replace(body=body, shown=cut_at_line_end(summary.shown, max_chars))
     bare = summary._replace(body=body, key_actions=(), file_changes=())
     room = max_chars - len(bare.body) - len(BODY_HEADING)
-    changes = newest(summary.file_changes, change_line, room)
-    room -= rendered_size(Summary("", file_changes=changes))
-    actions = newest(summary.key_actions, partial(action_line, language=language), room - 2)
+    changes = newest_with_room(summary.file_changes, render_change, room)
+    room -= measure_summary(Summary("", file_changes=changes))
+    actions = newest_with_room(
+        summary.key_actions, partial(render_action, language=language), room - 2
+    )
     shown = bare._replace(key_actions=actions, file_changes=changes)
-    return summary._replace(body=body, shown=rendered(shown, language))
+    return summary._replace(body=body, shown=render_summary(shown, language))

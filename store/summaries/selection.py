@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .texts import ELLIPSIS, cut, how_many_fit, one_line, scrubbed, shortened
+from .texts import ELLIPSIS, count_fitting, cut_at_line_end, flatten_to_line, scrub_text, shorten
 
 USER, LAST, SAID, DRAFT, SHOWN = range(5)
 """What a text is, the first to have room: a user's, the last answer, another answer, what was said
@@ -84,7 +84,7 @@ class Heard:
 
     def _newest(self, places: list[int]) -> list[int]:
         sizes = (len(self._held[place].text) for place in reversed(places))
-        first = len(places) - how_many_fit(sizes, HELD * self._room)
+        first = len(places) - count_fitting(sizes, HELD * self._room)
         return places[first:]
 
 
@@ -128,7 +128,7 @@ def _shown(
         most = min(left, room.of_user) if said[place].rank == USER else left
         line = lines[place]
         if len(line) <= most or most >= room.floor:
-            shown[place] = shortened(line, most)
+            shown[place] = shorten(line, most)
             left -= len(shown[place]) + 1
     return shown
 
@@ -173,14 +173,14 @@ def _firm(said: Sequence[Speech], lines: Sequence[str]) -> Iterator[str]:
 
 def _goal_and_newest(lines: Sequence[str], room: int) -> str:
     """Return the first line, which names the goal, and the newest, with ``...`` between."""
-    goal = cut(lines[0], room // 2)
+    goal = cut_at_line_end(lines[0], room // 2)
     left = room - len(goal) - len(f"\n{ELLIPSIS}")
     sizes = (len(line) + 1 for line in reversed(lines[1:]))
-    first = len(lines) - how_many_fit(sizes, left)
-    return cut("\n".join([goal, ELLIPSIS, *lines[first:]]), room)
+    first = len(lines) - count_fitting(sizes, left)
+    return cut_at_line_end("\n".join([goal, ELLIPSIS, *lines[first:]]), room)
 
 
 def _cleaned(held: Speech) -> Speech | None:
     """Return a text in one line; None where nothing of it is left."""
-    line = one_line(scrubbed(held.text), len(held.text))
+    line = flatten_to_line(scrub_text(held.text), len(held.text))
     return held._replace(text=line) if line else None

@@ -1,7 +1,7 @@
-"""Summarizers turn a request into a summary; `call` runs any of them, and no failure gets past it.
+"""Summarizers turn a request into a summary; `call_summarizer` runs them, and no failure escapes.
 
-A summarizer is a stranger: a model behind a network, or a host's own function. `call` gives it a
-thread and a deadline, and whatever it does then, the caller has a clean `Summary` or a
+A summarizer is a stranger: a model behind a network, or a host's own function. `call_summarizer`
+gives it a thread and a deadline, and whatever it does then, the caller has a clean `Summary` or a
 `SummaryGenerationError`. Nothing here knows databases.
 """
 
@@ -31,8 +31,8 @@ from ..messages import content_text
 from ..ready import Language, phrase
 from .causes import chain_of
 from .extracts import completed, extractive
-from .returned import normalised
-from .texts import cut, scrubbed
+from .returned import normalize_summary
+from .texts import cut_at_line_end, scrub_text
 from .values import Summarizer, Summary, SummaryRequest
 
 TIMEOUT = 120.0
@@ -54,7 +54,7 @@ ERROR_LIMIT = 16 * 1024
 _CAUSE_LIMIT = 500
 
 
-def call(
+def call_summarizer(
     summarizer: Summarizer, request: SummaryRequest, timeout: float | None = TIMEOUT
 ) -> Summary:
     """Return the summary that a summarizer makes, checked, cleaned and cut to the request's limit.
@@ -79,7 +79,7 @@ def _made(summarizer: Summarizer, request: SummaryRequest, timeout: float | None
         return extractive(request)
     given = finished(summarizer(request), timeout)
     try:
-        summary = normalised(given, request)
+        summary = normalize_summary(given, request)
     except ValueError as problem:
         raise SummaryGenerationError(str(problem)) from problem
     return completed(summary, request)
@@ -116,7 +116,7 @@ def chat_model(
         options["temperature"] = temperature
 
     def summarize(request: SummaryRequest) -> Summary:
-        prompt = {"role": "user", "content": scrubbed(request.prompt)}
+        prompt = {"role": "user", "content": scrub_text(request.prompt)}
         asked = {**options, "messages": [prompt]}
         work = partial(_answer, openai, client, asked)
         body = _within(timeout + GRACE, lambda: asyncio.run(work()))
@@ -138,7 +138,7 @@ def _by_rules(_: str, **__: object) -> Summarizer:
     return extractive
 
 
-NAMED = {
+NAMED_SUMMARIZERS = {
     "extractive": NamedSummarizer("extractive", "no model", _by_rules),
     "openai:": NamedSummarizer("openai:MODEL", "any OpenAI-compatible endpoint", chat_model),
 }
@@ -158,10 +158,10 @@ def named(
     without a model, StoreError where the library that talks to models is not installed.
     """
     kind, colon, model = name.partition(":")
-    found = NAMED.get(kind + colon)
+    found = NAMED_SUMMARIZERS.get(kind + colon)
     model = model.strip()
     if found is None or bool(colon) != bool(model):
-        known = " and ".join(each.spelled for each in NAMED.values())
+        known = " and ".join(each.spelled for each in NAMED_SUMMARIZERS.values())
         raise InvalidValue(f"no summarizer is named {quoted(name)}; there are {known}")
     if base_url is not None and not model:
         raise InvalidValue(f"a base URL is for a model, such as openai:MODEL, not for {name}")
@@ -327,7 +327,7 @@ def _refusal(message: dict[str, Any], language: Language) -> str:
     refusal = message.get("refusal")
     if not isinstance(refusal, str):
         return phrase("empty_summary", language)
-    return f"the model refused: {cut(scrubbed(refusal), _CAUSE_LIMIT)}"
+    return f"the model refused: {cut_at_line_end(scrub_text(refusal), _CAUSE_LIMIT)}"
 
 
 def _choice(body: bytes) -> dict[str, Any]:
@@ -337,5 +337,5 @@ def _choice(body: bytes) -> dict[str, Any]:
             return dict(choice)
     except (ValueError, LookupError, TypeError, RecursionError):
         pass
-    start = cut(scrubbed(body[:200].decode("utf-8", "replace")), 100)
+    start = cut_at_line_end(scrub_text(body[:200].decode("utf-8", "replace")), 100)
     raise SummaryGenerationError(f"the answer is no chat completion: {start!r}")

@@ -24,7 +24,7 @@ ELLIPSIS = "..."
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def scrubbed(text: str) -> str:
+def scrub_text(text: str) -> str:
     """Return a text that every engine, wire and terminal takes.
 
     It has no lone surrogate, and no control characters but tab and line end.
@@ -36,13 +36,13 @@ def scrubbed(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-shortened = partial(shorteners.shortened, ellipsis=ELLIPSIS)
-cut = partial(shorteners.shortened, ellipsis=ELLIPSIS, at_line_end=True)
-one_line = partial(shorteners.one_line, ellipsis=ELLIPSIS)
-"""Summaries say with three dots that something was left out, ``cut`` at a line end."""
+shorten = partial(shorteners.shortened, ellipsis=ELLIPSIS)
+cut_at_line_end = partial(shorteners.shortened, ellipsis=ELLIPSIS, at_line_end=True)
+flatten_to_line = partial(shorteners.one_line, ellipsis=ELLIPSIS)
+"""Summaries say with three dots that something was left out, ``cut_at_line_end`` at a line end."""
 
 
-def how_many_fit(lengths: Iterable[int], room: int) -> int:
+def count_fitting(lengths: Iterable[int], room: int) -> int:
     """Return how many of the first texts have room together, by their lengths."""
     sums = accumulate(lengths)
     return sum(1 for _ in takewhile(lambda taken: taken <= room, sums))
@@ -51,7 +51,7 @@ def how_many_fit(lengths: Iterable[int], room: int) -> int:
 _compact_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def message_content(message: Message) -> str:
+def extract_message_text(message: Message) -> str:
     """Return the text of a message's content; an object, as some tools give it, as compact JSON."""
     content = message.get("content")
     if isinstance(content, dict):
@@ -67,7 +67,7 @@ class GivenCall(NamedTuple):
     arguments: Any
 
 
-def calls_of(message: Message) -> Iterator[GivenCall]:
+def parse_calls(message: Message) -> Iterator[GivenCall]:
     """Yield the calls of a message."""
     given = message.get("tool_calls")
     for call in given if isinstance(given, list) else ():
@@ -75,9 +75,9 @@ def calls_of(message: Message) -> Iterator[GivenCall]:
             yield _given_call(call)
 
 
-def calls_by_id(message: Message) -> dict[object, GivenCall]:
+def index_calls(message: Message) -> dict[object, GivenCall]:
     """Return the calls of a message that a result can answer, by their ids."""
-    return {call.id: call for call in calls_of(message) if isinstance(call.id, str)}
+    return {call.id: call for call in parse_calls(message) if isinstance(call.id, str)}
 
 
 def _given_call(call: dict[str, Any]) -> GivenCall:
@@ -99,7 +99,7 @@ def tool_name(given: Mapping[str, Any]) -> str:
     return name
 
 
-def json_value(text: object) -> Any:
+def parse_json(text: object) -> Any:
     """Return the JSON object or list that a text is, other values and texts as they are."""
     if not isinstance(text, str):
         return text
@@ -134,14 +134,14 @@ _SHELL = re.compile(
 _SHELL_FLAG = re.compile(r"-\w*c|-command|/c", re.IGNORECASE)
 
 
-def command_of(arguments: object) -> str | None:
+def extract_command(arguments: object) -> str | None:
     """Return the command line in the arguments of a terminal tool; None where there is none.
 
     Arguments are an object or its JSON text, or the bare text of a tool that takes no JSON. A list
     is one command and its words, without a shell and its flag; under a plural name it is several
     commands.
     """
-    return _command(json_value(arguments), plural=False)
+    return _command(parse_json(arguments), plural=False)
 
 
 def _command(value: object, *, plural: bool) -> str | None:

@@ -10,7 +10,7 @@ from ..messages import Message
 from ..policy import Policy
 from ..ready import PHRASES, REQUIRED, Language, phrase
 from ..tools import TOOL_KINDS
-from .texts import how_many_fit
+from .texts import count_fitting
 
 ENGLISH = Policy(language="en")
 """What a request goes by that nobody gave a policy."""
@@ -82,7 +82,7 @@ Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]
 """Makes a summary; what has to be awaited for it is awaited where an AsyncStore asks."""
 
 
-def title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC) -> str:
+def build_title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC) -> str:
     """Return the title of a summary from two moments in ms, as clocks of a zone say them.
 
     Where a moment is unknown, the other stands for both.
@@ -123,7 +123,7 @@ ACTIONS_HEADING = REQUIRED["actions"].text
 CHANGES_HEADING = REQUIRED["changes"].text
 
 
-def rendered(summary: Summary, language: Language = "en") -> str:
+def render_summary(summary: Summary, language: Language = "en") -> str:
     """Return the text that is placed into a view.
 
     The body has a heading only where lists stand above it.
@@ -131,9 +131,9 @@ def rendered(summary: Summary, language: Language = "en") -> str:
     if summary.shown is not None:
         return summary.shown
     heading = f"# {summary.title}" if summary.title else ""
-    lines = (action_line(action, language) for action in summary.key_actions)
+    lines = (render_action(action, language) for action in summary.key_actions)
     actions = _listed(ACTIONS_HEADING, lines)
-    changes = _listed(CHANGES_HEADING, map(change_line, summary.file_changes))
+    changes = _listed(CHANGES_HEADING, map(render_change, summary.file_changes))
     body = summary.body
     if body and (actions or changes):
         body = BODY_HEADING + body
@@ -145,13 +145,13 @@ def _listed(heading: str, lines: Iterable[str]) -> str:
     return "" if text == heading else text
 
 
-def rendered_size(summary: Summary, language: Language = "en") -> int:
+def measure_summary(summary: Summary, language: Language = "en") -> int:
     """Return the code points of a summary in a view without its title: what its limit counts."""
     title = f"# {summary.title}\n\n" if summary.title else ""
-    return len(rendered(summary, language).removeprefix(title))
+    return len(render_summary(summary, language).removeprefix(title))
 
 
-def action_line(action: KeyAction, language: Language = "en") -> str:
+def render_action(action: KeyAction, language: Language = "en") -> str:
     """Return the line of a key action; what a tool was used for reads on from its name.
 
     A summarizer may say that in English, whatever the language (S3.49).
@@ -165,7 +165,7 @@ def action_line(action: KeyAction, language: Language = "en") -> str:
     return f"{used}{between}{action.result}"
 
 
-def change_line(change: FileChange) -> str:
+def render_change(change: FileChange) -> str:
     """Return the line of a file change."""
     return "- " + REQUIRED["change"].text.format(path=change.path, action=change.action)
 
@@ -173,11 +173,11 @@ def change_line(change: FileChange) -> str:
 Entry = TypeVar("Entry", KeyAction, FileChange)
 
 
-def newest(
+def newest_with_room(
     entries: Sequence[Entry], line_of: Callable[[Entry], str], room: int
 ) -> tuple[Entry, ...]:
     """Return as many of the last entries as have room for their lines and a heading."""
     room -= len(f"{CHANGES_HEADING}\n\n")
     sizes = (len(line_of(entry)) + 1 for entry in reversed(entries))
-    first = len(entries) - how_many_fit(sizes, room)
+    first = len(entries) - count_fitting(sizes, room)
     return tuple(entries[first:])

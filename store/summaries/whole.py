@@ -19,19 +19,19 @@ from ..ready import Language
 from ..text import outside
 from ..tools import answered_call_id, compress, markers_in
 from .deeds import unknown_call
-from .fitting import RESULT, Caps, Fitted, Ladder, Piece, Pieces, Style, fitted
+from .fitting import RESULT, Caps, FittedTranscript, Ladder, Piece, Pieces, Style, fitted
 from .labels import CHINESE, ENGLISH, Labels
 from .texts import (
     RESULT_ROLES,
     SYSTEM_ROLES,
     GivenCall,
-    calls_by_id,
-    calls_of,
-    json_value,
-    message_content,
-    one_line,
-    scrubbed,
-    shortened,
+    extract_message_text,
+    flatten_to_line,
+    index_calls,
+    parse_calls,
+    parse_json,
+    scrub_text,
+    shorten,
 )
 from .values import moment
 
@@ -74,7 +74,7 @@ _WORDS = "|".join(re.escape(word) for word in (*ENGLISH, *CHINESE))
 _FORGED = re.compile(rf"^([^\S\n]*)\[(?=(?:{_WORDS})\b)", re.MULTILINE)
 
 
-class Dated(NamedTuple):
+class DatedMessage(NamedTuple):
     """A message, and when it was said (ms), as far as is known."""
 
     message: Message
@@ -85,12 +85,12 @@ Kinds = Mapping[str, Any]
 """Of what kind each tool is."""
 
 
-def told(
-    messages: Iterable[Dated],
+def fit_whole_transcript(
+    messages: Iterable[DatedMessage],
     max_chars: int,
     labels: Labels,
     kinds: Kinds,
-) -> Fitted:
+) -> FittedTranscript:
     """Return a transcript of at most ``max_chars``, of all messages or of the first that fit.
 
     ``kinds`` says of what kind a tool is, for the short forms of results.
@@ -141,7 +141,7 @@ def _newest(pieces: Pieces) -> Pieces:
     return [piece if piece.rank == ASKED else piece._replace(rank=NEWEST) for piece in pieces]
 
 
-def _pieces(messages: Iterable[Dated], labels: Labels) -> Iterator[Pieces]:
+def _pieces(messages: Iterable[DatedMessage], labels: Labels) -> Iterator[Pieces]:
     """Yield the pieces of each message; a result is labelled with the tool of its call."""
     calls: dict[object, GivenCall] = {}
     for message, at in messages:
@@ -152,20 +152,20 @@ def _pieces(messages: Iterable[Dated], labels: Labels) -> Iterator[Pieces]:
             call = calls.get(answered_call_id(message)) or unknown_call(message)
             yield [_result(message, call.name, labels, at)]
         else:
-            calls |= calls_by_id(message)
+            calls |= index_calls(message)
             yield _said(message, labels, at)
 
 
 def _result(message: Message, tool: str, labels: Labels, at: int | None) -> Piece:
     before = _label(f"{labels.result} {_named(tool)}", at)
-    return Piece(before, message_content(message), "\n\n", RESULT, tool)
+    return Piece(before, extract_message_text(message), "\n\n", RESULT, tool)
 
 
 def _said(message: Message, labels: Labels, at: int | None) -> Pieces:
-    role, text = message.get("role"), message_content(message)
+    role, text = message.get("role"), extract_message_text(message)
     pieces = [
         Piece(_label(f"{labels.call} {_named(call.name)}", at), _arguments(call), "\n\n", SAID)
-        for call in calls_of(message)
+        for call in parse_calls(message)
     ]
     if text or not pieces:
         rank = ASKED if role == "user" else SAID
@@ -187,7 +187,7 @@ def _minute(minutes: int) -> str:
 
 
 def _named(tool: str) -> str:
-    return one_line(scrubbed(tool), _NAME_LIMIT)
+    return flatten_to_line(scrub_text(tool), _NAME_LIMIT)
 
 
 def _arguments(call: GivenCall) -> str:
@@ -201,7 +201,7 @@ def _arguments(call: GivenCall) -> str:
 
 
 def _unescaped(arguments: Any) -> str:
-    value = json_value(arguments)
+    value = parse_json(arguments)
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
@@ -229,5 +229,5 @@ def _shorter(kinds: Kinds, language: Language, piece: Piece, cap: int) -> str:
     if piece.tool and cap >= SHORT_FORM_FROM:
         text = compress(piece.tool, text, kind=kinds.get(piece.tool), language=language)
     if cap < BOTH_ENDS_FROM:
-        return shortened(text, cap)
+        return shorten(text, cap)
     return markers_in(language, outside(text, cap, tail=cap // 3))

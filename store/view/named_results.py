@@ -20,7 +20,7 @@ from ..history import lines, stored_calls
 from ..messages import content_text, decode
 from ..policy import Policy
 from ..ready import Language, phrase
-from ..summaries import command_of
+from ..summaries import extract_command
 from ..text import ELLIPSIS, json_object, one_line
 from ..tokens import estimate, message_tokens
 from ..tools import best_first, call_paths, names_in
@@ -194,7 +194,7 @@ def describe_target(
 ) -> str:
     """Return the file or the command in the arguments of a tool of a kind, as a line names it."""
     files = call_paths(arguments, project_root).paths
-    command = command_of(arguments) if kind == "terminal" or not files else None
+    command = extract_command(arguments) if kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
     return one_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
 

@@ -11,7 +11,7 @@ from conversations import NOW
 
 from store import Policy, Store
 from store.errors import CompactionError, InvalidPolicy, InvalidValue
-from store.summaries import Summary, load, title
+from store.summaries import Summary, build_title, load
 
 
 def test_a_record_says_everything(url: str) -> None:
@@ -30,7 +30,7 @@ def test_a_record_says_everything(url: str) -> None:
             NOW,
         )
         assert made.summary == "对话摘要：他们谈过"
-        assert made.title == title(NOW, NOW)
+        assert made.title == build_title(NOW, NOW)
         assert made.tokens_after < made.tokens_before  # type: ignore[operator]
         assert made.tokens_after == store.view(session_id, COUNT, now=NOW).stats.tokens
         view = store.view(session_id, COUNT, now=NOW)
@@ -62,7 +62,7 @@ def test_times_are_those_of_what_goes(store: Store) -> None:
         store.append(session_id, chat(20), now=NOW + minute * 60_000)
         policy = Policy.named("message_count", trigger_messages=10, keep_messages=2)
         done = store.compact(session_id, policy, short, now=NOW + minute * 60_000)
-        assert done.title == title(NOW + 3_600_000, NOW + minute * 60_000)
+        assert done.title == build_title(NOW + 3_600_000, NOW + minute * 60_000)
 
 
 def test_the_digest_tells_the_source(store: Store) -> None:

@@ -9,7 +9,14 @@ import pytest
 from sqlalchemy import text
 
 from store import Policy, Store
-from store.summaries import FileChange, KeyAction, Summary, SummaryRequest, extractive, rendered
+from store.summaries import (
+    FileChange,
+    KeyAction,
+    Summary,
+    SummaryRequest,
+    extractive,
+    render_summary,
+)
 
 NOW = 1_767_225_600_000
 EDITS = 400
@@ -88,7 +95,7 @@ def test_the_lists_of_a_summarizer_are_recorded_whole(store: Store) -> None:
     assert made.file_changes == changes
     assert len(str(made.summary)) <= 300 + len("# Edits\n\n")
     assert "src/399.ts" in str(made.summary)
-    assert rendered(given) != made.summary
+    assert render_summary(given) != made.summary
 
 
 def test_only_a_summary_that_was_asked_for_by_a_prompt_records_its_version(store: Store) -> None:

@@ -14,7 +14,7 @@ from refusals import refusals
 
 from store import Compaction, Policy, Store
 from store.compaction.summarization import GOES_ON
-from store.summaries import SummaryRequest, unfinished
+from store.summaries import SummaryRequest, describe_unfinished_turn
 
 Message = dict[str, Any]
 SAYING = ("user", "assistant")
@@ -156,8 +156,12 @@ def test_a_model_is_told_that_the_turn_goes_on(store: Store) -> None:
     assert not finished.turn_goes_on
     assert "not finished" not in finished.prompt
     assert all(each.turn_goes_on for each in others)
-    assert [each.prompt.endswith(unfinished("en")) for each in others] == [True, True, False]
-    assert others[-1].prompt.endswith(unfinished("zh"))
+    assert [each.prompt.endswith(describe_unfinished_turn("en")) for each in others] == [
+        True,
+        True,
+        False,
+    ]
+    assert others[-1].prompt.endswith(describe_unfinished_turn("zh"))
 
 
 @pytest.mark.parametrize("facts_chars", [0, 2000])

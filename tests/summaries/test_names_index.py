@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from store.messages import Message
 from store.ready import phrase
 from store.summaries import names_index
-from store.summaries.names_index import Known, Met
+from store.summaries.names_index import NameIndex, NameUse
 
 HEADING = phrase("names_met", "en")
 
 
 NAME = st.text(alphabet="ab长_/.", min_size=1, max_size=12)
 KNOWN = st.dictionaries(
-    NAME, st.builds(Met, st.integers(0, 3), st.integers(1, 20), st.integers(1, 50)), max_size=12
+    NAME, st.builds(NameUse, st.integers(0, 3), st.integers(1, 20), st.integers(1, 50)), max_size=12
 )
 
 
-def of(*messages: Message, root: str | None = None) -> Known:
+def of(*messages: Message, root: str | None = None) -> NameIndex:
     """Return the names of messages at positions from 1 on."""
-    known: Known = {}
+    known: NameIndex = {}
     for seq, message in enumerate(messages, 1):
-        names_index.note(known, seq, message, root)
+        names_index.add_message(known, seq, message, root)
     return known
 
 
@@ -42,7 +42,7 @@ def test_names_are_met_in_texts_and_in_arguments() -> None:
         {"role": "user", "content": "mend foo_bar, foo_bar"},
         call(edits=[{"old": "foo_bar\nsetUp"}]),
         {"role": "tool", "tool_call_id": "c", "content": "foo_bar in a/b.py"},
-    ) == {"foo_bar": Met(3, 3, 3), "setUp": Met(1, 1, 2), "a/b.py": Met(0, 1, 3)}
+    ) == {"foo_bar": NameUse(3, 3, 3), "setUp": NameUse(1, 1, 2), "a/b.py": NameUse(0, 1, 3)}
 
 
 def test_paths_are_told_as_the_root_sees_them() -> None:
@@ -56,44 +56,48 @@ def test_paths_are_told_as_the_root_sees_them() -> None:
 def test_what_is_said_and_short_and_new_comes_first() -> None:
     """By the product of the three: who said it and how often, how late, by the code point."""
     known = {
-        "old_one": Met(0, 1, 1),
-        "new_one": Met(0, 1, 100),
-        "of_user": Met(2, 1, 100),
-        "of_model": Met(1, 1, 100),
-        "often": Met(0, 8, 100),
-        "a/long/path/to/somewhere.py": Met(1, 1, 100),
+        "old_one": NameUse(0, 1, 1),
+        "new_one": NameUse(0, 1, 100),
+        "of_user": NameUse(2, 1, 100),
+        "of_model": NameUse(1, 1, 100),
+        "often": NameUse(0, 8, 100),
+        "a/long/path/to/somewhere.py": NameUse(1, 1, 100),
     }
     expected = ["often", "of_model", "of_user", "a/long/path/to/somewhere.py", "new_one", "old_one"]
-    assert [*names_index.best(known, 1000)] == expected
+    assert [*names_index.select_names(known, 1000)] == expected
 
 
 def test_of_names_without_room_the_next_shorter_one_is_told() -> None:
     """One a line, and none cut."""
     names = ["a/b.py", "x" * 100, "foo_bar"]
-    assert names_index.told(names, 40) == f"{HEADING}\na/b.py\nfoo_bar"
-    assert names_index.told(names, len(HEADING) + 7) == f"{HEADING}\na/b.py"
-    assert names_index.told(names, len(HEADING) + 6) == ""
-    assert names_index.told([], 1000) == ""
+    assert names_index.render_index(names, 40) == f"{HEADING}\na/b.py\nfoo_bar"
+    assert names_index.render_index(names, len(HEADING) + 7) == f"{HEADING}\na/b.py"
+    assert names_index.render_index(names, len(HEADING) + 6) == ""
+    assert names_index.render_index([], 1000) == ""
 
 
 @given(KNOWN, st.integers(0, 80))
-def test_an_index_keeps_its_room(known: Known, room: int) -> None:
+def test_an_index_keeps_its_room(known: NameIndex, room: int) -> None:
     """Whole names within their limit, the same every time; what is kept can be read again."""
-    ranked = names_index.best(known, room)
-    text = names_index.told(ranked, room)
+    ranked = names_index.select_names(known, room)
+    text = names_index.render_index(ranked, room)
     assert len(text) <= room
     assert {*text.split("\n")[1:]} <= {*known}
-    assert text == names_index.told(names_index.best(dict(reversed(known.items())), room), room)
-    assert names_index.loaded(names_index.dumped(ranked)) == ranked
-    assert {*names_index.best(known, 1000)} == {*known}
+    assert text == names_index.render_index(
+        names_index.select_names(dict(reversed(known.items())), room), room
+    )
+    assert names_index.load_index(names_index.dump_index(ranked)) == ranked
+    assert {*names_index.select_names(known, 1000)} == {*known}
 
 
 @given(KNOWN, KNOWN, KNOWN)
-def test_ranges_are_merged_in_any_portions(first: Known, second: Known, third: Known) -> None:
+def test_ranges_are_merged_in_any_portions(
+    first: NameIndex, second: NameIndex, third: NameIndex
+) -> None:
     """Times are added up, the last position stays the last."""
-    together = names_index.merged(names_index.merged(first, second), third)
-    assert together == names_index.merged(first, names_index.merged(second, third))
-    assert names_index.merged({}, first) == names_index.merged(first, {}) == first
+    together = names_index.merge_indexes(names_index.merge_indexes(first, second), third)
+    assert together == names_index.merge_indexes(first, names_index.merge_indexes(second, third))
+    assert names_index.merge_indexes({}, first) == names_index.merge_indexes(first, {}) == first
 
 
 @pytest.mark.parametrize("content", [None, 3, "\0\ud800", [{"type": "image"}], {"a": ["b/c.py"]}])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from store import Policy, Store
 from store.messages import Message
-from store.summaries import KeyAction, SummaryRequest, extractive, rendered
+from store.summaries import KeyAction, SummaryRequest, extractive, render_summary
 from store.summaries.selection import LAST, SAID, SHOWN, USER, Heard, Speech, selected
 
 ONCE = Policy(language="en", told_once=True)
@@ -137,7 +137,7 @@ def test_deeds_told_once_are_left_to_the_facts() -> None:
     ]
     summary = extractive(asked(messages, policy=ONCE))
     assert [action.tool for action in summary.key_actions] == ["Bash", "Edit", "Grep", "WebFetch"]
-    assert rendered(summary) == (
+    assert render_summary(summary) == (
         "# Summary of conversation\n\n**Key Actions:**\n- Used `Grep` to search for TODO\n\n"
         "**Summary:**\n1 file modified."
     )

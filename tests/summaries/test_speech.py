@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.summaries import SummaryRequest, came_to, extractive, failure_told, without_texts
+from store.summaries import (
+    SummaryRequest,
+    describe_failure,
+    extractive,
+    find_outcome,
+    strip_heredocs,
+)
 from store.summaries.speech import said_in, spoken
 
 BOILERPLATE = (
@@ -42,8 +48,8 @@ def test_the_users_words_stand_behind_a_refusal() -> None:
     assert said_in(f"Error: {BOILERPLATE}no") == "no"
     assert said_in("The user doesn't want to proceed with this tool use. STOP") == ""
     assert said_in("He told us what the user said: nothing") == ""
-    assert failure_told(f"{BOILERPLATE}no") == "refused by the user: no"
-    assert failure_told("Error: gone") == "Error: gone"
+    assert describe_failure(f"{BOILERPLATE}no") == "refused by the user: no"
+    assert describe_failure("Error: gone") == "Error: gone"
 
 
 @pytest.mark.parametrize(("role", "said"), [("tool", "User: no"), ("assistant", "Assistant: The")])
@@ -80,26 +86,26 @@ OUTCOMES = [
 @pytest.mark.parametrize(("result", "expected"), OUTCOMES)
 def test_a_command_came_to_its_last_telling_line(result: str, expected: str) -> None:
     """Without what the program adds that ran it."""
-    assert came_to(result) == expected
+    assert find_outcome(result) == expected
 
 
 def test_texts_that_a_command_is_fed_are_cut_behind_their_first_line() -> None:
     """Long ones only; what stands before and behind them stays."""
     body = "Say why\n\n" + "word " * 40
     commit = f"git commit -m \"$(cat <<'EOF'\n{body}\nEOF\n)\" && git push"
-    assert without_texts(commit) == (
+    assert strip_heredocs(commit) == (
         "git commit -m \"$(cat <<'EOF'\nSay why\n...\nEOF\n)\" && git push"
     )
-    assert without_texts(f"cat <<-END >x\n{body}") == "cat <<-END >x\nSay why\n..."
+    assert strip_heredocs(f"cat <<-END >x\n{body}") == "cat <<-END >x\nSay why\n..."
     for short in ("cat <<E\nx\nE", "make", "a << b", "cat <<E\n1\nE\ncat <<E\n2\nE"):
-        assert without_texts(short) == short
+        assert strip_heredocs(short) == short
 
 
 @given(st.text(alphabet="<E\n ab'/\0\ud800:[", max_size=300))
 def test_any_text_may_come_in(text: str) -> None:
     """Nothing is raised, and limits hold."""
-    assert len(came_to(text)) <= 80
-    assert "\n" not in came_to(text)
-    assert len(without_texts(text)) <= len(text) + len("...\n") * text.count("<<")
-    assert len(failure_told(text)) <= 200
+    assert len(find_outcome(text)) <= 80
+    assert "\n" not in find_outcome(text)
+    assert len(strip_heredocs(text)) <= len(text) + len("...\n") * text.count("<<")
+    assert len(describe_failure(text)) <= 200
     assert spoken(text) in text

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from store import Policy
 from store.messages import Message
 from store.summaries import (
-    EMPTY,
-    FLOOR,
+    BRIEF_FLOOR,
+    EMPTY_SUMMARY_ERROR,
     TIMED_OUT_NOTICE,
     FileChange,
     HiddenFact,
@@ -26,17 +26,17 @@ from store.summaries import (
     Summary,
     SummaryRequest,
     TranscriptLimits,
-    command_of,
-    cut,
+    build_facts_ledger,
+    build_title,
+    cut_at_line_end,
+    extract_command,
     extractive,
-    fit,
-    group_ends,
-    ledger,
-    normalised,
-    rendered,
-    scrubbed,
-    title,
-    transcript,
+    find_group_ends,
+    fit_brief_transcript,
+    normalize_summary,
+    render_brief_transcript,
+    render_summary,
+    scrub_text,
 )
 from store.tools.calls import call_paths
 
@@ -65,7 +65,7 @@ def use(name: str, arguments: Any, result: Any, call_id: str = "c", **more: Any)
 
 def shown_below_title(summary: Summary) -> str:
     """Return what a view shows of a summary, without its title: what a limit counts."""
-    return rendered(summary).removeprefix(f"# {summary.title}\n\n")
+    return render_summary(summary).removeprefix(f"# {summary.title}\n\n")
 
 
 def request(messages: list[Message], max_chars: int = 1500, **fields: Any) -> SummaryRequest:
@@ -112,26 +112,29 @@ MESSAGES = st.lists(
 
 def test_a_transcript_labels_who_speaks_and_leaves_system_messages_out() -> None:
     """The worked example of S2.36 (S2.26)."""
-    shown = transcript([{"role": "system", "content": "SECRET"}, user("你好"), assistant("您好")])
+    shown = render_brief_transcript(
+        [{"role": "system", "content": "SECRET"}, user("你好"), assistant("您好")]
+    )
     assert shown == "[用户]: 你好\n\n[助手]: 您好\n\n"
 
 
 def test_a_long_message_is_shortened() -> None:
     """A thousand characters become five hundred, the ellipsis among them (S2.23, S2.37, A2.6)."""
-    shown = transcript([user("X" * 1000)])
+    shown = render_brief_transcript([user("X" * 1000)])
     assert shown == "[用户]: " + "X" * 497 + "...\n\n"
     assert len(shown) < 600
-    assert transcript([user("X" * 500)]) == "[用户]: " + "X" * 500 + "\n\n"
+    assert render_brief_transcript([user("X" * 500)]) == "[用户]: " + "X" * 500 + "\n\n"
 
 
 def test_tool_calls_are_named_without_their_arguments() -> None:
     """The worked example of S2.38, and the form with text (S2.24)."""
     result: Message = {"role": "tool", "tool_call_id": "c0", "content": "out"}
     assert (
-        transcript([assistant(None, "shell"), result]) == "[工具调用]: shell\n\n[工具结果]: out\n\n"
+        render_brief_transcript([assistant(None, "shell"), result])
+        == "[工具调用]: shell\n\n[工具结果]: out\n\n"
     )
     assert (
-        transcript([assistant("Looking.", "shell", "read")])
+        render_brief_transcript([assistant("Looking.", "shell", "read")])
         == "[助手]: Looking.\n[工具调用]: shell, read\n\n"
     )
 
@@ -139,7 +142,7 @@ def test_tool_calls_are_named_without_their_arguments() -> None:
 def test_a_tool_result_is_shortened_to_two_hundred() -> None:
     """Results have a limit of their own, in code points (S2.25, A2.6)."""
     assert (
-        transcript([{"role": "tool", "content": "长" * 201}])
+        render_brief_transcript([{"role": "tool", "content": "长" * 201}])
         == "[工具结果]: " + "长" * 197 + "...\n\n"
     )
 
@@ -151,13 +154,15 @@ def test_contents_of_every_shape_are_text() -> None:
         {"type": "image_url", "image_url": {"url": "data:"}},
         "b",
     ]
-    assert transcript([user(parts)]) == "[用户]: ab\n\n"
+    assert render_brief_transcript([user(parts)]) == "[用户]: ab\n\n"
     assert (
-        transcript([{"role": "tool", "content": {"exitCode": 0}}])
+        render_brief_transcript([{"role": "tool", "content": {"exitCode": 0}}])
         == '[工具结果]: {"exitCode":0}\n\n'
     )
-    assert transcript([user(None), {"role": "assistant"}]) == "[用户]: \n\n[助手]: \n\n"
-    assert transcript(
+    assert (
+        render_brief_transcript([user(None), {"role": "assistant"}]) == "[用户]: \n\n[助手]: \n\n"
+    )
+    assert render_brief_transcript(
         [{"role": "developer", "content": "x"}, {"role": "function", "content": "y"}]
     ) == ("[工具结果]: y\n\n")
 
@@ -165,7 +170,7 @@ def test_contents_of_every_shape_are_text() -> None:
 def test_calls_of_no_known_shape_are_still_calls() -> None:
     """Flat calls have a name, others are unknown, what is no object is no call."""
     calls: list[Any] = [{"name": "flat"}, {"function": {"name": 3}}, {}, None, "text"]
-    shown = transcript([{"role": "assistant", "content": "", "tool_calls": calls}])
+    shown = render_brief_transcript([{"role": "assistant", "content": "", "tool_calls": calls}])
     assert shown == "[工具调用]: flat, unknown_tool, unknown_tool\n\n"
 
 
@@ -175,8 +180,8 @@ def test_calls_of_no_known_shape_are_still_calls() -> None:
 def test_what_fits_is_shown_as_it_is() -> None:
     """Nothing is shortened without need."""
     messages = [user("a" * 400), assistant("b" * 400)]
-    assert fit(messages) == (transcript(messages), 2)
-    assert fit([]) == ("", 0)
+    assert fit_brief_transcript(messages) == (render_brief_transcript(messages), 2)
+    assert fit_brief_transcript([]) == ("", 0)
 
 
 def test_messages_are_shortened_before_any_is_left_out() -> None:
@@ -184,7 +189,7 @@ def test_messages_are_shortened_before_any_is_left_out() -> None:
     (A2.7).
     """
     messages = [user(f"{n:02}" + "X" * 1000) for n in range(30)]
-    shown = fit(messages)
+    shown = fit_brief_transcript(messages)
     assert shown.messages_shown == 30
     assert 11_900 < len(shown.transcript) <= 12_000
     assert all(f"[用户]: {n:02}XXX" in shown.transcript for n in range(30))
@@ -197,12 +202,12 @@ def test_then_the_boundary_moves() -> None:
     """
     group = [assistant("t" * 500, "Bash", "Read"), *[{"role": "tool", "content": "r" * 500}] * 2]
     messages = [user("u" * 500), *group * 100]
-    shown = fit(messages)
+    shown = fit_brief_transcript(messages)
     assert 0 < shown.messages_shown < len(messages)
-    assert shown.messages_shown in group_ends(messages)
+    assert shown.messages_shown in find_group_ends(messages)
     assert messages[shown.messages_shown]["role"] == "assistant"
-    assert shown.transcript.startswith("[用户]: " + "u" * (FLOOR - 3))
-    assert fit(messages[: shown.messages_shown]) == shown
+    assert shown.transcript.startswith("[用户]: " + "u" * (BRIEF_FLOOR - 3))
+    assert fit_brief_transcript(messages[: shown.messages_shown]) == shown
 
 
 def test_the_boundary_moves_only_where_the_caller_allows() -> None:
@@ -211,16 +216,18 @@ def test_the_boundary_moves_only_where_the_caller_allows() -> None:
     The first alone is shown below the floor, at worst by labels only.
     """
     messages = [user("u" * 500), *[assistant("a" * 500) for _ in range(400)]]
-    assert fit(messages, max_chars=12_000, ends=[50, 60, 401]).messages_shown == 60
-    below = fit(messages, max_chars=12_000, ends=[300, 401])
+    assert fit_brief_transcript(messages, max_chars=12_000, ends=[50, 60, 401]).messages_shown == 60
+    below = fit_brief_transcript(messages, max_chars=12_000, ends=[300, 401])
     assert below.messages_shown == 300
     assert below.transcript.count("[助手]: aaa") == 299
-    assert fit(messages, max_chars=2_000, ends=[300, 401]) == ("", 0)
+    assert fit_brief_transcript(messages, max_chars=2_000, ends=[300, 401]) == ("", 0)
 
 
 def test_a_group_too_large_for_any_prompt_says_so() -> None:
     """Zero messages shown, never a prompt over its limit."""
-    assert fit([assistant("", "x"), *[{"role": "tool", "content": "r"}] * 50], max_chars=100) == (
+    assert fit_brief_transcript(
+        [assistant("", "x"), *[{"role": "tool", "content": "r"}] * 50], max_chars=100
+    ) == (
         "",
         0,
     )
@@ -235,7 +242,9 @@ def test_no_more_is_taken_than_it_takes_to_see_that_it_is_full() -> None:
     messages = [*[user("u" * 500) for _ in range(1000)], *group]
     for long, limit, most in ((messages, 12_000, 120), ([*group, *messages], 100, len(group) + 1)):
         rest = iter(long)
-        assert fit(rest, max_chars=limit) == fit(long, max_chars=limit)
+        assert fit_brief_transcript(rest, max_chars=limit) == fit_brief_transcript(
+            long, max_chars=limit
+        )
         assert len(long) - len([*rest]) <= most
 
 
@@ -245,10 +254,12 @@ def test_a_fitted_transcript_keeps_its_word(
     messages: list[Message], max_chars: int, text: int, result: int
 ) -> None:
     """Within its limit, a transcript of just the messages it says, ending where a group ends."""
-    shown = fit(messages, TranscriptLimits(text, result), max_chars)
+    shown = fit_brief_transcript(messages, TranscriptLimits(text, result), max_chars)
     assert len(shown.transcript) <= max_chars
-    assert shown.messages_shown in (0, len(messages), *group_ends(messages))
-    whole = transcript(messages[: shown.messages_shown], TranscriptLimits(10_000, 10_000))
+    assert shown.messages_shown in (0, len(messages), *find_group_ends(messages))
+    whole = render_brief_transcript(
+        messages[: shown.messages_shown], TranscriptLimits(10_000, 10_000)
+    )
     assert shown.transcript.count("[工具结果]: ") == whole.count("[工具结果]: ")
     assert shown.transcript.count("[助手]: ") == whole.count("[助手]: ")
 
@@ -274,21 +285,21 @@ def test_a_cut_is_made_at_a_line_end_where_possible(
     text: str, max_chars: int, expected: str
 ) -> None:
     """The limit includes the ellipsis; a line end counts in the last half (A3.6)."""
-    assert cut(text, max_chars) == expected
+    assert cut_at_line_end(text, max_chars) == expected
 
 
 @given(st.text(alphabet="a\n长"), st.integers(0, 40))
 def test_a_cut_keeps_its_limit(text: str, max_chars: int) -> None:
     """Never longer; the same where it fits; else a beginning of the text, with the ellipsis."""
-    short = cut(text, max_chars)
+    short = cut_at_line_end(text, max_chars)
     assert len(short) <= max_chars
     assert short == text if len(text) <= max_chars else text.startswith(short.rstrip("."))
 
 
 def test_scrubbing_leaves_what_every_engine_takes() -> None:
     """NUL and controls go, a lone surrogate is replaced, two halves are one character."""
-    assert scrubbed("a\0b\x1b[0m\tc\r\nd") == "ab[0m\tc\nd"
-    assert scrubbed("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+    assert scrub_text("a\0b\x1b[0m\tc\r\nd") == "ab[0m\tc\nd"
+    assert scrub_text("\ud83d\ude00 \ud83d") == "😀 \ufffd"
 
 
 DAY = 86_400_000
@@ -311,7 +322,7 @@ def test_a_title_says_from_when_to_when(
     started_at: int | None, ended_at: int | None, expected: str
 ) -> None:
     """Hours within a day, days else, in UTC (S3.34, S3.49, A3.18)."""
-    assert title(started_at, ended_at) == expected
+    assert build_title(started_at, ended_at) == expected
 
 
 def test_the_notice_of_a_summary_too_late() -> None:
@@ -331,7 +342,7 @@ def test_a_structured_summary_is_laid_out() -> None:
         ),
         (FileChange("src/index.ts", "modified"),),
     )
-    assert rendered(summary) == (
+    assert render_summary(summary) == (
         "# Summary of conversation from 10:00 to 10:30\n\n"
         "**Key Actions:**\n"
         "- Used `readFile` to read package.json\n"
@@ -342,7 +353,7 @@ def test_a_structured_summary_is_laid_out() -> None:
         "**Summary:**\n"
         "The user set up the project."
     )
-    assert rendered(Summary("text alone")) == "text alone"
+    assert render_summary(Summary("text alone")) == "text alone"
 
 
 # --- without a model ------------------------------------------------------------------------------
@@ -589,7 +600,7 @@ def test_summaries_of_summaries_do_not_nest() -> None:
             assistant("done"),
         ]
         summary = extractive(request(messages, 1500, previous_summary=previous))
-        previous = rendered(summary)
+        previous = render_summary(summary)
         assert len(shown_below_title(summary)) <= 1500
     assert previous is not None
     assert previous.count("# Summary of conversation") == 1
@@ -612,8 +623,12 @@ def test_a_summary_by_rules_keeps_every_promise(
     assert summary == extractive(asked)
     assert summary.body.strip()
     assert len(shown_below_title(summary)) <= max_chars
-    assert rendered(summary).isprintable() or scrubbed(rendered(summary)) == rendered(summary)
-    assert rendered(normalised(summary, asked)).split() == rendered(summary).split()
+    assert render_summary(summary).isprintable() or scrub_text(
+        render_summary(summary)
+    ) == render_summary(summary)
+    assert (
+        render_summary(normalize_summary(summary, asked)).split() == render_summary(summary).split()
+    )
 
 
 # --- what was returned ----------------------------------------------------------------------------
@@ -625,22 +640,22 @@ def test_a_summary_by_rules_keeps_every_promise(
 def test_an_answer_with_nothing_in_it_is_empty(empty: str) -> None:
     """White space, invisible characters and the label alone are no summary (S2.20, A2.14)."""
     for result in (empty, Summary(empty), Summary(empty, title="t")):
-        with pytest.raises(ValueError, match=f"^{EMPTY}$"):
-            normalised(result, request([], policy=Policy()))
+        with pytest.raises(ValueError, match=f"^{EMPTY_SUMMARY_ERROR}$"):
+            normalize_summary(result, request([], policy=Policy()))
         with pytest.raises(ValueError, match=r"^the model returned an empty summary$"):
-            normalised(result, request([]))
+            normalize_summary(result, request([]))
 
 
 def test_an_answer_is_cleaned_and_cut() -> None:
     """Trimmed, scrubbed, at most as long as asked for, in code points (S2.21, A2.6)."""
-    assert normalised("  a\0b\ud800 \n", request([])) == Summary("ab\ufffd")
-    assert normalised("长" * 2000, request([], 1500)).body == "长" * 1497 + "..."
+    assert normalize_summary("  a\0b\ud800 \n", request([])) == Summary("ab\ufffd")
+    assert normalize_summary("长" * 2000, request([], 1500)).body == "长" * 1497 + "..."
 
 
 def test_the_lists_of_a_stranger_have_the_room_the_body_leaves() -> None:
     """However many, a view shows the newest that fit, each in one line; the record has all."""
     actions = tuple(KeyAction(f"tool{n}", "did\nsomething") for n in range(100_000))
-    summary = normalised(
+    summary = normalize_summary(
         Summary("body", "a\ntitle", actions[:500], (FileChange("x\ny", "modified"),)),
         request([], 300),
     )
@@ -649,11 +664,16 @@ def test_the_lists_of_a_stranger_have_the_room_the_body_leaves() -> None:
     assert summary.file_changes == (FileChange("x y", "modified"),)
     assert summary.key_actions[-1] == KeyAction("tool499", "did something")
     assert len(summary.key_actions) == 500
-    assert "tool499" in rendered(summary)
-    assert "tool0" not in rendered(summary)
+    assert "tool499" in render_summary(summary)
+    assert "tool0" not in render_summary(summary)
     assert len(shown_below_title(summary)) <= 300
     assert (
-        len(rendered(normalised(Summary("b" * 9000, key_actions=actions), request([], 300)))) <= 300
+        len(
+            render_summary(
+                normalize_summary(Summary("b" * 9000, key_actions=actions), request([], 300))
+            )
+        )
+        <= 300
     )
 
 
@@ -675,19 +695,24 @@ def test_a_ledger_groups_its_facts_in_order() -> None:
         HiddenFact("other", "unknown kind"),
         HiddenFact("error", " "),
     ]
-    assert ledger(facts, 1000) == (
+    assert build_facts_ledger(facts, 1000) == (
         "Files touched:\n- src/a b.py (read)\n- 长.md\n"
         "Commands run:\n- make (exit 0)\n- cat <<E\n  x\n  E\n"
         "Errors met:\n- make: *** No rule"
     )
-    assert ledger([], 1000) == ledger(facts, 0) == ledger(facts, 20) == ""
+    assert (
+        build_facts_ledger([], 1000)
+        == build_facts_ledger(facts, 0)
+        == build_facts_ledger(facts, 20)
+        == ""
+    )
 
 
 def test_a_ledger_keeps_the_newest_of_each_kind() -> None:
     """Where the budget runs out, no kind crowds out another, and what is left out is counted."""
     facts = [HiddenFact("command", f"run {n}", "exit 0") for n in range(500)]
     facts[100:100] = [HiddenFact("file", f"src/file{n}.py") for n in range(3)]
-    text = ledger(facts, 300)
+    text = build_facts_ledger(facts, 300)
     assert len(text) <= 300
     assert (
         "Files touched:\n- src/file0.py\n- src/file1.py\n- src/file2.py\nCommands run:\n- run 49"
@@ -699,7 +724,7 @@ def test_a_ledger_keeps_the_newest_of_each_kind() -> None:
 
 def test_a_long_command_has_a_quarter_of_the_budget() -> None:
     """One here-document does not crowd out the rest; a path is whole or left out."""
-    text = ledger(
+    text = build_facts_ledger(
         [
             HiddenFact("command", "x" * 5000),
             HiddenFact("file", "y" * 5000),
@@ -727,11 +752,12 @@ FACTS = st.lists(
 @given(FACTS, st.integers(0, 400))
 def test_a_ledger_keeps_its_budget(facts: list[HiddenFact], budget: int) -> None:
     """Never over budget, everything where there is room, the same every time."""
-    text = ledger(facts, budget)
+    text = build_facts_ledger(facts, budget)
     assert len(text) <= budget
-    assert text == ledger(facts, budget)
+    assert text == build_facts_ledger(facts, budget)
     assert all(
-        scrubbed(fact.text).strip() in ledger(facts, 10_000).replace("\n  ", "\n") for fact in facts
+        scrub_text(fact.text).strip() in build_facts_ledger(facts, 10_000).replace("\n  ", "\n")
+        for fact in facts
     )
 
 
@@ -764,7 +790,7 @@ COMMANDS: list[tuple[Any, str | None]] = [
 @pytest.mark.parametrize(("arguments", "expected"), COMMANDS)
 def test_the_command_in_the_arguments_of_a_terminal(arguments: Any, expected: str | None) -> None:
     """Every shape in the field; None where there is no command."""
-    assert command_of(arguments) == expected
+    assert extract_command(arguments) == expected
 
 
 # --- what is folded -------------------------------------------------------------------------------
@@ -790,7 +816,7 @@ def test_a_folded_summary_names_no_file_that_never_was(max_chars: int, count: in
     previous = None
     for fold in range(4):
         asked = request(changed(fold * count, count), max_chars, previous_summary=previous)
-        previous = rendered(extractive(asked))
+        previous = render_summary(extractive(asked))
         for line in previous.splitlines():
             if "ified)" in line:
                 assert re.fullmatch(r"- src/module_\d+\.ts \(modified\)", line), line

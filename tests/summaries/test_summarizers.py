@@ -1,6 +1,6 @@
 """Summarizers: a real server plays the model, well and badly.
 
-Nothing but our own error gets past `call`.
+Nothing but our own error gets past `call_summarizer`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from store import Policy
 from store.callers import CALLER, Caller, Cancelled
 from store.errors import CompactionError, InvalidValue, StoreError
 from store.summaries import (
-    EMPTY,
-    NAMED,
+    EMPTY_SUMMARY_ERROR,
+    NAMED_SUMMARIZERS,
     FileChange,
     KeyAction,
     Summary,
     SummaryRequest,
+    build_title,
     extractive,
-    rendered,
-    title,
+    render_summary,
 )
 from store.summaries.causes import chain_of
 from store.summaries.summarizers import (
     SummaryGenerationError,
     SummaryTimedOut,
-    call,
+    call_summarizer,
     chat_model,
     named,
 )
@@ -148,7 +148,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 def ask(
     server: Model, *, timeout: float = PATIENCE, max_chars: int = 1500, **options: Any
 ) -> Summary:
-    """Ask the model behind a server, through `call`."""
+    """Ask the model behind a server, through `call_summarizer`."""
     options = {
         "base_url": server.url,
         "api_key": "k",
@@ -156,7 +156,9 @@ def ask(
         "max_retries": 0,
         **options,
     }
-    return call(chat_model("m-1", **options), request(max_chars=max_chars), timeout=2 * PATIENCE)
+    return call_summarizer(
+        chat_model("m-1", **options), request(max_chars=max_chars), timeout=2 * PATIENCE
+    )
 
 
 # --- a model that answers -------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def test_the_text_of_the_model_is_the_summary(serve: Serve) -> None:
     """What the model says is the summary, its name stands with it (S2.39)."""
     server = serve(lambda handler: handler.send(completion("对话摘要：用户想要数据库。")))
     said = ask(server)
-    assert (rendered(said), said.model) == ("对话摘要：用户想要数据库。", "m-1")
+    assert (render_summary(said), said.model) == ("对话摘要：用户想要数据库。", "m-1")
 
 
 def test_a_request_is_one_user_message_without_tools(serve: Serve) -> None:
@@ -195,7 +197,7 @@ def test_a_prompt_of_broken_text_is_sent(serve: Serve) -> None:
     """Lone surrogates, which no wire takes, do not stop a summary."""
     server = serve(lambda handler: handler.send(completion("x")))
     summarizer = chat_model("m", base_url=server.url, api_key="k", max_retries=0)
-    assert call(summarizer, request(prompt="a\ud800b\0c")).body == "x"
+    assert call_summarizer(summarizer, request(prompt="a\ud800b\0c")).body == "x"
     assert server.asked[0]["messages"][0]["content"] == "a\ufffdbc"
 
 
@@ -245,13 +247,18 @@ def test_answers_are_cleaned_and_cut(serve: Serve, answer: bytes, body: str) -> 
 # --- a model that does not ------------------------------------------------------------------------
 
 BAD = [
-    pytest.param(completion(""), 200, EMPTY, id="empty"),
-    pytest.param(completion(" \n\t\u3000\u200b "), 200, EMPTY, id="whitespace"),
-    pytest.param(completion("对话摘要："), 200, EMPTY, id="label"),
-    pytest.param(completion(None), 200, EMPTY, id="null"),
-    pytest.param(completion("<think>and no end", "length"), 200, EMPTY, id="thoughts"),
+    pytest.param(completion(""), 200, EMPTY_SUMMARY_ERROR, id="empty"),
+    pytest.param(completion(" \n\t\u3000\u200b "), 200, EMPTY_SUMMARY_ERROR, id="whitespace"),
+    pytest.param(completion("对话摘要："), 200, EMPTY_SUMMARY_ERROR, id="label"),
+    pytest.param(completion(None), 200, EMPTY_SUMMARY_ERROR, id="null"),
     pytest.param(
-        completion(None, "tool_calls", tool_calls=[{"id": "1"}]), 200, EMPTY, id="tool call"
+        completion("<think>and no end", "length"), 200, EMPTY_SUMMARY_ERROR, id="thoughts"
+    ),
+    pytest.param(
+        completion(None, "tool_calls", tool_calls=[{"id": "1"}]),
+        200,
+        EMPTY_SUMMARY_ERROR,
+        id="tool call",
     ),
     pytest.param(completion("half a sent", "length"), 200, "breaks off", id="cut short"),
     pytest.param(completion("x", "content_filter"), 200, "content filter", id="filtered"),
@@ -286,7 +293,7 @@ def test_a_bad_answer_is_our_error(serve: Serve, answer: bytes, status: int, sai
 
 def test_an_empty_answer_is_said_in_the_words_of_the_specification(serve: Serve) -> None:
     """The text of the error is exactly that of S2.20."""
-    with pytest.raises(SummaryGenerationError, match=f"^{EMPTY}$"):
+    with pytest.raises(SummaryGenerationError, match=f"^{EMPTY_SUMMARY_ERROR}$"):
         ask(serve(lambda handler: handler.send(completion(" \n"))))
 
 
@@ -330,7 +337,7 @@ def test_a_refused_connection_is_our_error() -> None:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
         with pytest.raises(SummaryGenerationError, match=r"[Cc]onnection"):
-            call(chat_model("m", base_url=url, api_key="k", max_retries=0), request())
+            call_summarizer(chat_model("m", base_url=url, api_key="k", max_retries=0), request())
 
 
 def hang(handler: Handler) -> None:
@@ -404,13 +411,14 @@ def raises(error: BaseException) -> Callable[[SummaryRequest], Any]:
 
 def test_text_and_summaries_are_both_taken() -> None:
     """A summarizer returns text or a Summary."""
-    assert rendered(call(returns("text"), request())) == "text"
+    assert render_summary(call_summarizer(returns("text"), request())) == "text"
     whole = Summary(
         "b", "t", (KeyAction("sh", "ok"),), (FileChange("a.py", "created"),), "m", "p@1"
     )
-    assert call(returns(whole), request()) == whole
+    assert call_summarizer(returns(whole), request()) == whole
     assert (
-        call(extractive, request(messages=[{"role": "user", "content": "hi"}])).body == "用户: hi"
+        call_summarizer(extractive, request(messages=[{"role": "user", "content": "hi"}])).body
+        == "用户: hi"
     )
 
 
@@ -429,12 +437,12 @@ def test_every_summary_gets_a_title_and_what_was_done() -> None:
         policy=Policy(language="en"),
     )
     for given in ("text", Summary("text"), Summary("text", "of the day")):
-        made = call(returns(given), asked)
+        made = call_summarizer(returns(given), asked)
         assert made.key_actions == (KeyAction("my_edit", "to modify a.py"),)
         assert made.file_changes == (FileChange("a.py", "modified"),)
         own = isinstance(given, Summary) and given.title
-        assert made.title == (own or title(0, 60_000))
-        assert rendered(made) == ("# of the day\n\ntext" if own else "text")
+        assert made.title == (own or build_title(0, 60_000))
+        assert render_summary(made) == ("# of the day\n\ntext" if own else "text")
 
 
 class Unspeakable(Exception):
@@ -466,7 +474,7 @@ class Panic(BaseException):
 def test_whatever_is_raised_becomes_our_error(error: BaseException, said: str) -> None:
     """The cause's text stays, the cause itself is chained."""
     with pytest.raises(SummaryGenerationError, match=said) as caught:
-        call(raises(error), request())
+        call_summarizer(raises(error), request())
     assert caught.value.__cause__ is error
 
 
@@ -481,7 +489,7 @@ def test_all_causes_are_told() -> None:
     """The text has the whole chain, the origin only the type and the place."""
     error = caused(RuntimeError("no answer"), OSError("refused"), KeyError("SECRET"))
     with pytest.raises(SummaryGenerationError) as caught:
-        call(raises(error), request())
+        call_summarizer(raises(error), request())
     assert str(caught.value) == (
         "RuntimeError: no answer; caused by OSError: refused; caused by KeyError: 'SECRET'"
     )
@@ -494,10 +502,10 @@ def test_a_chain_ends() -> None:
     with pytest.raises(
         SummaryGenerationError, match=r"^RuntimeError: a; caused by RuntimeE\w+: b$"
     ):
-        call(raises(caused(first, second, first)), request())
+        call_summarizer(raises(caused(first, second, first)), request())
     many = [RuntimeError(str(number)) for number in range(1000)]
     with pytest.raises(SummaryGenerationError) as caught:
-        call(raises(caused(*many)), request())
+        call_summarizer(raises(caused(*many)), request())
     assert str(caught.value).count("caused by") == 7
 
 
@@ -527,9 +535,9 @@ async def unawaited(_: SummaryRequest) -> str:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("", f"^{EMPTY}$"),
-        (" \n ", f"^{EMPTY}$"),
-        (Summary(" "), f"^{EMPTY}$"),
+        ("", f"^{EMPTY_SUMMARY_ERROR}$"),
+        (" \n ", f"^{EMPTY_SUMMARY_ERROR}$"),
+        (Summary(" "), f"^{EMPTY_SUMMARY_ERROR}$"),
         (None, "NoneType"),
         (b"bytes", "bytes"),
         (Summary(None), "NoneType"),  # type: ignore[arg-type]
@@ -541,20 +549,20 @@ async def unawaited(_: SummaryRequest) -> str:
 def test_whatever_is_returned_is_a_summary_or_our_error(value: Any, said: str) -> None:
     """Nothing that is no summary gets through (S2.20, A2.14)."""
     with pytest.raises(SummaryGenerationError, match=said):
-        call(returns(value), request())
+        call_summarizer(returns(value), request())
 
 
 def test_an_async_function_is_named_as_the_mistake() -> None:
     """A coroutine is no summary, and is closed without a warning."""
     with pytest.raises(SummaryGenerationError, match="coroutine"):
-        call(unawaited, request())  # type: ignore[arg-type]
+        call_summarizer(unawaited, request())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_the_users_wish_to_stop_passes_through(error: type[BaseException]) -> None:
     """An interrupt is no failure of a summarizer."""
     with pytest.raises(error):
-        call(raises(error()), request())
+        call_summarizer(raises(error()), request())
 
 
 def test_a_hanging_summarizer_is_left_behind() -> None:
@@ -568,7 +576,7 @@ def test_a_hanging_summarizer_is_left_behind() -> None:
 
     before = time.monotonic()
     with pytest.raises(SummaryTimedOut, match=r"within 0\.2 s"):
-        call(hanging, request(), timeout=0.2)
+        call_summarizer(hanging, request(), timeout=0.2)
     assert time.monotonic() - before < PATIENCE / 2
     release.set()
 
@@ -585,7 +593,7 @@ def test_nobody_waits_when_the_caller_has_left(when: str) -> None:
         if when == "meanwhile":
             caller.leave()
         try:
-            call(lambda _: "x" if inner.wait(PATIENCE) else "y", request(), timeout=None)
+            call_summarizer(lambda _: "x" if inner.wait(PATIENCE) else "y", request(), timeout=None)
         except Cancelled:
             inner.set()
             raise
@@ -596,7 +604,7 @@ def test_nobody_waits_when_the_caller_has_left(when: str) -> None:
         if when == "before":
             caller.leave()
         with pytest.raises(Cancelled):
-            call(summarizer, request(), timeout=None)
+            call_summarizer(summarizer, request(), timeout=None)
 
     contextvars.copy_context().run(cancelled)
     assert inner.wait(PATIENCE)
@@ -604,15 +612,15 @@ def test_nobody_waits_when_the_caller_has_left(when: str) -> None:
 
 def test_no_time_limit_means_to_wait() -> None:
     """None waits; so does a number that no clock can count to."""
-    assert call(returns("x"), request(), timeout=None).body == "x"
-    assert call(returns("x"), request(), timeout=1e300).body == "x"
+    assert call_summarizer(returns("x"), request(), timeout=None).body == "x"
+    assert call_summarizer(returns("x"), request(), timeout=1e300).body == "x"
 
 
 def test_a_summarizer_sees_the_callers_context() -> None:
     """Context variables, such as tracing uses, reach the thread."""
     variable = contextvars.ContextVar("variable", default="unset")
     variable.set("set")
-    assert call(lambda _: variable.get(), request()).body == "set"
+    assert call_summarizer(lambda _: variable.get(), request()).body == "set"
 
 
 # --- by name --------------------------------------------------------------------------------------
@@ -624,7 +632,7 @@ def test_summarizers_by_name(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "from the environment")
     assert named("extractive") is extractive
-    assert call(named("openai:org/model:tag"), request()).model == "org/model:tag"
+    assert call_summarizer(named("openai:org/model:tag"), request()).model == "org/model:tag"
     assert server.asked[0]["key"] == "Bearer from the environment"
 
 
@@ -642,14 +650,14 @@ def test_a_named_model_takes_an_address_and_a_time(
     server = serve(lambda handler: handler.send(completion("x")))
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     summarizer = named("openai:m", base_url=server.url, timeout=PATIENCE)
-    assert call(summarizer, request()).body == "x"
+    assert call_summarizer(summarizer, request()).body == "x"
     with pytest.raises(InvalidValue, match="a base URL is for a model, such as openai:MODEL"):
         named("extractive", base_url=server.url)
 
 
 def test_each_summarizer_of_the_table_is_written_as_it_begins() -> None:
     """Messages and help name what the table knows, as it is found there."""
-    for name, row in NAMED.items():
+    for name, row in NAMED_SUMMARIZERS.items():
         assert row.spelled.startswith(name)
         assert row.needs
 
@@ -667,4 +675,4 @@ def test_a_missing_key_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SummaryGenerationError, match="OPENAI_API_KEY"):
-        call(chat_model("m", base_url="http://127.0.0.1:9/v1"), request())
+        call_summarizer(chat_model("m", base_url="http://127.0.0.1:9/v1"), request())

@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.messages import Message
-from store.summaries import Dated, Fitted, labels_in, told
+from store.summaries import DatedMessage, FittedTranscript, fit_whole_transcript, get_labels
 
 AT = 1_767_225_600_000
-ENGLISH, CHINESE = labels_in("that of the conversation"), labels_in("zh")
+ENGLISH, CHINESE = get_labels("that of the conversation"), get_labels("zh")
 
 
-def shown(messages: list[Message], max_chars: int = 400_000, labels: Any = ENGLISH) -> Fitted:
+def shown(
+    messages: list[Message], max_chars: int = 400_000, labels: Any = ENGLISH
+) -> FittedTranscript:
     """Return the transcript of messages that were said a minute after each other."""
-    dated = [Dated(message, AT + n * 60_000) for n, message in enumerate(messages)]
-    return told(dated, max_chars, labels, {"Bash": "terminal", "Edit": "file_edit"})
+    dated = [DatedMessage(message, AT + n * 60_000) for n, message in enumerate(messages)]
+    return fit_whole_transcript(dated, max_chars, labels, {"Bash": "terminal", "Edit": "file_edit"})
 
 
 def use(tool: str, arguments: object, result: object, call_id: str = "c") -> list[Message]:
@@ -55,7 +57,9 @@ def test_messages_are_shown_themselves() -> None:
 
 def test_labels_are_in_the_language_of_the_prompt() -> None:
     """Chinese ones for a Chinese prompt; a message without a time has none."""
-    text = told([Dated(user("你好")), *map(Dated, use("Bash", "ls", "a"))], 1000, CHINESE, {})
+    text = fit_whole_transcript(
+        [DatedMessage(user("你好")), *map(DatedMessage, use("Bash", "ls", "a"))], 1000, CHINESE, {}
+    )
     assert text.transcript == "[用户]: 你好\n\n[工具调用 Bash]: ls\n\n[工具结果 Bash]: a\n\n"
 
 
@@ -176,4 +180,7 @@ def test_a_transcript_keeps_its_limit(groups: list[list[Message]], max_chars: in
 @pytest.mark.parametrize("at", [10**18, -(10**18)])
 def test_a_time_that_no_calendar_has_is_not_told(at: int) -> None:
     """Rather than to fail."""
-    assert told([Dated(user("x"), at)], 100, ENGLISH, {}).transcript == "[User]: x\n\n"
+    assert (
+        fit_whole_transcript([DatedMessage(user("x"), at)], 100, ENGLISH, {}).transcript
+        == "[User]: x\n\n"
+    )
