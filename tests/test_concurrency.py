@@ -442,7 +442,7 @@ def test_sessions_of_one_tree_are_counted_at_once(url: str, fork: Fork) -> None:
 
 @pytest.mark.skipif(not os.environ.get("CONVOSTORE_TEST_URL"), reason="a file has one lock for all")
 @pytest.mark.parametrize(
-    ("lock", "table"), [(lines.lock, "sessions"), (lines.lock_tree, "branches")]
+    ("lock", "table"), [(lines.lock_session, "sessions"), (lines.lock_tree, "branches")]
 )
 def test_a_lock_is_of_the_session_that_is_there(
     url: str, lock: Callable[..., Any], table: str

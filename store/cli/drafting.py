@@ -111,5 +111,5 @@ def _list(found: list[Draft], *, json: bool) -> None:
 
 
 def _row(draft: Draft) -> Row:
-    says = render.one_line(unfinished.said(draft))
+    says = render.one_line(unfinished.draft_text(draft))
     return draft.draft[:20], draft.session_id, draft.head, render.moment(draft.at), says

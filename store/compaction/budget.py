@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Line, Pointer, turn_of
+from ..history import Line, Pointer, find_request_turn
 from ..policy import Policy
 from ..tokens import third_of_length
 from ..view import (
@@ -120,7 +120,10 @@ def budget_of(context: ViewContext, added: Added = NOTHING_ADDED) -> Budget:
 
 def _ends_turn(connection: Connection, pointer: Pointer, user_input: str) -> bool:
     """Tell whether a new turn begins with an input; not with one that is stored already."""
-    return bool(user_input) and turn_of(Line(connection, pointer), pointer.head, user_input).over
+    return (
+        bool(user_input)
+        and find_request_turn(Line(connection, pointer), pointer.head, user_input).over
+    )
 
 
 def budget_by_now(before: Budget, connection: Connection, pointer: Pointer, now: int) -> Budget:

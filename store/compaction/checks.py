@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..errors import CompactionError, InvalidValue, quoted
-from ..history import NEVER, LastRequest, lines, turn_start
+from ..history import NO_LIMIT, LastRequest, lines, turn_start
 from ..history import last_usage as last_usage_of
 from ..policy import Policy, checked
 from ..records import Check
@@ -47,7 +47,7 @@ def check(
     turn in its short form; ``fixed_tokens`` what goes out beside the view: prompts, tools, rules
     (what a `Context` says). Raises SessionNotFound, InvalidPolicy, InvalidValue.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
     if not isinstance(user_input, str):
         raise InvalidValue(f"user_input is a text, not {quoted(user_input)}")
@@ -202,7 +202,7 @@ def _last_change(context: ViewContext) -> tuple[int, int]:
     """Return the position and the moment (ms) at which a compaction last changed the view."""
     applied = (record for record in context.records if record.outcome == "applied")
     changes = ((record.head, record.created_at) for record in applied)
-    return max(changes, default=(0, -NEVER))
+    return max(changes, default=(0, -NO_LIMIT))
 
 
 def _tokens(name: str, tokens: int | None) -> int | None:

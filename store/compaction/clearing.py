@@ -42,7 +42,7 @@ def plan_clearing(
     None where too little would be freed, or the policy replaces results at any time. Raises
     SessionNotFound, InvalidPolicy.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     if checked(policy).clearing == "always":
         return None
     cost = budget(connection, pointer, policy, given(now))

@@ -34,7 +34,7 @@ _facts = (
         _f.c.turn,
     )
     .select_from(_walk)
-    .join(_f, lines.inside(_f, _walk))
+    .join(_f, lines.in_segments(_f, _walk))
     .where(_f.c.seq >= _number("start"))
     .cte("facts")
 )
@@ -50,7 +50,7 @@ class Spanning(NamedTuple):
 SPANNING = Statement(
     select(func.min(_r.c.call_seq), func.max(_r.c.seq))
     .select_from(_walk)
-    .join(_r, lines.inside(_r, _walk))
+    .join(_r, lines.in_segments(_r, _walk))
     .where(_r.c.call_seq >= _number("begin"))
     .where(_r.c.call_seq < _number("start")),
     row=Spanning,

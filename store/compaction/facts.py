@@ -40,7 +40,7 @@ from ..view import ViewContext, has_failure_sign, is_of_kind
 
 _walk = segments_cte()
 _r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
-_in_run = lines.run_of(_r)
+_in_run = lines.in_run(_r)
 # Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
 # whole tree.
 _kind = func.coalesce(_k.c.kind, literal_column("'other'"))
@@ -139,7 +139,7 @@ UNANSWERED = Statement(
     )
     .select_from(_c)
     .outerjoin(_k, _k.c.name == _c.c.name)
-    .where(lines.run_of(_c), _is_unanswered)
+    .where(lines.in_run(_c), _is_unanswered)
     .order_by(_c.c.seq, _c.c.position),
     row=_Call,
 )
@@ -159,7 +159,7 @@ PATHS = Statement(
     .order_by(_p.c.seq, _p.c.path)
 )
 _content = select(_m.c.content_form, _m.c.content)
-CONTENT = Statement(_content.where(lines.at(_m)))
+CONTENT = Statement(_content.where(lines.at_place(_m)))
 TELLING = {"file_edit": 2, "file_read": 1}
 """What is said of a file that several tools touched.
 

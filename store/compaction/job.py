@@ -62,7 +62,7 @@ def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compacti
     Raises SessionNotFound, InvalidValue for an unknown prompt.
     """
     load(asked.policy.prompt)
-    pointer = lines.find(connection, asked.session_id)
+    pointer = lines.load_pointer(connection, asked.session_id)
     cost = budget(connection, pointer, asked.policy, moment, asked.coming)
     planned, wish = plan_with_fewer_turns(cost)
     if planned.nothing:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import bindparam, select
 
 from ..database import Statement, summaries
-from ..history import read_rows
+from ..history import read_chat_messages
 from ..records import StoredMessage
 from ..summaries import names_index
 from ..view import ActiveSummary, ViewContext, list_range_summaries
@@ -96,7 +96,9 @@ def _backwards(context: ViewContext, first: int, last: int) -> Iterator[StoredMe
     """Yield the messages of a range of a line, the newest first."""
     session = context.pointer.session_id
     for start in range(last - AT_ONCE + 1, first - AT_ONCE, -AT_ONCE):
-        found = read_rows(context.connection, session, max(start, first), start + AT_ONCE - 1)
+        found = read_chat_messages(
+            context.connection, session, max(start, first), start + AT_ONCE - 1
+        )
         yield from (each for each in reversed(found) if context.visible.shows(each.seq))
 
 

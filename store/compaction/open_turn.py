@@ -26,13 +26,13 @@ _NO_GROUPS: tuple[ColumnElement[str], ...] = (
 GROUPS = Statement(
     select(_f.c.seq)
     .select_from(_walk)
-    .join(_f, lines.inside(_f, _walk))
+    .join(_f, lines.in_segments(_f, _walk))
     .where(_f.c.role.not_in(_NO_GROUPS))
     .order_by(_f.c.seq.desc())
     .limit(bindparam("count", type_=BIG))
 )
 """Where the newest groups begin, the newest first."""
-ROLE = Statement(select(_f.c.role).where(lines.at(_f)))
+ROLE = Statement(select(_f.c.role).where(lines.at_place(_f)))
 
 
 class _Call(NamedTuple):
@@ -58,14 +58,14 @@ class _Answer(NamedTuple):
 CALLS = Statement(
     select(_c.c.seq, _c.c.position)
     .select_from(_walk)
-    .join(_c, lines.inside(_c, _walk))
+    .join(_c, lines.in_segments(_c, _walk))
     .where(_c.c.seq <= _until),
     row=_Call,
 )
 ANSWERED = Statement(
     select(_r.c.call_seq, _r.c.call_position, _r.c.seq)
     .select_from(_walk)
-    .join(_r, lines.inside(_r, _walk))
+    .join(_r, lines.in_segments(_r, _walk))
     .where(_r.c.call_seq.between(_first, _until)),
     row=_Answer,
 )

@@ -20,7 +20,7 @@ from ..database import (
     sealed_names,
     summaries,
 )
-from ..history import Pointer, newest_record
+from ..history import Pointer, newest_compaction
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
@@ -143,7 +143,7 @@ def insert_record(
 
 def _next_number(connection: Connection, pointer: Pointer) -> int:
     """Return the number that the next record of a tree gets."""
-    return newest_record(connection, pointer.tree_id) + 1
+    return newest_compaction(connection, pointer.tree_id) + 1
 
 
 def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> int:

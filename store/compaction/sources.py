@@ -21,7 +21,7 @@ PINNED_ROLES: tuple[ColumnElement[str], ...] = (
 
 _m = messages
 _said_at = func.coalesce(_m.c.created_at, _m.c.stored_at)
-_is_there = lines.run_of(_m)
+_is_there = lines.in_run(_m)
 _moments = select(_said_at).where(_is_there)
 _told = _moments.where(_m.c.role.not_in(PINNED_ROLES))
 FIRST_TIME = Statement(_told.order_by(_m.c.seq).limit(literal_column("1")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..history import read_rows
+from ..history import read_chat_messages
 from ..messages import Message, moment_of
 from ..policy import Policy
 from ..records import StoredMessage
@@ -158,5 +158,5 @@ class _Reading:
     def _visible(self, planned: Plan, first: int, last: int) -> list[StoredMessage]:
         """Read what is told of a range."""
         context = self._look
-        found = read_rows(context.connection, context.pointer.session_id, first, last)
+        found = read_chat_messages(context.connection, context.pointer.session_id, first, last)
         return [each for each in found if planned.tells_of(each.seq)]

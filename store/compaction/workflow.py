@@ -38,7 +38,7 @@ from sqlalchemy import Connection
 from ..clock import Now, given
 from ..database import Transactions
 from ..errors import InvalidValue, one_of, quoted
-from ..history import lines, read_rows
+from ..history import lines, read_chat_messages
 from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
@@ -56,7 +56,7 @@ from .triggers import any_saving, with_window
 
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
     """Return a line's compactions, oldest first, undone ones marked. Raises SessionNotFound."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     return describe_records(connection, pointer, load_records(connection, pointer, pointer.head))
 
 
@@ -67,7 +67,7 @@ def plan_compaction(
 
     Raises SessionNotFound, InvalidPolicy.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     cost = budget(connection, pointer, checked(policy), given(now))
     planned, _ = plan_with_fewer_turns(cost)
     return with_view_tokens(cost, planned)
@@ -205,7 +205,7 @@ def _not_tried(transactions: Transactions, asked: Asked, found: Check, moment: i
         log_messages.held(asked.policy, found.problem)
     outcome: Outcome = "rejected" if found.problem else "nothing"
     with transactions.reading() as connection:
-        pointer = lines.find(connection, asked.session_id)
+        pointer = lines.load_pointer(connection, asked.session_id)
         cost = budget(connection, pointer, asked.policy, moment, asked.coming)
         return left_as_it_is(cost, asked, found.reason, outcome)
 
@@ -247,7 +247,7 @@ def _summarised(transactions: Transactions, asked: Asked, job: Job) -> Result:
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
         with transactions.reading() as connection:
-            return read_rows(connection, asked.session_id, first, last, branch=branch)
+            return read_chat_messages(connection, asked.session_id, first, last, branch=branch)
 
     return summarised(job, asked, read_line)
 

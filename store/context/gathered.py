@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select
 from ..clock import Now, given
 from ..database import Statement, kept_since, tool_results
 from ..formats import CHAT, Placed, format_named
-from ..history import Line, lines, message_at, turn_of
+from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
 from ..policy import Policy, checked
 from ..ready import phrase
@@ -85,9 +85,9 @@ def gather(
     Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
     """
     format_named(format)
-    pointer, policy = lines.find(connection, session_id), checked(policy)
-    last = lines.position(pointer, at)
-    begins, answered, over = turn_of(Line(connection, pointer), last, user_input)
+    pointer, policy = lines.load_pointer(connection, session_id), checked(policy)
+    last = lines.resolve_position(pointer, at)
+    begins, answered, over = find_request_turn(Line(connection, pointer), last, user_input)
     view_context = load_view_context(
         connection,
         pointer,
@@ -142,8 +142,8 @@ def _todo_lists(view_context: ViewContext) -> Iterator[tuple[int, object, object
         limit=LISTS,
     )
     for seq, call_seq, call_position in rows:
-        called = message_at(view_context.raw, call_seq)
-        result = message_at(view_context.raw, seq)
+        called = load_chat_message(view_context.raw, call_seq)
+        result = load_chat_message(view_context.raw, seq)
         yield seq, _arguments(called["tool_calls"][call_position]), result.get("content")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .. import compaction, history, inspection, search
 from .. import view as views
-from ..history import raw
+from ..history import raw_messages
 from .binding import reads, writes
 
 
@@ -27,7 +27,7 @@ class Operations:
     set_metadata = writes(lambda: history.sessions.set_metadata)
     set_project_root = writes(lambda: history.project_root.set_project_root)
     append = writes(lambda: history.append.append)
-    messages = reads(lambda: raw.read)
+    messages = reads(lambda: raw_messages.read_messages)
     message = reads(lambda: history.lookup.message)
     find = reads(lambda: history.lookup.find)
     turns = reads(lambda: history.lookup.turns)

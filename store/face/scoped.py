@@ -150,7 +150,7 @@ class Scoped(Owned, Workflows):
 
 def checked_owner(owner: str) -> str:
     """Return an owner. Raises InvalidValue for what is none."""
-    text = history.sessions.checked_text("owner", owner)
+    text = history.sessions.validate_text("owner", owner)
     if text is None:
         raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
     return text
@@ -171,7 +171,9 @@ def _prepare(given: Arguments) -> None:
     """Take messages apart before a transaction holds up others."""
     if "messages" in given:
         wire_format = given.get("format")
-        given["messages"] = history.append.ready(given["messages"], given["now"], wire_format)
+        given["messages"] = history.append.prepare_batch(
+            given["messages"], given["now"], wire_format
+        )
 
 
 def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
@@ -219,7 +221,7 @@ def _opened_within(owner: str, session_ids: Iterable[Any], opened: Open) -> Iter
 
 def _check_tree(connection: Connection, owner: str, session_id: str) -> None:
     """Refuse to change what sessions of others have, too; what was done is taken back."""
-    tree_id = history.lines.find(connection, session_id).tree_id
+    tree_id = history.lines.load_pointer(connection, session_id).tree_id
     if OTHERS.row(connection, tree_id=tree_id, owner=owner):
         raise StoreError(
             f"session {session_id!r} shares its tree with sessions of others, which this would "

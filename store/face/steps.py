@@ -73,7 +73,7 @@ class Steps(Whole):
         for session_id in sessions:
             if session_id not in self._held:
                 with suppress(SessionNotFound), self._connection.begin_nested():
-                    history.lines.lock(self._connection, session_id)
+                    history.lines.lock_session(self._connection, session_id)
                     self._held.add(session_id)
 
 
@@ -85,7 +85,7 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
         try:
             with database.writing_for_host() as connection:
                 before, locked = locked, locks(connection)
-                history.lock_in_order(connection, before)
+                history.lock_trees(connection, before)
                 with Lifetime("these steps of `atomically`") as lifetime:
                     return work(Steps(connection, moment, lifetime))
         except StoreBusy as busy:

@@ -74,7 +74,7 @@ def _go_on(database: Database) -> None:
     """Erase a part of what others left to do; nothing more is imported where nothing is left."""
     with suppress(StoreError):
         if database.read(open_trees):
-            history.erasure_batches.go_on_at_opening(database, milliseconds(None))
+            history.erasure_batches.continue_at_opening(database, milliseconds(None))
 
 
 class Store(Whole, Workflows):
@@ -236,7 +236,7 @@ class Store(Whole, Workflows):
         """Do what is left of erasures, then write the file anew, and note it."""
         note = partial(_note_purged, now=moment)
         with in_steps():
-            history.erasure_batches.go_on(self.database, moment, patience=patience)
+            history.erasure_batches.continue_erasures(self.database, moment, patience=patience)
         forget = searching.index.empty_stale_index
         self.database.purge(note, before=forget, longest=longest, patience=patience)
         with suppress(StoreError):  # a search goes on with it

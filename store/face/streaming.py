@@ -34,9 +34,9 @@ ONCE = "a stream is entered once; `streaming` gives another one"
 LARGEST = 2**62
 """More bytes or ms than this are none."""
 
-_begin = writes(lambda: history.drafts.begin)
-_keep = writes(lambda: history.drafts.keep)
-_end = writes(lambda: history.drafts.end)
+_begin = writes(lambda: history.drafts.begin_draft)
+_keep = writes(lambda: history.drafts.save_pieces)
+_end = writes(lambda: history.drafts.append_draft)
 
 
 class Asked(NamedTuple):
@@ -58,7 +58,7 @@ class Answer:
         _check_pace(asked.every_bytes, asked.every_ms)
         self._asked = asked
         self._given: Message = {}
-        self._texts: list[drafts.Text] = []
+        self._texts: list[drafts.TextPiece] = []
         self._written: set[str] = set()
         self._kept, self._next = 0, 1
         self._is_open = self._is_over = False
@@ -68,7 +68,7 @@ class Answer:
     @property
     def message(self) -> Message:
         """The message as it is by now."""
-        return history.drafts.grown(self._given, self._texts)
+        return history.drafts.extend_message(self._given, self._texts)
 
     @property
     def is_due(self) -> bool:
@@ -95,17 +95,17 @@ class Answer:
             raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
         if not isinstance(self._given.get(key), str | None):
             raise InvalidValue(f"{quoted(key)} is no text in this message; `update` replaces it")
-        self._texts.append(history.drafts.Text(key, text))
+        self._texts.append(history.drafts.TextPiece(key, text))
         self._written.add(key)
         self._unkept_bytes += utf8_size(text)
 
     def replace(self, changes: Message) -> None:
         """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
         self._check_open()
-        given = history.drafts.updated(self._given, changes)
+        given = history.drafts.update_message(self._given, changes)
         if grown := self._written & {*changes}:
             raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
-        self._given = history.drafts.checked(given, self._asked.format)
+        self._given = history.drafts.decode_beginning(given, self._asked.format)
         self._is_changed = True
 
     def keep(self) -> None:
@@ -156,10 +156,10 @@ def _check_pace(every_bytes: int, every_ms: int) -> None:
             raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
 
 
-def _runs(texts: list[drafts.Text]) -> list[drafts.Text]:
+def _runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
     """Return texts with those joined that came one after the other for the same key."""
     return [
-        history.drafts.Text(key, "".join(each.text for each in run))
+        history.drafts.TextPiece(key, "".join(each.text for each in run))
         for key, run in groupby(texts, attrgetter("key"))
     ]
 

@@ -30,7 +30,7 @@ class Workflows(Operations, Opening):
     _database: Database
     _requests: contexts.Requests
 
-    pages = runs(lambda: history.raw.pages)
+    pages = runs(lambda: history.raw_messages.pages)
     compact = runs(lambda: compaction.compact)
     compact_if_needed = runs(lambda: compaction.compact_if_needed)
     count_tokens = runs(lambda: history.token_counts.count_tokens)

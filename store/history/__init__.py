@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         message_notes,
         moves,
         project_root,
-        raw,
+        raw_messages,
         redaction,
         session_branches,
         sessions,
@@ -59,24 +59,24 @@ if TYPE_CHECKING:
     from .links import ANSWERS, IS_CALL
     from .model_prices import PriceList, price_list
     from .open_erasures import open_trees
-    from .order import lock_in_order
-    from .places import NEVER, PLACE, Pointer, Segment
-    from .raw import CALLS, read_rows, stored_calls
-    from .sessions import TEXT_LIMIT, newest_record
-    from .turns import message_at, turn_of
+    from .order import lock_trees
+    from .places import NO_LIMIT, PLACE, Pointer, Segment
+    from .raw_messages import CALLS_IN_RUN, load_calls, read_chat_messages
+    from .sessions import TEXT_LIMIT, newest_compaction
+    from .turns import find_request_turn, load_chat_message
     from .usages import LastRequest, Request, last_usage
-    from .visibility import counts_seen, records_seen
+    from .visibility import visible_counts, visible_records
 
 __all__ = [
     "ANSWERS",
-    "CALLS",
+    "CALLS_IN_RUN",
     "HOLDING",
     "INSERT_FACTS",
     "INSERT_PATHS",
     "INSERT_RESULTS",
     "IS_CALL",
     "MEASURE",
-    "NEVER",
+    "NO_LIMIT",
     "PLACE",
     "TEXT_LIMIT",
     "Changes",
@@ -91,11 +91,11 @@ __all__ = [
     "Weight",
     "append",
     "changes_of",
-    "counts_seen",
     "derive",
     "drafts",
     "erasure",
     "erasure_batches",
+    "find_request_turn",
     "heads",
     "keys",
     "kinds_text",
@@ -104,36 +104,36 @@ __all__ = [
     "line_cte",
     "lines",
     "listing",
-    "lock_in_order",
+    "load_calls",
+    "load_chat_message",
+    "lock_trees",
     "lookup",
     "measure",
-    "message_at",
     "message_notes",
     "message_rows",
     "moment_at",
     "moves",
-    "newest_record",
+    "newest_compaction",
     "open_trees",
     "price_list",
     "project_root",
-    "raw",
-    "read_rows",
-    "records_seen",
+    "raw_messages",
+    "read_chat_messages",
     "redaction",
     "segments_cte",
     "session_branches",
     "sessions",
     "siblings",
-    "stored_calls",
     "stored_kinds",
     "tails",
     "titles",
     "token_counts",
     "tokens_at",
-    "turn_of",
     "turn_start",
     "usage_reports",
     "usages",
+    "visible_counts",
+    "visible_records",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
@@ -149,12 +149,12 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         lines="Line line_cte segments_cte",
         links="ANSWERS IS_CALL",
         open_erasures="open_trees",
-        order="lock_in_order",
-        places="NEVER PLACE Pointer Segment",
+        order="lock_trees",
+        places="NO_LIMIT PLACE Pointer Segment",
         model_prices="PriceList price_list",
-        raw="CALLS read_rows stored_calls",
-        sessions="TEXT_LIMIT newest_record",
-        visibility="counts_seen records_seen",
-        turns="message_at turn_of",
+        raw_messages="CALLS_IN_RUN load_calls read_chat_messages",
+        sessions="TEXT_LIMIT newest_compaction",
+        visibility="visible_counts visible_records",
+        turns="find_request_turn load_chat_message",
         usages="LastRequest Request last_usage",
     )

@@ -1,7 +1,7 @@
 """Append to a line. Nothing here ever changes a message.
 
 What an append needs no connection for is done first: the messages are taken apart, hashed and
-weighed (`ready`) before the transaction holds up others.
+weighed (`prepare_batch`) before the transaction holds up others.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from . import append_warnings, facts, lines
 from .joining import joined
 from .lines import Line
 from .places import PLACE, Pointer
-from .raw import messages_between
+from .raw_messages import load_chat_messages
 from .sessions import create_session, set_metadata
 
 INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
 )
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
-MOVE_HEAD = Statement(lines.change(head=bindparam("to"), updated_at=bindparam("now")))
+MOVE_HEAD = Statement(lines.update_session(head=bindparam("to"), updated_at=bindparam("now")))
 Dedupe = Literal["refuse", "ignore", "off"]
 """What is done with a message whose id is on the line already.
 
@@ -70,7 +70,7 @@ KNOWN = Statement(
 HAS_REDACTED = Statement(
     select(exists().where(redactions.c.tree_id == bindparam("tree_id"))),
 )
-Given: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
+MessageInput: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
 """A message or several, as callers give them."""
 ByIndex = dict[int, StoredMessage]
 """Messages of a batch as they are stored, by their index in it."""
@@ -103,7 +103,7 @@ class Batch(NamedTuple):
 def append(
     connection: Connection,
     session_id: str,
-    messages: Given,
+    messages: MessageInput,
     *,
     expected_head: int | None = None,
     expected: str | None = None,
@@ -130,7 +130,7 @@ def append(
     that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
     InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
-    batch = ready(messages, given(now), format)
+    batch = prepare_batch(messages, given(now), format)
     _check_asked(expected_head, dedupe)
     pointer = _locked(connection, session_id, batch.moment if create else None)
     line = Line(connection, pointer)
@@ -143,15 +143,15 @@ def append(
     return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
 
 
-def add(line: Line, batch: Batch) -> list[StoredMessage]:
+def append_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     """Append what a line does not have yet; return all as stored. Raises InvalidMessage."""
     known, fresh = _told_apart(line, batch.messages, "refuse")
     stored = _store(line, batch.of(fresh))
     return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
 
 
-def ready(
-    messages: Given | Batch,
+def prepare_batch(
+    messages: MessageInput | Batch,
     moment: int,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> Batch:
@@ -162,12 +162,12 @@ def ready(
     if isinstance(messages, Batch):
         return messages
     listed = enumerate(_listed(messages))
-    return batch_of(
+    return make_batch(
         [row for index, message in listed for row in _prepared(message, format, index)], moment
     )
 
 
-def batch_of(rows: list[Prepared], moment: int) -> Batch:
+def make_batch(rows: list[Prepared], moment: int) -> Batch:
     """Return rows that are prepared as a batch, which `append` takes in place of messages."""
     tokens = [estimated_tokens(each.message, each.text_size) for each in rows]
     digests = [dated_digest(each.digest, moment, each.wire_format) for each in rows]
@@ -191,12 +191,12 @@ def _check_asked(head: int | None, dedupe: str) -> None:
 def _locked(connection: Connection, session_id: str, created_at: int | None) -> Pointer:
     """Lock a session, made at a moment if it is not there (None: it has to be there)."""
     try:
-        return lines.lock(connection, session_id)
+        return lines.lock_session(connection, session_id)
     except SessionNotFound:
         if created_at is None or session_id is None:
             raise
     create_session(connection, session_id, exist_ok=True, now=created_at)
-    return lines.lock(connection, session_id)
+    return lines.lock_session(connection, session_id)
 
 
 def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) -> None:
@@ -218,7 +218,7 @@ def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[St
     ]
 
 
-def _listed(given: Given) -> list[GivenMessage]:
+def _listed(given: MessageInput) -> list[GivenMessage]:
     if isinstance(given, list):
         return given
     if isinstance(given, Mapping) or is_model(given):
@@ -247,7 +247,7 @@ def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
         message_id = prepared.columns.message_id
         if message_id is None:
             continue
-        found = find_on(line, message_id, has_redacted=has_redacted)
+        found = find_message(line, message_id, has_redacted=has_redacted)
         if found is not None:
             known[index] = _the_known(line, found, prepared, index, dedupe)
     return known
@@ -259,7 +259,7 @@ def _the_known(
     """Return the message that the line has under a given one's id."""
     if dedupe == "refuse" and _is_same(found, prepared):
         return _as_stored(found, prepared)
-    (stored,) = messages_between(line, found.seq, found.seq)
+    (stored,) = load_chat_messages(line, found.seq, found.seq)
     if dedupe == "refuse":
         _check_same(stored, prepared, index)
     return stored
@@ -269,7 +269,7 @@ def _is_same(found: Known, given: Prepared) -> bool:
     return found.digest == dated_digest(given.digest, found.stored_at, given.wire_format)
 
 
-def find_on(line: Line, message_id: str, *, has_redacted: bool = True) -> Known | None:
+def find_message(line: Line, message_id: str, *, has_redacted: bool = True) -> Known | None:
     """Return where the newest message of an id stands on a line; None where there is none.
 
     One that is redacted is known by what stands for its id, if the tree has any such.

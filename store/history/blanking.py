@@ -48,7 +48,7 @@ from . import lines
 from .facts import derive, stored_kinds, write_results
 from .lines import Line
 from .places import Pointer
-from .raw import messages_between
+from .raw_messages import load_chat_messages
 
 Place = dict[str, int]
 """Where a message stands, by the names of `PLACE`."""
@@ -90,12 +90,12 @@ def _new(names: tuple[str, ...]) -> dict[str, BindParameter[Any]]:
 
 
 STORED = Statement(
-    select(messages.c.stored_at, messages.c.wire_format).where(lines.at(messages)),
+    select(messages.c.stored_at, messages.c.wire_format).where(lines.at_place(messages)),
     row=Stored,
 )
 CALLS_OF = Statement(
     select(*(tool_calls.c[name] for name in StoredCall._fields))
-    .where(lines.at(tool_calls))
+    .where(lines.at_place(tool_calls))
     .order_by(tool_calls.c.position),
     row=StoredCall,
 )
@@ -107,7 +107,7 @@ BLANK_CALL = Statement(
     .where(placed(tool_calls), tool_calls.c.position == bindparam("number"))
     .values(_new(StoredCall._fields))
 )
-WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at(message_facts)))
+WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at_place(message_facts)))
 WEIGH = Statement(
     update(message_facts)
     .where(placed(message_facts))
@@ -182,7 +182,7 @@ def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
 
 def _blanked(line: Line, seq: int, calls: list[StoredCall], wire_format: str | None) -> Prepared:
     """Return what stays of a message."""
-    (stored,) = messages_between(line, seq, seq)
+    (stored,) = load_chat_messages(line, seq, seq)
     answers = answered_call_id(stored.message)
     tools = DECIDED_BY.keys() | stored_kinds(line.connection).keys()
     words_out = without_words(stored.message, calls, answers, tools)
@@ -237,5 +237,5 @@ def _judge_anew(line: Line, place: Place, positions: list[int]) -> None:
     for seq in positions:
         before = Line(connection, at_end(pointer, place["branch"], seq - 1))
         through = Line(connection, at_end(pointer, place["branch"], seq))
-        (stored,) = messages_between(through, seq, seq)
+        (stored,) = load_chat_messages(through, seq, seq)
         write_results(connection, derive(before, seq, [prepare(stored.message)]))

@@ -57,20 +57,20 @@ from .append import Batch
 from .lines import Line
 from .places import Pointer
 from .sessions import check_owner
-from .visibility import drafts_seen
+from .visibility import visible_drafts
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """What a draft's id looks like: a tree and a number of 63 bits."""
 
 
-class Text(NamedTuple):
+class TextPiece(NamedTuple):
     """A run of text that came for one key of a message."""
 
     key: str
     text: str
 
 
-class Kept(NamedTuple):
+class DraftRow(NamedTuple):
     """A draft as it is stored."""
 
     tree_id: int
@@ -100,16 +100,16 @@ def _is_draft(table: Table) -> ColumnElement[bool]:
     )
 
 
-_columns = [drafts.c[name] for name in Kept._fields]
+_columns = [drafts.c[name] for name in DraftRow._fields]
 _of_owner = and_(
     sessions.c.tree_id == drafts.c.tree_id,
     sessions.c.id == drafts.c.session_id,
     sessions.c.owner == bindparam("owner"),
 )
-DRAFT = Statement(select(*_columns).where(_is_draft(drafts)), row=Kept)
-OF_SESSION = Statement(select(*_columns).where(drafts_seen()), row=Kept)
-OF_OWNER = Statement(select(*_columns).join(sessions, _of_owner), row=Kept)
-ALL = Statement(select(*_columns), row=Kept)
+DRAFT = Statement(select(*_columns).where(_is_draft(drafts)), row=DraftRow)
+OF_SESSION = Statement(select(*_columns).where(visible_drafts()), row=DraftRow)
+OF_OWNER = Statement(select(*_columns).join(sessions, _of_owner), row=DraftRow)
+ALL = Statement(select(*_columns), row=DraftRow)
 PIECES = Statement(
     select(draft_pieces.c.at, draft_pieces.c.key, draft_pieces.c.text)
     .where(_is_draft(draft_pieces))
@@ -131,7 +131,7 @@ DELETE_DRAFT = (
 )
 
 
-def begin(
+def begin_draft(
     connection: Connection,
     session_id: str,
     message: GivenMessage,
@@ -144,15 +144,15 @@ def begin(
 
     Raises InvalidMessage, SessionNotFound, Conflict.
     """
-    moment, text = given(now), encode(checked(message, format))
-    pointer = lines.lock(connection, session_id, expected)
+    moment, text = given(now), encode(decode_beginning(message, format))
+    pointer = lines.lock_session(connection, session_id, expected)
     place = (pointer.session_id, pointer.branch, pointer.head)
-    kept = Kept(pointer.tree_id, secrets.randbits(63), *place, moment, text, format)
+    kept = DraftRow(pointer.tree_id, secrets.randbits(63), *place, moment, text, format)
     INSERT_DRAFT.run(connection, **kept._asdict())
-    return whole(connection, kept)
+    return load_draft(connection, kept)
 
 
-def checked(
+def decode_beginning(
     message: GivenMessage,
     format: str | None,  # noqa: A002 - the public name
 ) -> Message:
@@ -165,12 +165,12 @@ def checked(
     return begun
 
 
-def keep(
+def save_pieces(
     connection: Connection,
     session_id: str,
     draft: str,
     first: int,
-    texts: Sequence[Text],
+    texts: Sequence[TextPiece],
     message: Message | None,
     *,
     now: Now = None,
@@ -192,7 +192,7 @@ def keep(
 
 
 def _rows(
-    kept: Kept,
+    kept: DraftRow,
     first: int,
     moment: int,
     written: Iterable[tuple[str, str]],
@@ -204,7 +204,7 @@ def _rows(
     ]
 
 
-def end(
+def append_draft(
     connection: Connection,
     session_id: str,
     draft: str,
@@ -219,27 +219,27 @@ def end(
     Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict where the head is not where
     the draft began, or the session's revision is not the one that is expected.
     """
-    batch = append.ready(messages, given(now), format)
-    pointer = lines.lock(connection, session_id, expected)
+    batch = append.prepare_batch(messages, given(now), format)
+    pointer = lines.lock_session(connection, session_id, expected)
     kept = _of(connection, pointer, draft)
     _check_head(pointer, kept)
     return _appended(Line(connection, pointer), kept, batch)
 
 
-def _check_head(pointer: Pointer, kept: Kept) -> None:
+def _check_head(pointer: Pointer, kept: DraftRow) -> None:
     """Refuse to append behind another message than the one that was answered."""
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
 
 
-def _appended(line: Line, kept: Kept, batch: Batch) -> StoredMessage:
-    (stored,) = append.add(line, batch)
+def _appended(line: Line, kept: DraftRow, batch: Batch) -> StoredMessage:
+    (stored,) = append.append_batch(line, batch)
     _delete(line.connection, kept)
     return stored
 
 
-def _delete(connection: Connection, kept: Kept) -> None:
+def _delete(connection: Connection, kept: DraftRow) -> None:
     for statement in DELETE_DRAFT:
         statement.run(connection, **kept.place)
 
@@ -256,17 +256,17 @@ def list_drafts(
     They are answers that broke off, and those that are being streamed just now. ``before`` is a
     moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
     """
-    found = [whole(connection, each) for each in _listed(connection, session_id, owner)]
+    found = [load_draft(connection, each) for each in _listed(connection, session_id, owner)]
     if before is not None:
         found = [each for each in found if each.at < given(before)]
     return sorted(found, key=lambda each: (each.at, each.draft))
 
 
-def _listed(connection: Connection, session_id: str | None, owner: str | None) -> list[Kept]:
+def _listed(connection: Connection, session_id: str | None, owner: str | None) -> list[DraftRow]:
     if session_id is not None:
         if owner is not None:
             check_owner(connection, session_id, owner)
-        return OF_SESSION.rows(connection, **lines.find(connection, session_id).session)
+        return OF_SESSION.rows(connection, **lines.load_pointer(connection, session_id).session)
     if owner is not None:
         return OF_OWNER.rows(connection, owner=owner)
     return ALL.rows(connection)
@@ -293,9 +293,9 @@ def finish_draft(
     moment = given(now)
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
-    began = whole(connection, kept)
+    began = load_draft(connection, kept)
     name = began.format if format is None else format
-    batch = append.ready(updated(began.message, update), moment, name)
+    batch = append.prepare_batch(update_message(began.message, update), moment, name)
     return _appended(Line(connection, pointer), kept, batch)
 
 
@@ -311,26 +311,26 @@ def discard_draft(
     anybody's). Raises DraftNotFound.
     """
     _, kept = _found(connection, draft, owner)
-    discarded = whole(connection, kept)
+    discarded = load_draft(connection, kept)
     _delete(connection, kept)
     return discarded
 
 
-def whole(connection: Connection, kept: Kept) -> Draft:
+def load_draft(connection: Connection, kept: DraftRow) -> Draft:
     """Return a draft with all that was kept of it."""
     at, texts = kept.at, []
     for moment, key, text in PIECES.rows(connection, **kept.place):
         at = max(at, moment)
-        texts.append(Text(key, decode_as(str, text)))
+        texts.append(TextPiece(key, decode_as(str, text)))
     message = decode_as(dict, kept.message)
     if any(not isinstance(message.get(each.key) or "", str) for each in texts):
         raise Damaged(f"the draft {kept.id!r:.80} has no text where texts came; {VERIFY}")
-    message = grown(message, texts)
+    message = extend_message(message, texts)
     place = (kept.branch, kept.head)
     return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
 
 
-def grown(message: Message, texts: Iterable[Text]) -> Message:
+def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
     """Return a message with the texts that came for its keys behind what they say already."""
     came: dict[str, list[str]] = {}
     for each in texts:
@@ -338,7 +338,7 @@ def grown(message: Message, texts: Iterable[Text]) -> Message:
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
 
 
-def said(draft: Draft) -> str:
+def draft_text(draft: Draft) -> str:
     """Return the text of a draft; one that is none of its format yet has a chat's, if any."""
     try:
         rows = taken(draft.message, draft.format, 0).rows
@@ -347,39 +347,41 @@ def said(draft: Draft) -> str:
     return content_text(rows[0].get("content"))
 
 
-def updated(message: Message, changes: Message | None) -> Message:
+def update_message(message: Message, changes: Message | None) -> Message:
     """Return a message with other values for some keys. Raises InvalidValue for what has none."""
     if changes is not None and not isinstance(changes, Mapping):
         raise InvalidValue(f"what a message is given are keys and values, not {quoted(changes)}")
     return {**message, **(changes or {})}
 
 
-def is_behind(line: Line, draft: Draft) -> bool:
+def has_answered_message(line: Line, draft: Draft) -> bool:
     """Tell whether the message of a line at a draft's position is the one that it answers."""
     line_then = line.pointer._replace(branch=draft.branch, parent_position=draft.head)
     then = Line(line.connection, line_then).place(draft.head)
     return then == line.place(draft.head)
 
 
-def _found(connection: Connection, draft: str | Draft, owner: str | None) -> tuple[Pointer, Kept]:
+def _found(
+    connection: Connection, draft: str | Draft, owner: str | None
+) -> tuple[Pointer, DraftRow]:
     """Lock the session of a draft; return where it stands, and the draft. Raises DraftNotFound."""
     named = draft.draft if isinstance(draft, Draft) else draft
     kept = _stored(connection, named)
     try:
         if owner is not None:
             check_owner(connection, kept.session_id, owner)
-        pointer = lines.lock(connection, kept.session_id)
+        pointer = lines.lock_session(connection, kept.session_id)
     except SessionNotFound as error:
         raise DraftNotFound(named) from error
     return pointer, _of(connection, pointer, named)
 
 
-def _locked(connection: Connection, session_id: str, draft: str) -> Kept:
+def _locked(connection: Connection, session_id: str, draft: str) -> DraftRow:
     """Lock the session of a draft, and return the draft."""
-    return _of(connection, lines.lock(connection, session_id), draft)
+    return _of(connection, lines.lock_session(connection, session_id), draft)
 
 
-def _of(connection: Connection, pointer: Pointer, draft: str) -> Kept:
+def _of(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:
     """Return a draft of a session that is locked. Raises DraftNotFound."""
     kept = _stored(connection, draft)
     if (kept.tree_id, kept.session_id) != (pointer.tree_id, pointer.session_id):
@@ -387,7 +389,7 @@ def _of(connection: Connection, pointer: Pointer, draft: str) -> Kept:
     return kept
 
 
-def _stored(connection: Connection, draft: str) -> Kept:
+def _stored(connection: Connection, draft: str) -> DraftRow:
     """Return a draft by its id. Raises DraftNotFound."""
     named = ID.fullmatch(draft) if isinstance(draft, str) else None
     if named is None:

@@ -52,7 +52,7 @@ from ..records import Erasure
 from . import lines
 from .fates import Fate, fates
 from .message_notes import DELETE_LEFT
-from .sessions import check_owner, newest_record
+from .sessions import check_owner, newest_compaction
 
 _tree = bindparam("tree_id", type_=BIG)
 _open = erasure_log.c.finished_at.is_(null())
@@ -276,7 +276,7 @@ def _delete_records(connection: Connection, opened: Opened) -> None:
         of = {"tree_id": tree_id, "branch": fate.branch}
         DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
         DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
-    newest = newest_record(connection, tree_id)
+    newest = newest_compaction(connection, tree_id)
     for statement in (LOWER_SEEN, LOWER_SOURCE):
         statement.run(connection, tree=tree_id, newest=newest)
 

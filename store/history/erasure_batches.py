@@ -57,7 +57,7 @@ from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
 from .open_erasures import OPEN, open_trees
-from .places import NEVER
+from .places import NO_LIMIT
 from .sessions import check_owner
 
 SLICE = 0.005
@@ -218,7 +218,7 @@ def delete_sessions(
 
 def _find(connection: Connection, names: list[str], owner: str | None) -> None:
     for name in names:
-        lines.find(connection, name)
+        lines.load_pointer(connection, name)
         if owner is not None:
             check_owner(connection, name, owner)
 
@@ -269,7 +269,7 @@ def _read(connection: Connection, begun: list[Opened]) -> list[Erasure]:
     return [erasure.told(connection, each) for each in begun]
 
 
-def go_on(
+def continue_erasures(
     database: Database,
     moment: int,
     *,
@@ -285,9 +285,9 @@ def go_on(
         _erase_tree(database, tree_id, moment, ends, patience)
 
 
-def go_on_at_opening(database: Database, moment: int) -> None:
+def continue_at_opening(database: Database, moment: int) -> None:
     """Erase a part of what others left to do, where nobody is in the way."""
-    go_on(database, moment, seconds=OPENING, patience=0)
+    continue_erasures(database, moment, seconds=OPENING, patience=0)
 
 
 def _erase_tree(
@@ -364,7 +364,7 @@ def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) 
     if not part.is_needed:
         _erase_beyond(connection, of, NOTHING)
         DELETE_BRANCH.run(connection, **of)
-        through = NEVER
+        through = NO_LIMIT
     CLOSE_PARTS.run(
         connection,
         tree=of["tree_id"],

@@ -68,22 +68,22 @@ MEASURE = Statement(
     select(
         _facts.c.turn,
         _facts.c.tokens_through,
-    ).where(lines.at(_facts)),
+    ).where(lines.at_place(_facts)),
     row=Measure,
 )
 _last_of_run = (
     select(_facts.c.seq)
-    .where(lines.run_of(_facts))
+    .where(lines.in_run(_facts))
     .order_by(_facts.c.seq.desc())
     .limit(literal_column("1"))
 )
 LAST_USER = Statement(_last_of_run.where(_facts.c.role == literal_column("'user'")))
 LAST_ANSWER = Statement(_last_of_run.where(_facts.c.role == literal_column("'assistant'")))
 _moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
-MOMENT = Statement(select(_moment).where(lines.at(messages)))
+MOMENT = Statement(select(_moment).where(lines.at_place(messages)))
 KINDS = Statement(select(json_sql.AsObject(tool_kinds.c.name, tool_kinds.c.kind)))
 _tokens = func.coalesce(func.sum(_facts.c.tokens), literal_column("0"))
-TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at(_facts)))
+TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at_place(_facts)))
 
 
 def kinds_text(connection: Connection) -> str:

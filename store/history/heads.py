@@ -41,14 +41,14 @@ from . import lines, moves, session_branches
 from .places import Pointer
 from .sessions import (
     Stem,
-    checked_metadata,
-    checked_text,
-    claim,
-    folder_text,
-    id_for,
+    claim_id,
+    encode_metadata,
     insert_branch,
     insert_session,
+    new_session_id,
     of_row,
+    validate_folder,
+    validate_text,
 )
 
 ONE_ROOT = (
@@ -123,7 +123,7 @@ STANDING = Statement(
 )
 _SESSION_COLUMNS = tuple(sessions.c.keys())
 POINT_TO = Statement(
-    lines.change(
+    lines.update_session(
         head_branch=bindparam("branch"),
         head=bindparam("to"),
         last_rewind=bindparam("rewind"),
@@ -177,11 +177,11 @@ def fork(
     own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer if branch is None else session_branches.end_of(connection, pointer, branch)
-    position = lines.position(line, at)
+    position = lines.resolve_position(line, at)
     following, _, values = _standing(connection, pointer)
     their_owner = values["owner"]
     stem = _next_branch(connection, line, position, following)
-    values["id"] = claim(connection, id_for(session_id, moment), pointer.tree_id)
+    values["id"] = claim_id(connection, new_session_id(session_id, moment), pointer.tree_id)
     values |= _where_a_fork_stands(source, stem.branch, position, moment)
     if is_handed_over := own.get("owner", their_owner) != their_owner:
         values |= {"title": None, "metadata": None, "project_root": None}
@@ -225,10 +225,10 @@ def _where_a_fork_stands(
 
 
 _CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "title": partial(checked_text, "title"),
-    "owner": partial(checked_text, "owner"),
-    "metadata": checked_metadata,
-    "project_root": folder_text,
+    "title": partial(validate_text, "title"),
+    "owner": partial(validate_text, "owner"),
+    "metadata": encode_metadata,
+    "project_root": validate_folder,
 }
 
 
@@ -252,7 +252,7 @@ def rewind(
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    position = lines.position(pointer, -1 if to is None else to)
+    position = lines.resolve_position(pointer, -1 if to is None else to)
     return _go(connection, "rewind", pointer, pointer, position, moment)
 
 
@@ -276,7 +276,7 @@ def switch(
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     line = session_branches.line_of(connection, pointer, branch, of)
-    position = lines.position(line, to)
+    position = lines.resolve_position(line, to)
     return _go(connection, "switch", pointer, line, position, moment)
 
 

@@ -24,16 +24,16 @@ DELETE_KEYS = Statement(
 )
 
 
-def note_keys(
+def write_keys(
     connection: Connection, tree_id: int, session_id: str, metadata: dict[str, Any]
 ) -> None:
     """Write the keys of a session's metadata in place of those that were there."""
     DELETE_KEYS.run(connection, tree_id=tree_id, session_id=session_id)
-    rows = [(tree_id, session_id, *each) for each in keys_of(metadata)]
+    rows = [(tree_id, session_id, *each) for each in metadata_keys(metadata)]
     INSERT_KEYS.insert_many(connection, rows)
 
 
-def keys_of(metadata: dict[str, Any]) -> list[tuple[str, str]]:
+def metadata_keys(metadata: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the keys of metadata and their values as texts; equal values have equal texts."""
     return [(_short(key), _short(value)) for key, value in metadata.items()]
 

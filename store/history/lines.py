@@ -59,27 +59,27 @@ from ..errors import (
     quoted,
 )
 from ..text import is_text
-from .places import NEVER, Pointer, Segment
+from .places import NO_LIMIT, Pointer, Segment
 
 
-def at(table: FromClause) -> ColumnElement[bool]:
+def at_place(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for one place: ``tree_id``, ``branch`` and ``seq``."""
     return and_(of_branch(table), table.c.seq == bindparam("seq"))
 
 
-def run_of(table: FromClause) -> ColumnElement[bool]:
+def in_run(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for a run of a branch: ``tree_id``, ``branch``, ``first`` to ``last``."""
     positions = table.c.seq.between(bindparam("first"), bindparam("last"))
     return and_(of_branch(table), positions)
 
 
-def inside(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
+def in_segments(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
     """Build the condition for the rows of the tree ``tree_id`` that lie in any of a line's runs."""
     positions = table.c.seq.between(segments.c.first, segments.c.last)
-    return on_branch(table, segments) & positions
+    return on_branches(table, segments) & positions
 
 
-def on_branch(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
+def on_branches(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
     """Build the condition for the rows of the tree ``tree_id`` on any branch of a walk."""
     return and_(_of_tree(table), table.c.branch == walk.c.branch)
 
@@ -94,7 +94,7 @@ def _of_tree(table: FromClause) -> ColumnElement[bool]:
     return condition
 
 
-def change(**values: Any) -> Update:
+def update_session(**values: Any) -> Update:
     """Build an update of a session's row; whatever changes there, its revision does.
 
     `Pointer.changed` names the row, and gives the new revision.
@@ -106,7 +106,7 @@ def change(**values: Any) -> Update:
     return update(sessions).where(of_session).values(**values, revision=bindparam("revision"))
 
 
-NAMED = and_(
+SESSION_OF_ID = and_(
     sessions.c.tree_id == session_ids.c.tree_id,
     sessions.c.id == session_ids.c.id,
 )
@@ -134,10 +134,10 @@ POINTER = Statement(
         message_facts.c.tokens_through,
         sessions.c.revision,
         sessions.c.owner,
-        literal_column(str(NEVER)).label("newest"),
+        literal_column(str(NO_LIMIT)).label("newest"),
     )
     .select_from(session_ids)
-    .join(sessions, NAMED)
+    .join(sessions, SESSION_OF_ID)
     .join(branches, _of_head)
     .outerjoin(message_facts, _at_head)
     .where(session_ids.c.id == bindparam("session_id")),
@@ -146,7 +146,7 @@ POINTER = Statement(
 SESSION_LOCK = Statement(
     select(sessions.c.tree_id)
     .select_from(session_ids)
-    .join(sessions, NAMED)
+    .join(sessions, SESSION_OF_ID)
     .where(session_ids.c.id == bindparam("session_id"))
     .with_for_update(of=sessions)
 )
@@ -237,7 +237,7 @@ class Line(NamedTuple):
         return {"tree_id": self.pointer.tree_id, "branch": runs[0].branch, "seq": position}
 
 
-def find(connection: Connection, session_id: str) -> Pointer:
+def load_pointer(connection: Connection, session_id: str) -> Pointer:
     """Return where a session stands. Raises SessionNotFound."""
     if is_text(session_id):
         pointer = POINTER.row(connection, session_id=session_id)
@@ -246,13 +246,13 @@ def find(connection: Connection, session_id: str) -> Pointer:
     raise SessionNotFound(session_id)
 
 
-def lock(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
+def lock_session(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
     """Return where a session stands; no other writer moves it until the transaction ends.
 
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
     if connection.dialect.name == "sqlite":
-        pointer = find(connection, session_id)
+        pointer = load_pointer(connection, session_id)
     else:
         pointer = _locked_on_server(connection, session_id)
     check_revision(pointer, expected)
@@ -277,7 +277,7 @@ def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
     locks(connection).append(session_id)
     while True:
         locked = _lock_row(connection, session_id)
-        pointer = find(connection, session_id)
+        pointer = load_pointer(connection, session_id)
         if locked == pointer.tree_id:
             return pointer
 
@@ -293,22 +293,22 @@ def _lock_row(connection: Connection, session_id: str) -> int | None:
 def lock_tree(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
     """Return where a session stands; no other writer moves it, or adds branches to its tree.
 
-    Raises what `lock` does.
+    Raises what `lock_session` does.
     """
     if connection.dialect.name != "sqlite":
         _lock_branches(connection, session_id)
-    return lock(connection, session_id, expected)
+    return lock_session(connection, session_id, expected)
 
 
 def _lock_branches(connection: Connection, session_id: str) -> None:
     """Lock a session's tree on a server; once it is locked, the session stays in it."""
     locked = None
-    while locked != (tree_id := find(connection, session_id).tree_id):
+    while locked != (tree_id := load_pointer(connection, session_id).tree_id):
         TREE_LOCK.row(connection, tree_id=tree_id)
         locked = tree_id
 
 
-def span(
+def resolve_range(
     start: int,
     stop: int | None,
     last: int,
@@ -331,7 +331,7 @@ def _check_range(start: int, stop: int | None) -> None:
         raise InvalidValue(f"{told}; only its start counts from the end if negative")
 
 
-def position(pointer: Pointer, given: int | None) -> int:
+def resolve_position(pointer: Pointer, given: int | None) -> int:
     """Return a position of the line (None: its head; 0: before the first).
 
     Raises PositionOutOfRange.

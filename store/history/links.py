@@ -110,7 +110,7 @@ _calls_of_run = (
         & (message_facts.c.seq == tool_calls.c.seq),
     )
     .where(
-        lines.run_of(tool_calls),
+        lines.in_run(tool_calls),
         IS_CALL,
         message_facts.c.role == literal_column("'assistant'"),
     )
@@ -123,7 +123,7 @@ OPEN_CALLS = Statement(_calls_of_run.where(_has_id), row=OpenCall)
 CALLS_OF_RUN = Statement(_calls_of_run, row=OpenCall)
 ANSWERS = Statement(
     select(tool_results.c.call_seq, tool_results.c.call_position).where(
-        lines.run_of(tool_results), tool_results.c.call_seq.is_not(None)
+        lines.in_run(tool_results), tool_results.c.call_seq.is_not(None)
     ),
     row=Answer,
 )

@@ -29,8 +29,8 @@ from ..errors import InvalidValue, one_of, quoted
 from ..records import Session
 from ..text import is_text
 from . import lines
-from .keys import keys_of
-from .sessions import COLUMNS, checked_metadata, checked_text, decoded, session
+from .keys import metadata_keys
+from .sessions import COLUMNS, decode_session, encode_metadata, session, validate_text
 
 ORDERS = {
     "active": sessions.c.updated_at,
@@ -92,7 +92,7 @@ def _has(keys: FromClause, name: str) -> ColumnElement[bool]:
 
 
 @cache
-def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
+def select_sessions(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
     """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
     moment = ORDERS[order]
     query = _found(select(*COLUMNS), names)
@@ -104,7 +104,7 @@ def listed(names: tuple[str, ...], order: str, behind: bool = False) -> Statemen
 
 
 @cache
-def counted(names: tuple[str, ...]) -> Statement[Any]:
+def select_count(names: tuple[str, ...]) -> Statement[Any]:
     """Build the count of sessions by the names of its conditions."""
     return Statement(_found(select(func.count()), names))
 
@@ -121,7 +121,7 @@ def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
         first = session_keys.alias("first")
         found = query.select_from(first).join(sessions, _has(first, keys.pop(0)))
     elif "prefix" in others:
-        found = query.select_from(session_ids).join(sessions, lines.NAMED)
+        found = query.select_from(session_ids).join(sessions, lines.SESSION_OF_ID)
     elif "tree" in others:
         found = query.select_from(sessions)
     else:
@@ -140,17 +140,17 @@ def _has_any(name: str) -> ColumnElement[bool]:
 
 
 _ALL = ("archived",)
-LIST_SESSIONS = listed(_ALL, "active")
-LIST_SESSIONS_AFTER = listed(_ALL, "active", behind=True)
-LIST_CREATED = listed(_ALL, "created", behind=True)
-LIST_OWNED = listed((*_ALL, "owner"), "active", behind=True)
-LIST_OWNED_CREATED = listed((*_ALL, "owner"), "created", behind=True)
-LIST_TREE = listed((*_ALL, "tree"), "active")
-LIST_PREFIX = listed((*_ALL, "prefix"), "active")
-LIST_TAGGED = listed((*_ALL, "key1", "key2"), "active")
-LIST_OWNED_TAGGED = listed((*_ALL, "owner", "key1"), "active", behind=True)
-COUNT_SESSIONS = counted(_ALL)
-COUNT_OWNED = counted((*_ALL, "owner"))
+LIST_SESSIONS = select_sessions(_ALL, "active")
+LIST_SESSIONS_AFTER = select_sessions(_ALL, "active", behind=True)
+LIST_CREATED = select_sessions(_ALL, "created", behind=True)
+LIST_OWNED = select_sessions((*_ALL, "owner"), "active", behind=True)
+LIST_OWNED_CREATED = select_sessions((*_ALL, "owner"), "created", behind=True)
+LIST_TREE = select_sessions((*_ALL, "tree"), "active")
+LIST_PREFIX = select_sessions((*_ALL, "prefix"), "active")
+LIST_TAGGED = select_sessions((*_ALL, "key1", "key2"), "active")
+LIST_OWNED_TAGGED = select_sessions((*_ALL, "owner", "key1"), "active", behind=True)
+COUNT_SESSIONS = select_count(_ALL)
+COUNT_OWNED = select_count((*_ALL, "owner"))
 
 
 def list_sessions(
@@ -180,8 +180,8 @@ def list_sessions(
     _check_list(limit, order)
     values = _values(connection, owner, prefix, tree, archived) | _keys(where)
     asked = Asked(values, order, _last_seen(connection, after))
-    statement = listed(asked.names, order, asked.after is not None)
-    return [*map(decoded, statement.rows(connection, limit=limit, **asked.bound))]
+    statement = select_sessions(asked.names, order, asked.after is not None)
+    return [*map(decode_session, statement.rows(connection, limit=limit, **asked.bound))]
 
 
 def count_sessions(
@@ -198,7 +198,7 @@ def count_sessions(
     Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
     """
     values = _values(connection, owner, prefix, tree, archived) | _keys(where)
-    count: int = counted(Asked(values, "active", None).names).value(connection, **values)
+    count: int = select_count(Asked(values, "active", None).names).value(connection, **values)
     return count
 
 
@@ -226,9 +226,9 @@ def _values(
     """Return the values of the conditions that are given."""
     values: dict[str, Any] = {"archived": int(bool(archived))}
     if owner is not None:
-        values["owner"] = checked_text("owner", owner)
+        values["owner"] = validate_text("owner", owner)
     if tree is not None:
-        values["tree"] = lines.find(connection, tree).tree_id
+        values["tree"] = lines.load_pointer(connection, tree).tree_id
     if prefix:
         values |= _range_of(prefix)
     return values
@@ -236,11 +236,11 @@ def _values(
 
 def _keys(where: dict[str, Any] | None) -> dict[str, str]:
     """Return the values by which keys of metadata are asked for."""
-    checked_metadata(where)
+    encode_metadata(where)
     if where and len(where) > KEYS_LIMIT:
         raise InvalidValue(f"where has {len(where)} keys, the limit is {KEYS_LIMIT}")
     values: dict[str, str] = {}
-    for number, (key, value) in enumerate(keys_of(where or {}), start=1):
+    for number, (key, value) in enumerate(metadata_keys(where or {}), start=1):
         values |= {f"key{number}": key, f"value_of_key{number}": value}
     return values
 

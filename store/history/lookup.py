@@ -25,10 +25,10 @@ from ..messages import Columns, assemble, content_text, neutral_id
 from ..records import Found, StoredMessage, Turn
 from ..text import is_text
 from . import lines
-from .append import find_on
+from .append import find_message
 from .lines import Line
-from .raw import given_at
-from .sessions import checked_text
+from .raw_messages import load_message_at
+from .sessions import validate_text
 
 Conditions = tuple[ColumnElement[bool], ...]
 
@@ -113,7 +113,7 @@ BEGINNINGS = Statement(
     )
     .select_from(_facts)
     .join(_said, _is_said)
-    .where(lines.run_of(_facts), _facts.c.role == literal_column("'user'"))
+    .where(lines.in_run(_facts), _facts.c.role == literal_column("'user'"))
     .order_by(_facts.c.seq)
 )
 """The messages of a run with which turns begin."""
@@ -136,8 +136,8 @@ def find(
     there.
     """
     if session is None:
-        return _everywhere(connection, message_id, checked_text("owner", owner))
-    pointer = lines.find(connection, session)
+        return _everywhere(connection, message_id, validate_text("owner", owner))
+    pointer = lines.load_pointer(connection, session)
     if not is_text(message_id):
         return []
     ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
@@ -160,9 +160,9 @@ def message(connection: Connection, session_id: str, seq_or_message_id: int | st
     Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
     not on the line.
     """
-    line = Line(connection, lines.find(connection, session_id))
+    line = Line(connection, lines.load_pointer(connection, session_id))
     seq = _position(line, seq_or_message_id)
-    return given_at(line, seq).message
+    return load_message_at(line, seq).message
 
 
 def _position(line: Line, wanted: int | str) -> int:
@@ -171,7 +171,7 @@ def _position(line: Line, wanted: int | str) -> int:
     if not isinstance(wanted, str):
         pointer.check_message(wanted)
         return wanted
-    known = find_on(line, wanted) if is_text(wanted) else None
+    known = find_message(line, wanted) if is_text(wanted) else None
     if known is None:
         raise MessageNotFound(pointer.session_id, wanted)
     return known.seq
@@ -182,7 +182,7 @@ def turns(connection: Connection, session_id: str) -> list[Turn]:
 
     Raises SessionNotFound.
     """
-    line = Line(connection, lines.find(connection, session_id))
+    line = Line(connection, lines.load_pointer(connection, session_id))
     head = line.pointer.head
     runs = (BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
     begun = [*chain.from_iterable(runs)]

@@ -32,16 +32,16 @@ from ..messages import decode
 from ..records import Note
 from . import lines
 from .lines import Line
-from .sessions import checked_json, checked_limit, checked_text
-from .visibility import notes_seen
+from .sessions import encode_value, validate_limit, validate_text
+from .visibility import visible_notes
 
 _n = notes.c
 _key = _n.key == bindparam("key", type_=IDENTIFIER)
 _whose = _n.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
 _newest = func.coalesce(func.max(_n.note), literal_column("0"))
-NEXT_NOTE = Statement(select(_newest + literal_column("1")).where(lines.at(notes)))
+NEXT_NOTE = Statement(select(_newest + literal_column("1")).where(lines.at_place(notes)))
 INSERT_NOTE = Insertion(notes)
-DELETE_NOTE = Statement(delete(notes).where(lines.at(notes), _key, _whose))
+DELETE_NOTE = Statement(delete(notes).where(lines.at_place(notes), _key, _whose))
 _of_owner = and_(
     sessions.c.tree_id == bindparam("tree_id", type_=BIG),
     sessions.c.owner.is_not_distinct_from(_n.owner),
@@ -75,7 +75,7 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
 def on_line(names: tuple[str, ...]) -> Statement[Note]:
     """Build the list of an owner's notes on a line, in its order."""
     segments = lines.segments_cte()
-    query = select(*_COLUMNS).select_from(segments).join(notes, notes_seen(segments))
+    query = select(*_COLUMNS).select_from(segments).join(notes, visible_notes(segments))
     found = query.where(*(_CONDITIONS[name] for name in names))
     return Statement(found.order_by(_n.seq, _n.key), row=Note)
 
@@ -111,7 +111,7 @@ def annotate(
     note, the newest; it stands on every line of the same owner that the message is on, and is
     erased with it. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    name, text = _checked_key(key), None if value is None else checked_json("value", value)
+    name, text = _checked_key(key), None if value is None else encode_value("value", value)
     pointer = lines.lock_tree(connection, session_id)
     pointer.check_message(seq)
     place = Line(connection, pointer).place(seq)
@@ -146,7 +146,7 @@ def list_notes(
         found = _on_line(connection, session_id, asked, owner)
     else:
         values = asked | _of(owner) | _behind(after)
-        found = listed(_names(values)).rows(connection, **values, limit=checked_limit(limit))
+        found = listed(_names(values)).rows(connection, **values, limit=validate_limit(limit))
     return [*map(_told, found)]
 
 
@@ -154,14 +154,14 @@ def _on_line(
     connection: Connection, session_id: str, asked: dict[str, Any], owner: str | None
 ) -> list[Note]:
     """Return the notes of a session's owner on its line; none where another owner is asked for."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     if owner not in (None, pointer.owner):
         return []
     return on_line(_names(asked)).rows(connection, **pointer.whole, owner=pointer.owner, **asked)
 
 
 def _of(owner: str | None) -> dict[str, Any]:
-    return {} if owner is None else {"owner": checked_text("owner", owner)}
+    return {} if owner is None else {"owner": validate_text("owner", owner)}
 
 
 def _behind(after: Note | None) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _names(values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _checked_key(key: str) -> str:
-    text = checked_text("key", key)
+    text = validate_text("key", key)
     if not text:
         raise InvalidValue(f"key is a text, such as 'rating', not {quoted(key)}")
     return text

@@ -32,7 +32,7 @@ def moves_of(connection: Connection, session_id: str) -> list[HeadMove]:
 
     The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     return MOVES.rows(connection, **pointer.session)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import PositionOutOfRange
 
-NEVER = 2**62
+NO_LIMIT = 2**62
 """A number beyond all positions, moves and records."""
 
 
@@ -42,12 +42,12 @@ class Pointer(NamedTuple):
     head_tokens: int | None
     revision: str
     owner: str | None = None
-    newest: int = NEVER
+    newest: int = NO_LIMIT
 
     @property
     def is_own(self) -> bool:
         """Whether its branch is the session's own, so that the head can stand there."""
-        return self.newest == NEVER
+        return self.newest == NO_LIMIT
 
     @property
     def line(self) -> dict[str, int]:

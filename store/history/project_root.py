@@ -27,8 +27,8 @@ from . import lines
 from .facts import INSERT_PATHS
 from .lines import Line
 from .links import as_given
-from .places import NEVER, new_revision
-from .sessions import folder_text, session
+from .places import NO_LIMIT, new_revision
+from .sessions import session, validate_folder
 
 _tree: BindParameter[int] = bindparam("tree_id")
 SET_ROOT = Statement(
@@ -65,7 +65,7 @@ RESULTS = Statement(
 )
 ARGUMENTS = Statement(
     select(tool_calls.c.arguments_form, tool_calls.c.arguments).where(
-        lines.at(tool_calls), tool_calls.c.position == bindparam("position")
+        lines.at_place(tool_calls), tool_calls.c.position == bindparam("position")
     )
 )
 FORGET_PATHS = Statement(delete(tool_result_paths).where(tool_result_paths.c.tree_id == _tree))
@@ -93,7 +93,7 @@ def set_project_root(
     long ones. The session keeps its place in lists. ``expected`` is the revision that it is to have
     (None: any). Raises SessionNotFound, Conflict, InvalidValue.
     """
-    root = folder_text(project_root)
+    root = validate_folder(project_root)
     pointer = lines.lock_tree(connection, session_id)
     lines.check_revision(pointer, expected)
     tree = {"tree_id": pointer.tree_id}
@@ -102,7 +102,7 @@ def set_project_root(
     FORGET_PATHS.run(connection, **tree)
     for branch, parent_position in found:
         at_end = pointer._replace(
-            branch=branch, head=NEVER, parent_position=parent_position, project_root=root
+            branch=branch, head=NO_LIMIT, parent_position=parent_position, project_root=root
         )
         INSERT_PATHS.insert_many(connection, list(_paths(Line(connection, at_end))))
     return session(connection, session_id)

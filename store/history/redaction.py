@@ -38,7 +38,7 @@ from .blanking import STORED, Place, at_end, blank, names_of, placed
 from .erasure import NEWEST_COPY
 from .lines import Line
 from .places import PLACE
-from .raw import messages_between
+from .raw_messages import load_chat_messages
 
 LONGEST_REASON = 10_000
 """Code points."""
@@ -81,7 +81,7 @@ CLOSE_REDACTION = Statement(
 )
 _recorded = select(*(redactions.c[name] for name in Recorded._fields))
 _oldest_first = (redactions.c.redacted_at, redactions.c.branch, redactions.c.seq)
-REDACTION = Statement(_recorded.where(lines.at(redactions)), row=Recorded)
+REDACTION = Statement(_recorded.where(lines.at_place(redactions)), row=Recorded)
 REDACTIONS = Statement(_recorded.order_by(*_oldest_first), row=Recorded)
 REDACTIONS_OF_TREE = Statement(
     _recorded.where(redactions.c.tree_id == bindparam("tree_id")).order_by(*_oldest_first),
@@ -106,7 +106,7 @@ TITLED = Statement(
     .where(sessions.c.tree_id == bindparam("tree_id"), sessions.c.title.is_not(None))
     .order_by(sessions.c.id)
 )
-SET_TITLE = Statement(lines.change(title=bindparam("title")))
+SET_TITLE = Statement(lines.update_session(title=bindparam("title")))
 _to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
 NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
 """One purge is enough for all redactions of a file, whatever their trees."""
@@ -153,7 +153,7 @@ def redactions_of(connection: Connection, session_id: str | None = None) -> list
     known = COPIES.rows(connection)
     if session_id is None:
         return [_redaction(row, known) for row in REDACTIONS.rows(connection)]
-    line = Line(connection, lines.find(connection, session_id))
+    line = Line(connection, lines.load_pointer(connection, session_id))
     rows = REDACTIONS_OF_TREE.rows(connection, tree_id=line.pointer.tree_id)
     return [_redaction(row, known) for row in rows if _is_on(line, row)]
 
@@ -191,7 +191,7 @@ def _blank_titles(line: Line, seq: int) -> None:
 
     Those that an import made of it do; a later import follows no title that the store gave.
     """
-    (stored,) = messages_between(line, seq, seq)
+    (stored,) = load_chat_messages(line, seq, seq)
     said = " ".join(content_text(stored.message.get("content")).split())
     for session_id, title in TITLED.rows(line.connection, tree_id=line.pointer.tree_id):
         repeated = " ".join(title.split()).rstrip(f"{ELLIPSIS}.")

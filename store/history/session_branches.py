@@ -24,7 +24,7 @@ from ..database import Queries, Statement, branches, messages
 from ..errors import InvalidValue, quoted
 from ..records import Branch
 from . import lines
-from .places import NEVER, Pointer
+from .places import NO_LIMIT, Pointer
 
 
 class End(NamedTuple):
@@ -55,7 +55,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 
     Raises SessionNotFound, and InvalidValue for any other branch.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     return pointer if branch is None else end_of(connection, pointer, branch)
 
 
@@ -86,7 +86,7 @@ def line_of(
     if end.tree_id != pointer.tree_id:
         told = f"session {quoted(of)} shares nothing with {quoted(pointer.session_id)}"
         raise InvalidValue(f"{told}: neither is a fork of the other's tree")
-    newest = min(end.newest, NEVER - 1)
+    newest = min(end.newest, NO_LIMIT - 1)
     return pointer.at_end_of(end.branch, end.parent_position, end.head, newest)
 
 
@@ -94,9 +94,9 @@ def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:
     place = {**pointer.session, "branch": branch}
     own = OWN.row(connection, **place)
     if own is None:
-        return INHERITED.row(connection, **place, never=NEVER)
+        return INHERITED.row(connection, **place, never=NO_LIMIT)
     parent_position, last = own
-    return End(parent_position, parent_position if last is None else last, NEVER)
+    return End(parent_position, parent_position if last is None else last, NO_LIMIT)
 
 
 def branches_of(connection: Connection, session_id: str) -> list[Branch]:
@@ -105,6 +105,6 @@ def branches_of(connection: Connection, session_id: str) -> list[Branch]:
     Oldest first. A fork has those too that its source had left when the fork was made, as they were
     then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
     """
-    pointer = lines.find(connection, session_id)
-    rows = BRANCHES.rows(connection, **pointer.session, never=NEVER)
+    pointer = lines.load_pointer(connection, session_id)
+    rows = BRANCHES.rows(connection, **pointer.session, never=NO_LIMIT)
     return [each._replace(current=bool(each.current)) for each in rows]

@@ -30,8 +30,8 @@ from ..messages import decode_as, encode, problem_of
 from ..records import Session
 from ..text import is_text, plain
 from . import lines
-from .keys import note_keys
-from .places import NEVER, new_revision
+from .keys import write_keys
+from .places import NO_LIMIT, new_revision
 
 ID_LIMIT = 512
 """Code points a session id may have."""
@@ -62,20 +62,20 @@ COLUMNS = tuple(sessions.c[column].label(name) for column, name in _named)
 SESSION = Statement(
     select(*COLUMNS)
     .select_from(session_ids)
-    .join(sessions, lines.NAMED)
+    .join(sessions, lines.SESSION_OF_ID)
     .where(session_ids.c.id == bindparam("session_id"))
 )
 OWNER = Statement(
     select(sessions.c.owner)
     .select_from(session_ids)
-    .join(sessions, lines.NAMED)
+    .join(sessions, lines.SESSION_OF_ID)
     .where(session_ids.c.id == bindparam("session_id"))
 )
 
 
 def change(**values: Any) -> Statement[Row]:
     """Build an update of a session's row that returns what the session is from then on."""
-    return Statement(lines.change(**values).returning(*COLUMNS))
+    return Statement(lines.update_session(**values).returning(*COLUMNS))
 
 
 SET_TITLE = change(title=bindparam("title"), updated_at=bindparam("updated_at"))
@@ -139,17 +139,17 @@ def create_session(
         "created_at": moment,
         "updated_at": moment,
         "fold_case": int(bool(fold_case)),
-        "title": checked_text("title", title),
-        "project_root": folder_text(project_root),
-        "metadata": checked_metadata(metadata),
-        "owner": checked_text("owner", owner),
+        "title": validate_text("title", title),
+        "project_root": validate_folder(project_root),
+        "metadata": encode_metadata(metadata),
+        "owner": validate_text("owner", owner),
     }
     try:
-        claimed = claim(connection, id_for(session_id, moment), tree_id)
+        claimed = claim_id(connection, new_session_id(session_id, moment), tree_id)
     except SessionExists as taken:
         if not exist_ok:
             raise
-        lines.lock(connection, taken.session_id)  # what a step reads of it holds
+        lines.lock_session(connection, taken.session_id)  # what a step reads of it holds
         return session(connection, taken.session_id)
     return insert_session(connection, {**values, "id": claimed}, ROOT)
 
@@ -159,7 +159,7 @@ def session(connection: Connection, session_id: str) -> Session:
     stored = SESSION.row(connection, session_id=session_id) if is_text(session_id) else None
     if stored is None:
         raise SessionNotFound(session_id)
-    return decoded(stored)
+    return decode_session(stored)
 
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:
@@ -180,9 +180,9 @@ def rename_session(
 
     Raises SessionNotFound, Conflict, InvalidValue.
     """
-    moment, text = given(now), checked_text("title", title)
+    moment, text = given(now), validate_text("title", title)
     place = _locked(connection, session_id, expected)
-    return decoded(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
+    return decode_session(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
 
 
 def set_metadata(
@@ -201,12 +201,14 @@ def set_metadata(
     ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
     Conflict, InvalidValue.
     """
-    text = checked_metadata(metadata)
-    pointer = lines.lock(connection, session_id, expected)
+    text = encode_metadata(metadata)
+    pointer = lines.lock_session(connection, session_id, expected)
     if merge:
-        text = checked_metadata(merged(session(connection, session_id).metadata, metadata))
-    changed = decoded(SET_METADATA.one(connection, **pointer.changed(), metadata=text))
-    note_keys(connection, pointer.tree_id, session_id, changed.metadata)
+        text = encode_metadata(
+            apply_merge_patch(session(connection, session_id).metadata, metadata)
+        )
+    changed = decode_session(SET_METADATA.one(connection, **pointer.changed(), metadata=text))
+    write_keys(connection, pointer.tree_id, session_id, changed.metadata)
     return changed
 
 
@@ -236,10 +238,10 @@ def _set_archived(
     known = session(connection, session_id)
     if known.archived == archived:
         return known
-    return decoded(SET_ARCHIVED.one(connection, **place, archived=int(archived)))
+    return decode_session(SET_ARCHIVED.one(connection, **place, archived=int(archived)))
 
 
-def merged(target: object, patch: object) -> Any:
+def apply_merge_patch(target: object, patch: object) -> Any:
     """Return what a merge patch makes of a JSON value (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
@@ -248,16 +250,16 @@ def merged(target: object, patch: object) -> Any:
         if value is None:
             kept.pop(key, None)
         else:
-            kept[key] = merged(kept.get(key), value)
+            kept[key] = apply_merge_patch(kept.get(key), value)
     return kept
 
 
 def _locked(connection: Connection, session_id: str, expected: str | None) -> dict[str, Any]:
     """Lock a session for a change, and return where its row is, with its next revision."""
-    return lines.lock(connection, session_id, expected).changed()
+    return lines.lock_session(connection, session_id, expected).changed()
 
 
-def id_for(session_id: str | None, moment: int) -> str:
+def new_session_id(session_id: str | None, moment: int) -> str:
     """Return a new session's id: the caller's, or one made of the moment. Raises InvalidValue."""
     if session_id is None:
         return uuid7(moment)
@@ -272,7 +274,7 @@ def _check_id(session_id: str) -> None:
         )
 
 
-def claim(connection: Connection, session_id: str, tree_id: int) -> str:
+def claim_id(connection: Connection, session_id: str, tree_id: int) -> str:
     """Put a session's id into the look-up of ids. Raises SessionExists where it is there."""
     if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
         raise SessionExists(session_id)
@@ -287,7 +289,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     INSERT_SESSION.run(connection, **row)
     created = of_row(row)
     if created.metadata:
-        note_keys(connection, values["tree_id"], session_id, created.metadata)
+        write_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
 
 
@@ -298,7 +300,7 @@ def insert_branch(
     INSERT_BRANCH.insert(connection, (tree_id, *stem, session_id, moment))
 
 
-def newest_record(connection: Connection, tree_id: int) -> int:
+def newest_compaction(connection: Connection, tree_id: int) -> int:
     """Return the number of a tree's newest compaction record, up to which a new branch knows all.
 
     0 where there is none.
@@ -306,16 +308,16 @@ def newest_record(connection: Connection, tree_id: int) -> int:
     return NEWEST_RECORD.value(connection, tree_id=tree_id) or 0
 
 
-def checked_limit(limit: int | None) -> int:
+def validate_limit(limit: int | None) -> int:
     """Return how many rows a list may have at most, None: all. Raises InvalidValue."""
     if limit is None:
-        return NEVER
+        return NO_LIMIT
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
     return limit
 
 
-def checked_text(name: str, value: str | None) -> str | None:
+def validate_text(name: str, value: str | None) -> str | None:
     """Return a text that can be stored. Raises InvalidValue naming it."""
     if value is not None and not is_text(value):
         raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {quoted(value)}")
@@ -338,27 +340,27 @@ def uuid7(moment: int) -> str:
     return str(UUID(int=begin | _VERSION | chance))
 
 
-def folder_text(folder: str | os.PathLike[str] | None) -> str | None:
+def validate_folder(folder: str | os.PathLike[str] | None) -> str | None:
     """Return a folder as it is stored. Raises InvalidValue."""
     text = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
-    return checked_text("project_root", text)
+    return validate_text("project_root", text)
 
 
-def checked_metadata(metadata: dict[str, Any] | None) -> str | None:
+def encode_metadata(metadata: dict[str, Any] | None) -> str | None:
     """Return metadata as text, None where they are empty. Raises InvalidValue."""
-    return checked_object("metadata", metadata)
+    return encode_object("metadata", metadata)
 
 
-def checked_object(name: str, value: dict[str, Any] | None) -> str | None:
+def encode_object(name: str, value: dict[str, Any] | None) -> str | None:
     """Return a JSON object as text, None where it is empty. Raises InvalidValue naming it."""
     if value is None:
         return None
     if not isinstance(value, dict):
         raise InvalidValue(f"{name} is an object, not {type(value).__name__}")
-    return checked_json(name, value) if value else None
+    return encode_value(name, value) if value else None
 
 
-def checked_json(name: str, value: Any) -> str:
+def encode_value(name: str, value: Any) -> str:
     """Return a JSON value as text. Raises InvalidValue naming it."""
     problem = problem_of(value)
     if problem:
@@ -372,10 +374,10 @@ def checked_json(name: str, value: Any) -> str:
 
 def of_row(row: dict[str, Any]) -> Session:
     """Return the session that a row says, by the names of its columns."""
-    return decoded([row[name] for name in _STORED])
+    return decode_session([row[name] for name in _STORED])
 
 
-def decoded(row: Sequence[Any]) -> Session:
+def decode_session(row: Sequence[Any]) -> Session:
     """Return a row of `COLUMNS` as a session: its metadata are a text, its flag is a number."""
     fields = list(row)
     text = fields[_METADATA]

@@ -11,12 +11,12 @@ from ..records import Sibling
 from . import lines
 from .joining import joined, part_of
 from .lines import Line
-from .places import NEVER, Pointer, Segment
-from .raw import decoding, given_at, read_run
+from .places import NO_LIMIT, Pointer, Segment
+from .raw_messages import load_message_at, load_run, reporting_damage
 from .session_branches import QUERIES, find
 
 
-class Follower(NamedTuple):
+class BranchLine(NamedTuple):
     """A line that can be gone back to, by its branch.
 
     ``holder`` is the branch that holds a position of it, ``shared`` the one that holds the position
@@ -28,7 +28,7 @@ class Follower(NamedTuple):
     shared: int | None
 
 
-FOLLOWERS = QUERIES.statement("followers", Follower)
+BRANCH_LINES = QUERIES.statement("followers", BranchLine)
 
 
 def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
@@ -39,9 +39,9 @@ def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]
     ``seq`` may be the position behind the head: then none is current. Raises SessionNotFound,
     PositionOutOfRange.
     """
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     _check_position(pointer, seq)
-    present, *left = FOLLOWERS.rows(connection, **pointer.session, seq=seq, never=NEVER)
+    present, *left = BRANCH_LINES.rows(connection, **pointer.session, seq=seq, never=NO_LIMIT)
     alike = [present, *(each for each in left if each.shared == present.shared)]
     line = Line(connection, pointer)
     return [_sibling(line, seq, holder, each) for holder, each in _newest(alike)]
@@ -52,25 +52,25 @@ def _check_position(pointer: Pointer, seq: int) -> None:
         raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
 
 
-def _newest(alike: list[Follower]) -> list[tuple[int, Follower]]:
+def _newest(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
     """Return the first line through each message, by the branches that hold these, oldest first."""
-    through: dict[int, Follower] = {}
+    through: dict[int, BranchLine] = {}
     for each in alike:
         if each.holder is not None:
             through.setdefault(each.holder, each)
     return sorted(through.items())
 
 
-def _sibling(line: Line, seq: int, holder: int, through: Follower) -> Sibling:
+def _sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
     """Return the message at a position of a branch, and the line by which it is reached."""
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
-    (row,), (wire_format,) = read_run(connection, run)
+    (row,), (wire_format,) = load_run(connection, run)
     is_current = through.branch == pointer.branch
     if part_of(row, wire_format).of == 1:
-        with decoding(connection, lambda: [run]):
+        with reporting_damage(connection, lambda: [run]):
             (stored,) = joined([row], [wire_format])
     else:
         there = find(connection, pointer.session_id, None if is_current else through.branch)
-        stored = given_at(Line(connection, there), seq).message
+        stored = load_message_at(Line(connection, there), seq).message
     return Sibling(through.branch, seq, stored.message, is_current)

@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from ..clock import Now, given
 from ..records import Session, StoredMessage
 from . import lines
-from .append import Given, add, ready
+from .append import MessageInput, append_batch, prepare_batch
 from .heads import rewind
 from .lines import Line
-from .raw import given_at
+from .raw_messages import load_message_at
 from .sessions import session
 
 
@@ -21,7 +21,7 @@ def replace(
     connection: Connection,
     session_id: str,
     after: int,
-    messages: Given,
+    messages: MessageInput,
     *,
     expected: str | None = None,
     now: Now = None,
@@ -34,9 +34,9 @@ def replace(
     any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
     PositionOutOfRange, InvalidMessage.
     """
-    batch = ready(messages, given(now), format)
+    batch = prepare_batch(messages, given(now), format)
     rewind(connection, session_id, after, expected=expected, now=batch.moment)
-    add(Line(connection, lines.lock(connection, session_id)), batch)
+    append_batch(Line(connection, lines.lock_session(connection, session_id)), batch)
     return session(connection, session_id)
 
 
@@ -57,6 +57,6 @@ def pop(
     pointer = lines.lock_tree(connection, session_id, expected)
     if not pointer.head:
         return None
-    last = given_at(Line(connection, pointer), pointer.head)
+    last = load_message_at(Line(connection, pointer), pointer.head)
     rewind(connection, session_id, last.before, now=moment)
     return last.message

@@ -9,16 +9,16 @@ from ..messages import content_text
 from ..text import one_line
 from . import lines
 from .facts import measure
-from .lines import Line, run_of
+from .lines import Line, in_run
 from .sessions import session
-from .turns import message_at
+from .turns import load_chat_message
 
 LONGEST = 80
 """Code points of a title that is made of what was said."""
 
 FIRST_TURN = Statement(
     select(message_facts.c.seq)
-    .where(run_of(message_facts), message_facts.c.turn > literal_column("0"))
+    .where(in_run(message_facts), message_facts.c.turn > literal_column("0"))
     .order_by(message_facts.c.seq)
     .limit(literal_column("1"))
 )
@@ -34,14 +34,14 @@ def title(connection: Connection, session_id: str) -> str | None:
     given = session(connection, session_id).title
     if given is not None:
         return given
-    return _derived(Line(connection, lines.find(connection, session_id)))
+    return _derived(Line(connection, lines.load_pointer(connection, session_id)))
 
 
 def _derived(line: Line) -> str | None:
     first = _first_turn(line)
     if first is None:
         return None
-    said = content_text(message_at(line, first).get("content"))
+    said = content_text(load_chat_message(line, first).get("content"))
     return one_line(said, LONGEST) or None
 
 

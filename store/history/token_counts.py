@@ -19,8 +19,8 @@ from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
 from . import lines
 from .lines import segments_cte
 from .places import PLACE
-from .raw import read_rows
-from .visibility import counts_seen
+from .raw_messages import read_chat_messages
+from .visibility import visible_counts
 
 BATCH = 500
 """Messages counted between two transactions."""
@@ -36,9 +36,9 @@ _counted = and_(
 UNCOUNTED = Statement(
     select(messages.c.branch, messages.c.seq)
     .select_from(_segments)
-    .join(messages, lines.inside(messages, _segments))
+    .join(messages, lines.in_segments(messages, _segments))
     .outerjoin(token_counts, _counted)
-    .where(token_counts.c.tokens.is_(None), counts_seen(_segments))
+    .where(token_counts.c.tokens.is_(None), visible_counts(_segments))
     .order_by(messages.c.seq)
     .limit(bindparam("limit"))
 )
@@ -48,19 +48,19 @@ TOTAL = Statement(
     .select_from(_segments)
     .join(
         token_counts,
-        lines.inside(token_counts, _segments) & _of_encoding,
+        lines.in_segments(token_counts, _segments) & _of_encoding,
     )
-    .where(counts_seen(_segments))
+    .where(visible_counts(_segments))
 )
 SAID_BY_OTHERS = Statement(
     select(_segments.c.first, _segments.c.last)
-    .where(~counts_seen(_segments))
+    .where(~visible_counts(_segments))
     .order_by(_segments.c.first)
 )
 STILL_UNCOUNTED = Statement(
     select(messages.c.seq)
     .outerjoin(token_counts, _counted)
-    .where(lines.at(messages), token_counts.c.tokens.is_(None))
+    .where(lines.at_place(messages), token_counts.c.tokens.is_(None))
 )
 KEEP_COUNTS = Insertion(token_counts, *PLACE, "encoding", "tokens")
 
@@ -115,13 +115,13 @@ def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> l
 
 def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Uncounted]:
     """Return the first messages of a line that have no count by an encoding, a batch at most."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     asked = {**pointer.whole, "owner": pointer.owner, "encoding": encoding}
     places = UNCOUNTED.rows(connection, **asked, limit=BATCH)
     if not places:
         return []
     (_, first), (_, last) = places[0], places[-1]
-    stored = _by_position(read_rows(connection, session_id, first, last))
+    stored = _by_position(read_chat_messages(connection, session_id, first, last))
     return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
 
 
@@ -155,7 +155,7 @@ def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> 
 
 def _total(connection: Connection, session_id: str, tokenizer: Counter) -> TokenTotal:
     """Return the tokens of a line by the stored counts, and what others said counted anew."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     asked = {**pointer.whole, "owner": pointer.owner}
     messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
     for first, last in SAID_BY_OTHERS.rows(connection, **asked):
@@ -166,7 +166,7 @@ def _total(connection: Connection, session_id: str, tokenizer: Counter) -> Token
 
 def estimated(connection: Connection, session_id: str) -> TokenTotal:
     """Return the total of a line without any tokenizer."""
-    head = lines.find(connection, session_id).head
+    head = lines.load_pointer(connection, session_id).head
     tokens = _tokens_between(connection, session_id, 1, head, estimate)
     return TokenTotal(ESTIMATE, head, 0, tokens)
 
@@ -178,5 +178,7 @@ def _tokens_between(
     return sum(
         message_tokens(stored.message, count)
         for start in range(first, last + 1, BATCH)
-        for stored in read_rows(connection, session_id, start, min(start + BATCH - 1, last))
+        for stored in read_chat_messages(
+            connection, session_id, start, min(start + BATCH - 1, last)
+        )
     )

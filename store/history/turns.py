@@ -8,10 +8,10 @@ from ..formats import asks_for_tool
 from ..messages import Message, content_text
 from .facts import measure, turn_start
 from .lines import Line
-from .raw import messages_between
+from .raw_messages import load_chat_messages
 
 
-class Turn(NamedTuple):
+class RequestTurn(NamedTuple):
     """The turn of a request: ``begins`` is where it does (None: its input is not stored yet).
 
     ``answered``: the last stored turn has its answer. ``over``: that turn is finished, because a
@@ -23,18 +23,18 @@ class Turn(NamedTuple):
     over: bool
 
 
-def turn_of(line: Line, last: int, user_input: str | None) -> Turn:
+def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestTurn:
     """Return the turn of a request about a line up to a position, with an input or without (None).
 
     An input that the open turn begins with is stored already, so that turn goes on.
     """
     begins = _open_turn(line, last)
-    answered = begins is not None and _answers(message_at(line, last))
+    answered = begins is not None and _answers(load_chat_message(line, last))
     if user_input is None:
-        return Turn(begins, answered, over=False)
-    if begins is None or answered or not _says(message_at(line, begins), user_input):
+        return RequestTurn(begins, answered, over=False)
+    if begins is None or answered or not _says(load_chat_message(line, begins), user_input):
         begins = None
-    return Turn(begins, answered, over=begins is None)
+    return RequestTurn(begins, answered, over=begins is None)
 
 
 def _open_turn(line: Line, last: int) -> int | None:
@@ -44,9 +44,9 @@ def _open_turn(line: Line, last: int) -> int | None:
     return turn_start(line, last)
 
 
-def message_at(line: Line, position: int) -> Message:
+def load_chat_message(line: Line, position: int) -> Message:
     """Return the message at a position of a line."""
-    (stored,) = messages_between(line, position, position)
+    (stored,) = load_chat_messages(line, position, position)
     return stored.message
 
 

@@ -33,7 +33,7 @@ from ..records import Usage, UsageTotal
 from . import lines
 from .model_prices import FilePath, PriceList, price_list
 from .session_branches import PLACES
-from .sessions import checked_limit, checked_text
+from .sessions import validate_limit, validate_text
 from .usages import told
 
 _u = usages.c
@@ -154,7 +154,7 @@ def list_usages(
     costs = price_list(prices)
     values = _values(connection, session_id, owner, since, until) | _behind(after)
     statement = listed(_names(values))
-    rows = statement.rows(connection, **values, limit=checked_limit(limit))
+    rows = statement.rows(connection, **values, limit=validate_limit(limit))
     return [told(row, costs.cost(row.model, row._asdict())) for row in rows]
 
 
@@ -188,13 +188,13 @@ def _values(
     connection: Connection, session_id: str | None, owner: str | None, since: Now, until: Now
 ) -> dict[str, Any]:
     """Return the values of the conditions that are given."""
-    values: dict[str, Any] = {"owner": checked_text("owner", owner)}
+    values: dict[str, Any] = {"owner": validate_text("owner", owner)}
     values["since"] = None if since is None else given(since)
     values["until"] = None if until is None else given(until)
     asked = {name: value for name, value in values.items() if value is not None}
     if session_id is None:
         return asked
-    return asked | lines.find(connection, session_id).session
+    return asked | lines.load_pointer(connection, session_id).session
 
 
 def _behind(after: Usage | None) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from ..messages import decode_as
 from ..records import Usage
 from . import lines
 from .lines import Line
-from .places import NEVER, Pointer
+from .places import NO_LIMIT, Pointer
 from .session_branches import PLACES, QUERIES
-from .sessions import checked_object, checked_text
+from .sessions import encode_object, validate_text
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
@@ -50,7 +50,7 @@ NEWEST_BRANCH = Statement(
 )
 LAST_NUMBERS = Statement(
     select(usages.c.seq, func.max(usages.c.usage % literal_column(str(PLACES))))
-    .where(lines.run_of(usages))
+    .where(lines.in_run(usages))
     .group_by(usages.c.seq)
 )
 
@@ -112,8 +112,8 @@ def record_usages(connection: Connection, session_id: str, requests: Sequence[Re
 def _recorded(connection: Connection, session_id: str, requests: Sequence[Request]) -> list[Usage]:
     """Write usages, each as the newest one at its position; return them as they are stored."""
     checked = [*map(_checked, requests)]
-    pointer = lines.lock(connection, session_id)
-    places = [lines.position(pointer, each.seq) for each in requests]
+    pointer = lines.lock_session(connection, session_id)
+    places = [lines.resolve_position(pointer, each.seq) for each in requests]
     numbers = _numbers(connection, pointer, places)
     rows = [
         Usage(session_id, pointer.branch, place, **values, number=number)
@@ -130,9 +130,9 @@ def _checked(request: Request) -> dict[str, Any]:
     values = request._asdict()
     del values["seq"], values["now"]
     return values | {
-        "model": checked_text("model", request.model),
-        "provider": checked_text("provider", request.provider),
-        "details": checked_object("details", request.details),
+        "model": validate_text("model", request.model),
+        "provider": validate_text("provider", request.provider),
+        "details": encode_object("details", request.details),
         "cost": _checked_cost(request.cost),
         "at": given(request.now),
     }
@@ -188,5 +188,5 @@ def _checked_cost(cost: float | None) -> float | None:
 
 def last_usage(line: Line, last: int) -> LastRequest | None:
     """Return the usage that was recorded last on a line, up to a position, as its session knows."""
-    values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NEVER}
+    values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NO_LIMIT}
     return LAST_USAGE.row(line.connection, **values)

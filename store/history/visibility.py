@@ -28,23 +28,23 @@ from ..database import (
     notes,
     sessions,
 )
-from .lines import inside, on_branch
+from .lines import in_segments, on_branches
 
 
-def records_seen(line: FromClause) -> ColumnElement[bool]:
+def visible_records(line: FromClause) -> ColumnElement[bool]:
     """Build the condition for the compaction records that count on a line (`line_cte`)."""
     records = compaction_records.c
     reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
-    return and_(on_branch(compaction_records, line), reached)
+    return and_(on_branches(compaction_records, line), reached)
 
 
-def notes_seen(segments: FromClause) -> ColumnElement[bool]:
+def visible_notes(segments: FromClause) -> ColumnElement[bool]:
     """Build the condition for the notes on a line (`segments_cte`): those of its ``owner``."""
     is_theirs = notes.c.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
-    return and_(inside(notes, segments), is_theirs)
+    return and_(in_segments(notes, segments), is_theirs)
 
 
-def drafts_seen() -> ColumnElement[bool]:
+def visible_drafts() -> ColumnElement[bool]:
     """Build the condition for the drafts of a session: ``tree_id``, ``session_id``."""
     return and_(
         drafts.c.tree_id == bindparam("tree_id"),
@@ -52,7 +52,7 @@ def drafts_seen() -> ColumnElement[bool]:
     )
 
 
-def counts_seen(walk: FromClause) -> ColumnElement[bool]:
+def visible_counts(walk: FromClause) -> ColumnElement[bool]:
     """Build the condition for the branches of a walk on which counts are of an ``owner``."""
     theirs = branches.alias("theirs")
     return exists().where(

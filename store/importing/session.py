@@ -309,7 +309,7 @@ class SessionOfFile:
         head = self._head
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
             told, rows = zip(*run, strict=True)
-            batch = appending.batch_of([*chain(*rows)], at_latest_now(moment) or self._moment)
+            batch = appending.make_batch([*chain(*rows)], at_latest_now(moment) or self._moment)
             # what was prepared to be compared is appended as it is
             stored = steps.append(self._id, cast("Any", batch), expected_head=head)
             self._spending.record(steps, zip(stored, told, strict=True))

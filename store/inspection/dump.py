@@ -78,7 +78,7 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     What is erased, and not done yet, is erased before. Each tree is compared with its digests and
     seals before its rows are given. Raises StoreError, Damaged.
     """
-    erasure_batches.go_on(database, milliseconds(now))
+    erasure_batches.continue_erasures(database, milliseconds(now))
     with database.reading() as connection:
         refuse(structures(connection))
     trees = database.read(TREES.values)

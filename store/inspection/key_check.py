@@ -39,7 +39,7 @@ def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[F
         place = f"session {session_id!r}"
         if metadata is None:
             yield Finding("facts", place, "its metadata are no JSON object")
-        elif {*there} != {*keys.keys_of(metadata)}:
+        elif {*there} != {*keys.metadata_keys(metadata)}:
             yield Finding("facts", place, "its keys do not follow from its metadata")
 
 

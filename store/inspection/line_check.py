@@ -219,7 +219,7 @@ def _check_branch(
 
 PARTS: Streams[Statement[Any]] = Streams(
     *(
-        Statement(each.where(lines.run_of(table)).order_by(*table.primary_key))
+        Statement(each.where(lines.in_run(table)).order_by(*table.primary_key))
         for each in READ
         for table in each.get_final_froms()
         if isinstance(table, Table)

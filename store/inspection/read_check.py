@@ -24,7 +24,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from ..database import BIG, SEALED_TABLES, Statement, messages, session_ids, sessions
 from ..errors import VERIFY, Damaged
-from ..history import Line, Pointer, Segment, lines, raw
+from ..history import Line, Pointer, Segment, lines, raw_messages
 from ..records import Finding
 from .branches import BRANCH
 from .invariants import rules_of_tree
@@ -131,7 +131,7 @@ class ReadCheck:
         if (tree_id, run) not in seen:
             seen.add((tree_id, run))
             place = run.within(tree_id)
-            raw.check_digests(place, raw.read_stored(connection, place))
+            raw_messages.check_digests(place, raw_messages.load_stored(connection, place))
 
     def _check_facts(self, connection: Connection, tree_id: int, run: Segment) -> None:
         """Compare the messages of a run and the facts beside them, where that was not done yet."""
@@ -150,8 +150,8 @@ def compare_line(connection: Connection, session_id: str, at: int | None = None)
 
     Raises Damaged, SessionNotFound, PositionOutOfRange.
     """
-    pointer = lines.find(connection, session_id)
-    ReadCheck().check_line(connection, pointer, lines.position(pointer, at))
+    pointer = lines.load_pointer(connection, session_id)
+    ReadCheck().check_line(connection, pointer, lines.resolve_position(pointer, at))
 
 
 def _runs(

@@ -26,7 +26,7 @@ ABOUT = Statement(
     select(_r.c.seq, _r.c.tool_name, _p.c.path)
     .select_from(_r)
     .outerjoin(_p, _is_of_result)
-    .where(lines.run_of(_r), _r.c.seq.in_(positions("places")))
+    .where(lines.in_run(_r), _r.c.seq.in_(positions("places")))
     .order_by(_r.c.seq, _p.c.path)
 )
 """The tools and files of some results in a run."""
@@ -55,7 +55,7 @@ def _about(
     connection: Connection, session_id: str, places: list[int], last: int
 ) -> Iterator[tuple[int, list[Row]]]:
     """Yield the tool and the files of results, the rows of each by its position."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     first = min(places, default=last + 1)
     for run in Line(connection, pointer).runs(first, last):
         place = run.within(pointer.tree_id)

@@ -198,7 +198,7 @@ def statistics(
     values = {"encoding": encoding, "limit": files, **_switches(policy)}
     if session_id is None:
         return _of_all(connection, values)
-    return _of_line(connection, lines.find(connection, session_id), values)
+    return _of_line(connection, lines.load_pointer(connection, session_id), values)
 
 
 def _switches(policy: Policy) -> Values:

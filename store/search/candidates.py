@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import NEVER
+from ..history import NO_LIMIT
 from .dialects import part_asked, spelling, statement, words_asked
 from .documents import AFTER_MESSAGES, OF_MESSAGE, OF_RECORD, Row, message_row, summary_row
 from .query import Asked
@@ -20,8 +20,8 @@ FIRST = 2_000
 class Bound(NamedTuple):
     """The highest place, and the highest number in the index, that rows are asked for of."""
 
-    place: int = NEVER
-    number: int = NEVER
+    place: int = NO_LIMIT
+    number: int = NO_LIMIT
 
 
 NOWHERE = Bound()
@@ -47,7 +47,7 @@ def bound_of(
         return None
     place, number = found
     is_file = spelled.message_place == "m.rowid"
-    return Bound(place, number if is_file and number is not None else NEVER)
+    return Bound(place, number if is_file and number is not None else NO_LIMIT)
 
 
 def in_words(connection: Connection, asked: Asked, bound: Bound) -> Iterator[Row]:
@@ -106,7 +106,7 @@ def _rows(
     AND {spelling(connection).message_place} <= :place
     ORDER BY {_order(connection)} LIMIT :most"""
     seen = 0
-    for most in (FIRST, NEVER):
+    for most in (FIRST, NO_LIMIT):
         found = statement(sql).scan(connection, **values, **bound._asdict(), most=most)
         for row in islice(found, seen, None):
             seen += 1

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import NEVER
+from ..history import NO_LIMIT
 from ..messages import Columns, Message, assemble, join_call
 from .dialects import spelling, statement
 from .said import in_summary, said, tools_in
@@ -57,7 +57,7 @@ _SUMMARY = (
 )
 OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
-AFTER_MESSAGES = -NEVER
+AFTER_MESSAGES = -NO_LIMIT
 """Added to the place of a summary among summaries it gives that among all rows."""
 
 Place = tuple[int, int, int]

@@ -73,7 +73,7 @@ def search(
     searching is switched off, and InvalidValue, also for an empty text and for a role that no
     message has.
     """
-    of = Of(session, known_sessions.checked_text("owner", owner), left)
+    of = Of(session, known_sessions.validate_text("owner", owner), left)
     wanted = asked(text, of, roles, tools, since, until, order, limit, after)
     with transactions.reading() as connection:
         index.check_on(connection)
@@ -93,7 +93,7 @@ def _of_tree(connection: Connection, of: Of) -> Of:
     """Return what is asked for, with the tree of the session. Raises SessionNotFound."""
     if of.session is None:
         return of
-    return of._replace(tree=lines.find(connection, of.session).tree_id)
+    return of._replace(tree=lines.load_pointer(connection, of.session).tree_id)
 
 
 class Search:

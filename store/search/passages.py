@@ -24,7 +24,7 @@ from sqlalchemy import Connection, select
 from ..clock import Now, given
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, quoted
-from ..history import Line, Segment, lines, raw, stored_kinds
+from ..history import Line, Segment, lines, raw_messages, stored_kinds
 from ..messages import Message
 from ..policy import Policy
 from ..records import Passage
@@ -57,7 +57,7 @@ MENTIONED, OWN, READ = 1, 2, 3
 
 ROLES = Statement(
     select(message_facts.c.seq, message_facts.c.role)
-    .where(lines.run_of(message_facts))
+    .where(lines.in_run(message_facts))
     .order_by(message_facts.c.seq)
 )
 
@@ -142,7 +142,7 @@ def _sight(
 ) -> Sight:
     """Return the line of a session, and what of it a view does not send as it is stored."""
     view = build.view(connection, session_id, policy, now=moment)
-    line = Line(connection, lines.find(connection, session_id))
+    line = Line(connection, lines.load_pointer(connection, session_id))
     why = dict.fromkeys(range(1, line.pointer.head + 1), HIDDEN)
     shown: dict[int, str] = {}
     for entry in view.entries:
@@ -214,7 +214,7 @@ def _by_index(sight: Sight, of: Of) -> Having:
 
 def _by_reading(sight: Sight) -> Having:
     found: Having = {term: set() for term in sight.terms}
-    for stored in raw.messages_between(sight.line, 1, sight.line.pointer.head):
+    for stored in raw_messages.load_chat_messages(sight.line, 1, sight.line.pointer.head):
         plain = folded(said(stored.message)) if stored.seq in sight.why else ""
         for term in filter(partial(has_term, plain), sight.terms):
             found[term].add(stored.seq)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from ..database import Statement, branches, positions, sessions
-from ..history import NEVER
+from ..history import NO_LIMIT
 
 
 class Of(NamedTuple):
@@ -129,7 +129,7 @@ class Tree:
         self._left: dict[str, list[Line]] = {each.id: [] for each in left}
         for branch, *_, session_id, _ in hung:
             if session_id in self._left:
-                self._left[session_id].append(self._line(branch, NEVER))
+                self._left[session_id].append(self._line(branch, NO_LIMIT))
         self._ends: dict[int, int] = {}
         for line in (each for lines in self._all() for each in lines):
             for branch, bounds in line.items():
@@ -141,7 +141,7 @@ class Tree:
     def _line(self, branch: int | None, last: int) -> Line:
         """Return a line, from the end of a branch up to the root."""
         line: Line = {}
-        newest = NEVER
+        newest = NO_LIMIT
         while branch is not None:
             line[branch] = Bounds(last, newest)
             hung = self._branches[branch]

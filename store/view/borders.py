@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..clock import later
-from ..history import NEVER, last_answer, moment_at, turn_start
+from ..history import NO_LIMIT, last_answer, moment_at, turn_start
 from ..policy import Policy
 from .context import ViewContext
 from .rules import CLEARABLE, switches
@@ -85,15 +85,15 @@ def _borders(context: ViewContext) -> dict[str, int]:
         "start": context.visible.first_kept,
         "last": context.last,
         "running_from": running_from,
-        "judged_before": running_from if _is_frozen(policy) else NEVER,
-        "protected_from": running_from if protected else NEVER,
+        "judged_before": running_from if _is_frozen(policy) else NO_LIMIT,
+        "protected_from": running_from if protected else NO_LIMIT,
         "old_before": later(now, -policy.terminal_max_age),
     }
 
 
 def _moments(context: ViewContext) -> _Moments:
     if not _asks_for_the_turn(context.policy):
-        return _Moments(NEVER, context.now)
+        return _Moments(NO_LIMIT, context.now)
     if context.turn_over:
         return _Moments(context.last + 1, context.now)
     running_from = turn_start(context.raw, context.last)
@@ -114,5 +114,5 @@ def _frozen_now(context: ViewContext, running_from: int) -> int:
     """Return when the running turn began; a moment before all where two clocks disagree."""
     began = moment_at(context.raw, running_from)
     if began is None or began > context.now:
-        return -NEVER
+        return -NO_LIMIT
     return began

@@ -28,7 +28,7 @@ from ..formats import (
     with_reasoning,
     without_extensions,
 )
-from ..history import lines, measure, raw, session_branches
+from ..history import lines, measure, raw_messages, session_branches
 from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..ready import Language
@@ -66,11 +66,11 @@ def view(
     """
     format_named(format)
     pointer = session_branches.find(connection, session_id, branch)
-    last = lines.position(pointer, at)
+    last = lines.resolve_position(pointer, at)
     context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
-    with paused(context.last - first), raw.decoding(connection, runs):
+    with paused(context.last - first), raw_messages.reporting_damage(connection, runs):
         return compose_view(context, format).written(format)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..database import Row
-from ..history import NEVER
+from ..history import NO_LIMIT
 
 Span = tuple[int, int]
 """Lines of a file, from the first to the last."""
@@ -44,7 +44,7 @@ class Kept:
 def read_of(row: Row) -> Read:
     """Return the read that a row of the query ``covered`` tells of."""
     _, path, first, last, contiguous = row
-    return Read(path, (first or 1, last or NEVER), contiguous)
+    return Read(path, (first or 1, last or NO_LIMIT), contiguous)
 
 
 def _covers(kept: list[Span], lines: Span) -> bool:

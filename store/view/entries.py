@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, literal_column, select
 
 from ..database import Row, RowsByKey, Statement, branches, json_sql, message_facts, token_counts
 from ..formats import Placed
-from ..history import Segment, counts_seen, lines
+from ..history import Segment, lines, visible_counts
 from ..messages import decode_as, owned
 from ..policy import Policy
 from ..records import Entry, ViewStats
@@ -26,7 +26,7 @@ from .rules import explanations
 
 _facts = message_facts
 ESTIMATES = Statement(
-    select(json_sql.AsObject(_facts.c.seq, _facts.c.tokens)).where(lines.run_of(_facts))
+    select(json_sql.AsObject(_facts.c.seq, _facts.c.tokens)).where(lines.in_run(_facts))
 )
 """One text, in a third of the time of as many rows: most views are sent and never explained."""
 _counts = token_counts
@@ -35,17 +35,17 @@ COUNTS = Statement(
         _counts.c.seq,
         _counts.c.tokens,
         _counts.c.encoding,
-    ).where(lines.run_of(_counts))
+    ).where(lines.in_run(_counts))
 )
 _of_tree = select(_counts.c.seq).where(_counts.c.tree_id == bindparam("tree_id"))
 ANY_COUNT = Statement(_of_tree.limit(literal_column("1")))
 """Few have counted any tokens, and a line may have many runs."""
 OWN_BRANCHES = Statement(
     select(branches.c.branch).where(
-        branches.c.tree_id == bindparam("tree_id"), counts_seen(branches)
+        branches.c.tree_id == bindparam("tree_id"), visible_counts(branches)
     )
 )
-NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.run_of(_counts)))
+NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.in_run(_counts)))
 
 FILES_LIMIT = 300
 """Code points that an entry spends on the files of a read."""

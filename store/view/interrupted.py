@@ -29,7 +29,7 @@ def _on_line(context: ViewContext) -> Iterator[Draft]:
     """Yield the drafts of the session that stand behind a message that the view shows."""
     known = history.drafts.list_drafts(context.connection, context.pointer.session_id)
     seen = (draft for draft in known if _is_in_sight(context, draft))
-    yield from (draft for draft in seen if history.drafts.is_behind(context.raw, draft))
+    yield from (draft for draft in seen if history.drafts.has_answered_message(context.raw, draft))
 
 
 def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
@@ -42,7 +42,7 @@ def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
 
 def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
     """Return messages with a draft in its place, if it says anything and is not answered anew."""
-    text = history.drafts.said(draft)
+    text = history.drafts.draft_text(draft)
     place = _place(placed, draft.head)
     if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
         return placed

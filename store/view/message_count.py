@@ -25,7 +25,7 @@ _role_before = func.lag(_f.c.role).over(order_by=_f.c.seq).label("role_before")
 _in_order = (
     select(_f.c.branch, _f.c.seq, _f.c.role, _role_before)
     .select_from(_walk)
-    .join(_f, lines.inside(_f, _walk))
+    .join(_f, lines.in_segments(_f, _walk))
     .cte("in_order")
 )
 _stored = and_(
@@ -48,9 +48,9 @@ CALLED = Statement(
     select(func.count())
     .select_from(_c)
     .join(_f, _says_call)
-    .where(lines.run_of(_c), _f.c.role == _ASSISTANT, IS_CALL)
+    .where(lines.in_run(_c), _f.c.role == _ASSISTANT, IS_CALL)
 )
-ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.run_of(_r)))
+ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.in_run(_r)))
 
 
 def count_view_messages(context: ViewContext) -> int:

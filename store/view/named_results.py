@@ -16,7 +16,7 @@ from sqlalchemy import and_, select
 
 from ..database import Statement, messages, tool_results
 from ..errors import VERIFY, Damaged
-from ..history import lines, stored_calls
+from ..history import lines, load_calls
 from ..messages import content_text, decode
 from ..policy import Policy
 from ..ready import Language, phrase
@@ -41,7 +41,7 @@ _there = and_(*(_r.c[name] == _m.c[name] for name in _PLACE))
 CLEARED = Statement(
     select(_m.c.content_form, _m.c.content, _r.c.exit_code)
     .join_from(_m, _r, _there)
-    .where(lines.at(_m))
+    .where(lines.at_place(_m))
 )
 
 
@@ -202,7 +202,7 @@ def describe_target(
 def _arguments(context: ViewContext, seq: int, position: int) -> Any:
     place = context.raw.place(seq)
     run = {"tree_id": place["tree_id"], "branch": place["branch"], "first": seq, "last": seq}
-    calls = stored_calls(context.connection, run).get(seq, [])
+    calls = load_calls(context.connection, run).get(seq, [])
     if not 0 <= position < len(calls):
         raise Damaged(f"there is no call {position} at position {seq}; {VERIFY}")
     call = calls[position]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..history import stored_calls
+from ..history import load_calls
 from ..messages import Message
 from ..ready import Language, phrase
 from ..text import shortened
@@ -32,7 +32,7 @@ def saved_by_cuts(context: ViewContext, before: int) -> dict[int, int]:
     """Return about how many tokens cuts save, by the positions of messages before one."""
     found: dict[int, int] = {}
     for run in context.shown(context.visible.first_kept, before - 1):
-        for seq, calls in stored_calls(
+        for seq, calls in load_calls(
             context.connection, run.within(context.pointer.tree_id)
         ).items():
             found[seq] = _tokens(calls) - _tokens(cut_calls(calls, context.policy.language))

@@ -22,7 +22,7 @@ log = logger(__name__)
 _p = tool_result_paths
 PATHS = Statement(
     select(_p.c.seq, _p.c.path)
-    .where(lines.run_of(_p), _p.c.seq.in_(json_sql.positions("places")))
+    .where(lines.in_run(_p), _p.c.seq.in_(json_sql.positions("places")))
     .order_by(_p.c.seq, _p.c.path)
 )
 

@@ -46,7 +46,7 @@ VISIBLE = Statement(
         _m.c.content_form,
         case((_is_replaced, null()), else_=_m.c.content),
     )
-    .where(lines.run_of(_m))
+    .where(lines.in_run(_m))
     .order_by(_m.c.seq)
 )
 
@@ -56,7 +56,7 @@ CALL_OF = Statement(
         _r.c.call_seq,
         _r.c.call_position,
         _r.c.tool_name,
-    ).where(lines.at(_r))
+    ).where(lines.at_place(_r))
 )
 
 

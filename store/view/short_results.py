@@ -30,7 +30,7 @@ from .made_once import Result, made_once
 _m = messages
 CONTENTS = Statement(
     select(_m.c.seq, _m.c.content_form, _m.c.content)
-    .where(lines.run_of(_m))
+    .where(lines.in_run(_m))
     .where(_m.c.seq.in_(json_sql.positions("wanted")))
     .order_by(_m.c.seq)
 )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..formats import ApiCall, made_up_id, new_call
-from ..history import CALLS
+from ..history import CALLS_IN_RUN
 from ..messages import UNKNOWN_TOOL, Message, join_call
 from ..text import is_text
 
@@ -35,7 +35,7 @@ def spoken_in(connection: Connection, run: dict[str, int]) -> dict[int, Spoken]:
     One in the usual shape is known to have texts that can be sent: columns hold no others.
     """
     found: dict[int, Spoken] = {}
-    for seq, call_id, name, form, arguments, extra in CALLS.rows(connection, **run):
+    for seq, call_id, name, form, arguments, extra in CALLS_IN_RUN.rows(connection, **run):
         if seq not in found:
             given: list[Any] = []
             sent: dict[str, ApiCall] = {}

@@ -56,7 +56,7 @@ def view_sql(
     makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
     """
     pointer = session_branches.find(connection, session_id, None)
-    last = lines.position(pointer, at)
+    last = lines.resolve_position(pointer, at)
     context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
     made, values = compose_view(context), values_of(context)
     runs = context.shown(values["start"], context.last)

@@ -10,7 +10,7 @@ decided anew for each line, from these two and nothing else:
   fork keeps hidden what its past had hidden. Nothing is written at any of these moments.
 - It was there when the line left the branch. Head and branch alone cannot tell that: a fork at
   position 10 is made, then the parent compacts with its head at 10 still. The position is in the
-  past of both, the compaction in that of the parent only. So a branch keeps in ``records_seen``
+  past of both, the compaction in that of the parent only. So a branch keeps in ``visible_records``
   the newest record there was when it was made, and a line counts no later one of its ancestors.
 
 Of the records that count, those are active that were applied and not undone. An undo is a record
@@ -57,7 +57,7 @@ from ..database import (
     weight,
 )
 from ..errors import VERIFY, Damaged
-from ..history import Changes, Pointer, line_cte, lines, records_seen
+from ..history import Changes, Pointer, line_cte, lines, visible_records
 from ..messages import Message, decode_as
 from ..policy import Policy
 from ..records import Compaction, Hidden
@@ -199,7 +199,7 @@ _c, _s = compaction_records, summaries
 COUNTING = Statement(
     select(_c.c.compaction, _c.c.outcome)
     .select_from(_line)
-    .join(_c, records_seen(_line))
+    .join(_c, visible_records(_line))
     .order_by(_c.c.compaction),
     row=RecordOutcome,
 )
@@ -385,8 +385,8 @@ def hidden(
 
     Raises SessionNotFound, PositionOutOfRange.
     """
-    pointer = lines.find(connection, session_id)
-    records = select_active(load_records(connection, pointer, lines.position(pointer, at)))
+    pointer = lines.load_pointer(connection, session_id)
+    records = select_active(load_records(connection, pointer, lines.resolve_position(pointer, at)))
     found: dict[int, Hidden] = {}
     for record in records:
         if not record.hidden:

@@ -77,7 +77,7 @@ def test_hidden_messages_are_not_read(store: Store) -> None:
     from store.view.rendering import VISIBLE
 
     def read(connection: Any, session_id: str) -> None:
-        pointer = lines.find(connection, session_id)
+        pointer = lines.load_pointer(connection, session_id)
         visible = visible_set.load_visible_set(connection, pointer, pointer.head)
         line = lines.Line(connection, pointer)
         for run in line.runs(visible.first_kept, pointer.head):

@@ -15,7 +15,7 @@ from store.compaction import budget
 from store.compaction.summarization import HiddenMessages
 from store.compaction.transcript import READ_AT_ONCE
 from store.errors import StoreBusy
-from store.history import read_rows as stored
+from store.history import read_chat_messages as stored
 from store.summaries import SummaryRequest
 from store.view import ViewContext
 

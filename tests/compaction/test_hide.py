@@ -701,7 +701,7 @@ def test_verify_finds_a_range_that_is_none(
     found = []
     with suppress(RuntimeError), store.database.writing() as connection:
         record = {"kind": "hide", "outcome": "applied", "reason": "manual", "created_at": NOW}
-        pointer = lines.find(connection, session_id)
+        pointer = lines.load_pointer(connection, session_id)
         insert_record(connection, pointer, None, **record, hidden_first=first, hidden_last=last)
         found += integrity.examine(connection)
         raise RuntimeError("taken back")

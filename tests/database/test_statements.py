@@ -197,7 +197,7 @@ def test_statements_are_found() -> None:
     """The walk sees what it should: constants, tuples of them, in modules of every floor."""
     found = {named.name for named in STATEMENTS}
     assert {
-        "history.raw.MESSAGES",
+        "history.raw_messages.MESSAGES_IN_RUN",
         "history.lines.POINTER",
         "view.rules.VERDICTS",
         "history.erasure_batches.DELETE_BEYOND.1",
@@ -376,8 +376,8 @@ def whole_trees(opened: Store, named: Named) -> Iterator[str]:
 HOT = {
     "history.lines.POINTER": ["session_ids", "sessions", "branches"],
     "history.lines.SEGMENTS": ["branches", "parents"],
-    "history.raw.MESSAGES": ["messages"],
-    "history.raw.CALLS": ["tool_calls"],
+    "history.raw_messages.MESSAGES_IN_RUN": ["messages"],
+    "history.raw_messages.CALLS_IN_RUN": ["tool_calls"],
     "history.append.KNOWN": ["messages"],
     "history.session_branches.BRANCHES": [
         "sessions",
@@ -396,7 +396,7 @@ HOT = {
         "own",
     ],
     "history.session_branches.OWN": ["branches", "messages"],
-    "history.siblings.FOLLOWERS": ["sessions", "head_moves", "leaving", "branches", "parents"],
+    "history.siblings.BRANCH_LINES": ["sessions", "head_moves", "leaving", "branches", "parents"],
     "history.lookup.FOUND": ["messages", "branches", "own", "sessions"],
     "history.lookup.FOUND_OWNED": ["messages", "branches", "own", "sessions"],
     "history.titles.FIRST_TURN": ["message_facts"],
@@ -463,8 +463,8 @@ def test_hot_statements_search(opened: Store, name: str) -> None:
 
 RANGES = dict.fromkeys(
     (
-        "history.raw.MESSAGES",
-        "history.raw.CALLS",
+        "history.raw_messages.MESSAGES_IN_RUN",
+        "history.raw_messages.CALLS_IN_RUN",
         "view.rendering.VISIBLE",
         "history.lookup.BEGINNINGS",
         "compaction.facts.RESULTS",

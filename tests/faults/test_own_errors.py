@@ -52,8 +52,8 @@ def said(text: str) -> dict[str, Any]:
 Use = Callable[[Store], Any]
 OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.lines.POINTER.row": (TypeError, lambda s: s.messages("s")),
-    "store.history.raw.assemble": (KeyError, lambda s: s.messages("s")),
-    "store.history.raw.join_call": (AttributeError, lambda s: s.messages("s")),
+    "store.history.raw_messages.assemble": (KeyError, lambda s: s.messages("s")),
+    "store.history.raw_messages.join_call": (AttributeError, lambda s: s.messages("s")),
     "store.messages.json_text.value_of": (TypeError, lambda s: s.messages("s")),
     "store.view.following.counted": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.following.judge": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),

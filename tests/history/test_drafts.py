@@ -446,9 +446,9 @@ def test_a_draft_is_of_its_own_session(chat: Store) -> None:
     draft = broken(chat, "half").draft
     with chat.database.writing() as connection:
         with pytest.raises(DraftNotFound):
-            drafts.keep(connection, "t", draft, 1, [], None, now=1_800_000_000_000)
+            drafts.save_pieces(connection, "t", draft, 1, [], None, now=1_800_000_000_000)
         with pytest.raises(DraftNotFound):
-            drafts.end(connection, "t", draft, ANSWER, now=1_800_000_000_000)
+            drafts.append_draft(connection, "t", draft, ANSWER, now=1_800_000_000_000)
 
 
 def test_what_is_no_update_finishes_no_draft(chat: Store) -> None:

@@ -10,7 +10,7 @@ from conftest import Child
 
 from store import Store
 from store.errors import InvalidValue
-from store.history import raw
+from store.history import raw_messages
 from store.history.newest import MOST
 from store.records import StoredMessage
 
@@ -43,13 +43,13 @@ def session(store: Store) -> str:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The positions that are read from the database, first and last of each run."""
     runs: list[tuple[int, int]] = []
-    stored = raw.read_stored
+    stored = raw_messages.load_stored
 
     def noted(connection: Any, run: dict[str, int]) -> Any:
         runs.append((run["first"], run["last"]))
         return stored(connection, run)
 
-    monkeypatch.setattr(raw, "read_stored", noted)
+    monkeypatch.setattr(raw_messages, "load_stored", noted)
     return runs
 
 

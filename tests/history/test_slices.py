@@ -253,7 +253,7 @@ def test_erasures_of_one_tree_ask_for_more_and_more(
     assert [(each.messages, each.kept) for each in erased] == [(0, 1), (2, 0), (4, 0)]
     assert left(store) == 6
     assert store.verify() == []
-    erasure_batches.go_on(store.database, 0)
+    erasure_batches.continue_erasures(store.database, 0)
     assert counts(store) == {}
     assert [each.finished for each in store.erasures()] == [True] * 3
     assert store.verify() == []
@@ -284,13 +284,13 @@ def test_anything_may_happen_between_slices(
             model.check()
             patch.setattr(erasure_batches, "_erase_tree", whole)
             if sum(cuts) % 2:
-                erasure_batches.go_on(shared.database, 0)
+                erasure_batches.continue_erasures(shared.database, 0)
                 assert all(each.finished for each in shared.erasures())
                 model.check()
             for session in list(model.lines):
                 model.delete(session, 0)
                 model.check()
-            erasure_batches.go_on(shared.database, 0)
+            erasure_batches.continue_erasures(shared.database, 0)
         assert counts(shared) == {}
     finally:
         clear(shared)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.compaction.facts import hidden_facts
 from store.face import reads
-from store.history.lines import find
+from store.history.lines import load_pointer
 from store.inspection.usage_statistics import statistics
 from store.messages import Message
 from store.summaries import SummaryRequest, extractive
@@ -30,7 +30,9 @@ statistics_of = reads(lambda: statistics)
 facts_of = reads(
     lambda: (
         lambda connection, session, policy, first, last: hidden_facts(
-            load_view_context(connection, find(connection, session), policy, last=last, now=10**12),
+            load_view_context(
+                connection, load_pointer(connection, session), policy, last=last, now=10**12
+            ),
             first,
             last,
         )

@@ -27,7 +27,7 @@ def look(
     connection: Any, session_id: str, policy: Policy, *, last: int, turn_over: bool
 ) -> ViewContext:
     """A look at a session's line."""
-    pointer = lines.find(connection, session_id)
+    pointer = lines.load_pointer(connection, session_id)
     return load_view_context(connection, pointer, policy, last=last, now=NOW, turn_over=turn_over)
 
 

@@ -229,7 +229,7 @@ class World:
 
     def go_on_erasing(self) -> None:
         """Do what others left to do."""
-        erasure_batches.go_on(self.plain.database, self.now)
+        erasure_batches.continue_erasures(self.plain.database, self.now)
 
     def fork_again(self) -> None:
         """Erase a fork that was looked at, and fork again: the branch has its number again."""

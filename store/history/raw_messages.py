@@ -15,10 +15,10 @@ from ..messages import Columns, StoredCall, assemble, digest_version, join_call
 from ..records import StoredMessage, stored_message
 from . import lines, session_branches
 from .joining import joined, part_of
-from .lines import Line, run_of
+from .lines import Line, in_run
 from .newest import MOST, Stored, newest_rows
 
-MESSAGES = Statement(
+MESSAGES_IN_RUN = Statement(
     select(
         messages.c.seq,
         messages.c.stored_at,
@@ -26,17 +26,17 @@ MESSAGES = Statement(
         messages.c.wire_format,
         *(messages.c[name] for name in Columns._fields),
     )
-    .where(run_of(messages))
+    .where(in_run(messages))
     .order_by(messages.c.seq)
 )
-CALLS = Statement(
+CALLS_IN_RUN = Statement(
     select(tool_calls.c.seq, *(tool_calls.c[name] for name in StoredCall._fields))
-    .where(run_of(tool_calls))
+    .where(in_run(tool_calls))
     .order_by(tool_calls.c.seq, tool_calls.c.position)
 )
 
 
-def read(
+def read_messages(
     connection: Connection,
     session_id: str,
     start: int = 1,
@@ -57,13 +57,13 @@ def read(
     empty.
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
-    end = lines.position(line.pointer, at)
+    end = lines.resolve_position(line.pointer, at)
     if last is not None:
         _check_last(last, start, stop)
         return _newest(line, last, end)
-    first, final = lines.span(start, stop, end)
+    first, final = lines.resolve_range(start, stop, end)
     with paused(final - first + 1):
-        return given_between(line, first, final, end)
+        return load_messages(line, first, final, end)
 
 
 def _check_last(last: int, start: int, stop: int | None) -> None:
@@ -83,12 +83,12 @@ def _newest(line: Line, count: int, end: int) -> list[StoredMessage]:
     with paused(min(count, end)):
         while final and len(found) < count:
             first = max(1, final - (count - len(found)) + 1)
-            found = given_between(line, first, final, end) + found
+            found = load_messages(line, first, final, end) + found
             final = first - 1
     return found
 
 
-def read_rows(
+def read_chat_messages(
     connection: Connection,
     session_id: str,
     first: int,
@@ -98,15 +98,15 @@ def read_rows(
 ) -> list[StoredMessage]:
     """Return what stands at a line's positions ``first`` to ``last``, as messages of a chat.
 
-    Whatever format they came in, each position has one. Raises what `read` does.
+    Whatever format they came in, each position has one. Raises what `read_messages` does.
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
-    first, last = lines.span(first, last, line.pointer.head)
+    first, last = lines.resolve_range(first, last, line.pointer.head)
     with paused(last - first + 1):
-        return messages_between(line, first, last)
+        return load_chat_messages(line, first, last)
 
 
-def given_between(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
+def load_messages(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
     """Return the messages that went in, of those that stand at a line's positions first to last.
 
     One that stands at several counts by the last, or by the last up to the line's ``end``.
@@ -118,7 +118,7 @@ def given_between(line: Line, first: int, last: int, end: int) -> list[StoredMes
     if before:
         earlier, theirs = _between(line, max(1, first - before), first - 1)
         rows, formats = earlier + rows, theirs + formats
-    with decoding(line.connection, partial(line.ranges, first - before, last)):
+    with reporting_damage(line.connection, partial(line.ranges, first - before, last)):
         whole = joined(rows, formats)
     if rows[-1].seq < end and _goes_on(line, rows[-1], formats[-1]):
         whole.pop()
@@ -134,27 +134,27 @@ def _goes_on(line: Line, row: StoredMessage, wire_format: str | None) -> bool:
     return part_of(following, formats[0]) == (number + 1, of)
 
 
-class Given(NamedTuple):
+class LocatedMessage(NamedTuple):
     """A message that went in, and the position before it."""
 
     message: StoredMessage
     before: int
 
 
-def given_at(line: Line, seq: int) -> Given:
+def load_message_at(line: Line, seq: int) -> LocatedMessage:
     """Return the message that went in, a row of which stands at a position."""
     (row,), (wire_format,) = _between(line, seq, seq)
     number, of = part_of(row, wire_format)
     last = min(seq + of - 1 - number, line.pointer.head)
     first = max(1, seq - number)
-    with decoding(line.connection, partial(line.ranges, first, last)):
+    with reporting_damage(line.connection, partial(line.ranges, first, last)):
         whole = joined(*_between(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
-    return Given(one, max(earlier, default=first - 1))
+    return LocatedMessage(one, max(earlier, default=first - 1))
 
 
-def messages_between(line: Line, first: int, last: int) -> list[StoredMessage]:
+def load_chat_messages(line: Line, first: int, last: int) -> list[StoredMessage]:
     """Return the rows of a line from one position to another, as messages of a chat."""
     return _between(line, first, last)[0]
 
@@ -166,11 +166,11 @@ Rows = tuple[list[StoredMessage], list[str | None]]
 def _between(line: Line, first: int, last: int) -> Rows:
     found: Rows = ([], [])
     is_newest = last == line.pointer.head and last - first < MOST
-    read = partial(newest_rows, read_stored) if is_newest else read_stored
+    read = partial(newest_rows, load_stored) if is_newest else load_stored
     for run in line.ranges(first, last):
         stored = read(line.connection, run)
         try:
-            rows, formats = _made(stored)
+            rows, formats = decode_stored(stored)
         except StoreError:
             raise
         except Exception:
@@ -189,7 +189,7 @@ def _check_count(found: Rows, tree_id: int, first: int, last: int) -> None:
 
 
 @contextmanager
-def decoding(
+def reporting_damage(
     connection: Connection, find_runs: Callable[[], Iterable[dict[str, int]]]
 ) -> Iterator[None]:
     """Report damage where decoding messages fails and their digests do not hold.
@@ -202,7 +202,7 @@ def decoding(
         raise
     except Exception:
         for run in find_runs():
-            check_digests(run, read_stored(connection, run))
+            check_digests(run, load_stored(connection, run))
         raise
 
 
@@ -218,20 +218,20 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
             raise Damaged(f"{where}: the message is not what was stored; {VERIFY}")
 
 
-def read_run(connection: Connection, run: dict[str, int]) -> Rows:
+def load_run(connection: Connection, run: dict[str, int]) -> Rows:
     """Return the rows of a run, by the names that `Segment.within` gives."""
-    found = _made(read_stored(connection, run))
+    found = decode_stored(load_stored(connection, run))
     _check_count(found, run["tree_id"], run["first"], run["last"])
     return found
 
 
-def read_stored(connection: Connection, run: dict[str, int]) -> Stored:
+def load_stored(connection: Connection, run: dict[str, int]) -> Stored:
     """Return what is stored of a run."""
-    calls = CALLS.rows(connection, **run)
-    return Stored(MESSAGES.rows(connection, **run), calls)
+    calls = CALLS_IN_RUN.rows(connection, **run)
+    return Stored(MESSAGES_IN_RUN.rows(connection, **run), calls)
 
 
-def _made(stored: Stored) -> Rows:
+def decode_stored(stored: Stored) -> Rows:
     """Return what is stored as messages of a chat."""
     calls = _by_position(stored.calls)
     rows = [
@@ -241,12 +241,12 @@ def _made(stored: Stored) -> Rows:
     return rows, [row[3] for row in stored.messages]
 
 
-def stored_calls(
+def load_calls(
     connection: Connection,
     run: dict[str, int],
 ) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
-    return _by_position(CALLS.rows(connection, **run))
+    return _by_position(CALLS_IN_RUN.rows(connection, **run))
 
 
 def _by_position(rows: list[Row]) -> dict[int, list[Any]]:
@@ -301,7 +301,7 @@ def _pages(
 ) -> Generator[list[StoredMessage]]:
     _check_size(size)
     with transactions.reading() as connection:
-        branch, start, last = stretch(connection, session_id, start, stop, at)
+        branch, start, last = resolve_page_range(connection, session_id, start, stop, at)
     for first in range(start, last + 1, size):
         end = min(first + size - 1, last)
         yield _page(transactions, session_id, first, end, last, branch)
@@ -312,7 +312,7 @@ def _page(
 ) -> list[StoredMessage]:
     """Return a page to which nothing else refers, so that one is gone when the next is read."""
     with transactions.reading() as connection:
-        return read(connection, session_id, first, end, last, branch=branch)
+        return read_messages(connection, session_id, first, end, last, branch=branch)
 
 
 def _check_size(size: int) -> None:
@@ -320,12 +320,12 @@ def _check_size(size: int) -> None:
         raise InvalidValue(f"a page has at least 1 message, not {quoted(size)}")
 
 
-def stretch(
+def resolve_page_range(
     connection: Connection, session_id: str, start: int, stop: int | None, at: int | None
 ) -> tuple[int, int, int]:
-    """Return the head branch, the first and the last position of what `read` would return.
+    """Return the head branch, the first and the last position of what `read_messages` would return.
 
     Raises what that does.
     """
-    pointer = lines.find(connection, session_id)
-    return pointer.branch, *lines.span(start, stop, lines.position(pointer, at))
+    pointer = lines.load_pointer(connection, session_id)
+    return pointer.branch, *lines.resolve_range(start, stop, lines.resolve_position(pointer, at))
