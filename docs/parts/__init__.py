@@ -10,6 +10,7 @@ from collections.abc import Callable
 from . import (
     command,
     diagrams,
+    faces,
     formats,
     library,
     logs,
@@ -60,6 +61,8 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 FILES: dict[str, Callable[[], str]] = {
+    "store/face/operations.py": faces.operations,
+    "store/face/async_operations.py": faces.async_operations,
     "docs/view.svg": picture.session_picture,
     "docs/pipeline.svg": diagrams.pipeline,
     "docs/states.svg": diagrams.states,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from ..face import Store, reads
+from ..face import Store
 from ..inspection import FileUse, Statistics, ToolUse, statistics
 from ..policy import Policy
 from ..records import TokenTotal, View
@@ -29,8 +30,6 @@ from .options import (
 )
 from .show import how_counted
 from .shown import Bar
-
-statistics_of = reads(lambda: statistics)
 
 
 def complete_encoding(incomplete: str) -> list[str]:
@@ -91,9 +90,12 @@ def stats(
 
 def _counts(store: Store, built: View | None, files: int, rules: Policy) -> Statistics:
     if built is None:
-        return statistics_of(store, None, files=files, policy=rules)
+        return store.database.read(partial(statistics, files=files, policy=rules))
     encoding = built.stats.counted_by
-    return statistics_of(store, built.session_id, encoding=encoding, files=files, policy=rules)
+    count = partial(
+        statistics, session_id=built.session_id, encoding=encoding, files=files, policy=rules
+    )
+    return store.database.read(count)
 
 
 def tokens(

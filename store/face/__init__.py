@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .async_scoped import AsyncScoped
     from .async_store import AsyncStore
     from .async_streaming import AsyncStreaming
-    from .binding import reads
     from .scoped import Owned, Scoped
     from .steps import Steps
     from .store import Store, Target
@@ -32,7 +31,6 @@ __all__ = [
     "Store",
     "Streaming",
     "Target",
-    "reads",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
@@ -41,7 +39,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         async_scoped="AsyncScoped",
         async_store="AsyncStore",
         async_streaming="AsyncStreaming",
-        binding="reads",
         scoped="Owned Scoped",
         steps="Steps",
         store="Store Target",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar
 
-from .awaiting import Awaited, Deletes, awaits
+from .async_operations import AsyncScopedOperations
+from .async_workflows import AsyncWorkflows
 from .binding import Method
 from .scoped import Scoped, checked_owner
 from .threads import Work
@@ -14,21 +15,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AsyncScoped(Awaited):
+class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
     """A `Scoped` whose operations are awaited, as `AsyncStore.scoped` gives it."""
 
-    def __init__(self, store: Awaited, scoped: Callable[[], Scoped], owner: str) -> None:
+    def __init__(self, store: AsyncWorkflows, scoped: Callable[[], Scoped], owner: str) -> None:
         self._store, self._scoped, self._owner = store, scoped, checked_owner(owner)
 
     @property
     def owner(self) -> str:
         """Whose sessions they are."""
         return self._owner
-
-    redactions = awaits(lambda: Scoped.redactions)
-    delete_session = cast("Deletes", awaits(lambda: Scoped.delete_session, waits=True))
-    index = awaits(lambda: Scoped.index, waits=True)
-    atomically = awaits(lambda: Scoped.atomically, waits=True)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the whole store."""

@@ -1,4 +1,4 @@
-"""`AsyncStore`: the names of `Store`, awaited; bound to its methods, not written twice.
+"""`AsyncStore`: the operations of `Store`, awaited.
 
 Under asyncio and under trio: what the two do differently is anyio's business.
 """
@@ -11,7 +11,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import Thread
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar
 
 from anyio import (
     CancelScope,
@@ -27,8 +27,9 @@ from anyio.lowlevel import EventLoopToken, current_token
 from ..callers import CALLER, Caller, Cancelled
 from ..database import BYTES
 from ..errors import InvalidValue, StoreClosed
+from .async_operations import AsyncStoreOperations
 from .async_scoped import AsyncScoped
-from .awaiting import Awaited, Deletes, awaits
+from .async_workflows import AsyncWorkflows
 from .binding import Method
 from .store import Store, Target
 from .threads import Work
@@ -48,7 +49,7 @@ FINISHED = "the operation had begun, so it was brought to its end: what it was t
 FAILED = "the operation had begun, so it was brought to its end, and failed: {!r}"
 
 
-class AsyncStore(Awaited):
+class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     """A `Store` whose operations are awaited.
 
     ``target`` is what a `Store` is opened with, or an open one, which stays open when this is
@@ -78,17 +79,6 @@ class AsyncStore(Awaited):
             check_reads=check_reads,
         )
         self._opened = self._threads.submit(opening)
-
-    redactions = awaits(lambda: Store.redactions)
-    erasures = awaits(lambda: Store.erasures)
-    verify = awaits(lambda: Store.verify)
-    delete_session = cast("Deletes", awaits(lambda: Store.delete_session, waits=True))
-    purge = awaits(lambda: Store.purge, waits=True)
-    index = awaits(lambda: Store.index, waits=True)
-    backup = awaits(lambda: Store.backup, waits=True)
-    copies = awaits(lambda: Store.copies)
-    cache_info = awaits(lambda: Store.cache_info)
-    atomically = awaits(lambda: Store.atomically, waits=True)
 
     def scoped(self, owner: str) -> AsyncScoped:
         """Return a face that sees and touches the sessions of an owner only, at once.

@@ -1,16 +1,14 @@
-"""How operations become methods: bound to a face, not written twice.
+"""A call of an operation, and the faces that carry calls out.
 
-An operation is found in its room where it is first asked for, so that nobody waits for what is not
-used. What it does before its first statement holds up nobody.
+An operation is a function whose first argument is a connection. A method of a face names it in a
+`Call`, which imports its room: so a program does not wait for operations that it does not use.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
@@ -20,14 +18,8 @@ from ..errors import in_steps, lacks_files, unopened
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Operation: TypeAlias = Callable[Concatenate[Connection, P], R]
-"""What is done in a transaction."""
 Work: TypeAlias = Callable[[Connection], R]
 """An operation with all that it was given but the connection."""
-Workflow: TypeAlias = Callable[Concatenate[Transactions, P], R]
-"""What opens transactions as it needs them."""
-Find: TypeAlias = Callable[[], Operation[P, R]]
-"""Returns an operation, out of a room that is not imported before."""
 
 
 @dataclass(slots=True)
@@ -71,87 +63,11 @@ class Opening(Face, Protocol):
     def _opened(self, call: Call[Any], /) -> Transactions:
         """Return what opens the transactions of a workflow."""
 
-
-Method: TypeAlias = Callable[Concatenate[Any, P], R]
-"""What a face is asked for."""
-
-
-class Late:
-    """A method that is made where it is first asked for: only then is its operation imported.
-
-    In a class it makes room for the method itself, so whoever looks sees a plain function. Where
-    several threads ask first, each makes the same.
-    """
-
-    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
-        self._made = cache(make)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._owner, self._name = owner, name
-
-    def __get__(self, face: object, owner: type | None = None) -> Any:
-        method = self._made()
-        setattr(self._owner, self._name, method)
-        return method.__get__(face, owner)
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call it where it stands in no class."""
-        return self._made()(*args, **options)
-
-
-def reads(find: Find[P, R]) -> Method[P, R]:
-    """Bind an operation to the faces so that it sees one state of the store."""
-    return cast("Method[P, R]", Late(lambda: _reading(find())))
-
-
-def writes(find: Find[P, R]) -> Method[P, R]:
-    """Bind an operation to the faces so that it is done as a whole or changes nothing."""
-    return cast("Method[P, R]", Late(lambda: _writing(find())))
-
-
-def runs(find: Callable[[], Workflow[P, R]]) -> Method[P, R]:
-    """Bind a workflow to a face: an operation of several transactions, which it opens itself."""
-    return cast("Method[P, R]", Late(lambda: _running(find())))
-
-
-def _reading(operation: Operation[P, R]) -> Callable[..., R]:
-    clocked = _clocked(operation)
-
-    @wraps(operation)
-    def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
-        if clocked:
-            _tell_now(self, options)
-        return self._read(Call(operation, args, options))
-
-    return face
-
-
-def _writing(operation: Operation[P, R]) -> Callable[..., R]:
-    clocked = _clocked(operation)
-
-    @wraps(operation)
-    def face(self: Face, *args: P.args, **options: P.kwargs) -> R:
-        if clocked:
-            _tell_now(self, options)
-        return self._write(Call(operation, args, options))
-
-    return face
-
-
-def _running(workflow: Workflow[P, R]) -> Callable[..., R]:
-    @wraps(workflow)
-    def face(self: Opening, *args: P.args, **options: P.kwargs) -> R:
-        call = Call(workflow, args, options)
+    def _run_workflow(self, call: Call[R]) -> R:
+        """Do what opens several transactions."""
         with in_steps():
             return call(self._opened(call))
 
-    return face
 
-
-def _clocked(operation: Callable[..., Any]) -> bool:
-    return "now" in inspect.signature(operation).parameters
-
-
-def _tell_now(face: Face, options: dict[str, Any]) -> None:
-    """Read the clock, once for the whole operation, where no moment was given."""
-    options["now"] = face._moment(options.get("now"))
+Method: TypeAlias = Callable[Concatenate[Any, P], R]
+"""What a face is asked for."""

@@ -1,71 +1,1374 @@
-"""The operations of a store, each of one transaction; every face has them under these names.
+"""The operations of a store as methods: what each face has under the same names.
 
-Those of `Operations` name the sessions that they are about, so that a face may let through what is
-about an owner's sessions only. What is about the whole store stands in `Whole`. Each is found in
-its room where it is first asked for; reading, which hardly any program does without, at once.
+Written by ``python docs/generate.py`` from the tables in ``docs/parts/faces.py``.
 """
 
 from __future__ import annotations
 
-from .. import compaction, history, inspection, search
-from .. import view as views
-from ..history import raw_messages
-from .binding import reads, writes
+from typing import TYPE_CHECKING
+
+from .. import compaction, history, inspection, search, view
+from .binding import Call, Face, Opening
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from ..clock import Now
+    from ..compaction import Clearing, Plan
+    from ..history import Dedupe, FilePath, MessageInput
+    from ..messages import Message
+    from ..policy import Policy
+    from ..records import (
+        Branch,
+        Check,
+        Compaction,
+        Copy,
+        Draft,
+        Erasure,
+        Finding,
+        Found,
+        HeadMove,
+        Hidden,
+        Hit,
+        Hits,
+        Note,
+        Passage,
+        Reason,
+        Redaction,
+        Replaced,
+        Session,
+        Sibling,
+        StoredMessage,
+        TokenTotal,
+        Turn,
+        Usage,
+        UsageTotal,
+        View,
+    )
+    from ..summaries import Summarizer
 
 
-class Operations:
-    """What can be asked of sessions in one transaction."""
+class Operations(Face):
+    """Operations on sessions, each of one transaction."""
 
-    create_session = writes(lambda: history.sessions.create_session)
-    session = reads(lambda: history.sessions.session)
-    title = reads(lambda: history.titles.title)
-    sessions = reads(lambda: history.listing.list_sessions)
-    count_sessions = reads(lambda: history.listing.count_sessions)
-    archive = writes(lambda: history.sessions.archive)
-    unarchive = writes(lambda: history.sessions.unarchive)
-    rename_session = writes(lambda: history.sessions.rename_session)
-    set_metadata = writes(lambda: history.sessions.set_metadata)
-    set_project_root = writes(lambda: history.project_root.set_project_root)
-    append = writes(lambda: history.append.append)
-    messages = reads(lambda: raw_messages.read_messages)
-    message = reads(lambda: history.lookup.message)
-    find = reads(lambda: history.lookup.find)
-    turns = reads(lambda: history.lookup.turns)
-    fork = writes(lambda: history.heads.fork)
-    rewind = writes(lambda: history.heads.rewind)
-    switch = writes(lambda: history.heads.switch)
-    branches = reads(lambda: history.session_branches.branches_of)
-    siblings = reads(lambda: history.siblings.siblings)
-    replace = writes(lambda: history.tails.replace)
-    pop = writes(lambda: history.tails.pop)
-    drafts = reads(lambda: history.drafts.list_drafts)
-    finish_draft = writes(lambda: history.drafts.finish_draft)
-    discard_draft = writes(lambda: history.drafts.discard_draft)
-    undo_rewind = writes(lambda: history.heads.undo_rewind)
-    head_moves = reads(lambda: history.moves.moves_of)
-    view = reads(lambda: views.build.view)
-    view_sql = reads(lambda: views.statement.view_sql)
-    check = reads(lambda: compaction.check)
-    record_usage = writes(lambda: history.usages.record_usage)
-    usages = reads(lambda: history.usage_reports.list_usages)
-    usage_totals = reads(lambda: history.usage_reports.usage_totals)
-    annotate = writes(lambda: history.message_notes.annotate)
-    annotations = reads(lambda: history.message_notes.list_notes)
-    compactions = reads(lambda: compaction.compactions)
-    hidden = reads(lambda: views.visible_set.hidden)
-    recall = reads(lambda: search.passages.recall)
-    replaced = reads(lambda: inspection.replaced)
-    hide = writes(lambda: compaction.hide)
-    plan_clearing = reads(lambda: compaction.plan_clearing)
-    plan_compaction = reads(lambda: compaction.plan_compaction)
-    undo_compaction = writes(lambda: compaction.undo_compaction)
-    redact = writes(lambda: history.redaction.redact)
+    def create_session(
+        self,
+        session_id: str | None = None,
+        *,
+        title: str | None = None,
+        project_root: str | os.PathLike[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        owner: str | None = None,
+        fold_case: bool = False,
+        exist_ok: bool = False,
+        now: Now = None,
+    ) -> Session:
+        """Create a session with an empty line, the root of a new tree.
+
+        Its id is the caller's or a new UUIDv7. ``owner`` is any text that says whose it is; it is never
+        changed.
+
+        File paths in tool calls are told apart relative to ``project_root``, ignoring case with
+        ``fold_case``. With ``exist_ok`` a session that has the id already is returned as it is,
+        whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
+        title, owner or metadata that cannot be stored.
+        """
+        call = Call(
+            history.sessions.create_session,
+            (session_id,),
+            {
+                "title": title,
+                "project_root": project_root,
+                "metadata": metadata,
+                "owner": owner,
+                "fold_case": fold_case,
+                "exist_ok": exist_ok,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def session(
+        self,
+        session_id: str,
+    ) -> Session:
+        """Return one session. Raises SessionNotFound."""
+        call = Call(
+            history.sessions.session,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def title(
+        self,
+        session_id: str,
+    ) -> str | None:
+        """Return a session's title: the one that was given, else what its first user message says.
+
+        That is one line of at most 80 code points, made at each reading and never stored, so
+        `Session.title` tells whether one was given; None where nothing was said in words. Raises
+        SessionNotFound.
+        """
+        call = Call(
+            history.titles.title,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def sessions(
+        self,
+        *,
+        limit: int = 100,
+        after: Session | str | None = None,
+        owner: str | None = None,
+        where: dict[str, Any] | None = None,
+        prefix: str | None = None,
+        tree: str | None = None,
+        archived: bool = False,
+        order: str = "active",
+    ) -> list[Session]:
+        """Return at most ``limit`` sessions, newest first.
+
+        By their last activity: messages count, metadata do not; with ``order="created"`` by when they
+        were created, an order that no session changes. ``owner``, the ``prefix`` of ids, and a session
+        of whose ``tree`` they are, itself and all forks, choose among them (None: all), and so does
+        ``where``: keys that their metadata have, and the values of these, the rarest first.
+        ``archived`` gives those that are archived instead of those that are not.
+
+        ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
+        though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
+        InvalidValue, and SessionNotFound for an id.
+        """
+        call = Call(
+            history.listing.list_sessions,
+            (),
+            {
+                "limit": limit,
+                "after": after,
+                "owner": owner,
+                "where": where,
+                "prefix": prefix,
+                "tree": tree,
+                "archived": archived,
+                "order": order,
+            },
+        )
+        return self._read(call)
+
+    def count_sessions(
+        self,
+        *,
+        owner: str | None = None,
+        where: dict[str, Any] | None = None,
+        prefix: str | None = None,
+        tree: str | None = None,
+        archived: bool = False,
+    ) -> int:
+        """Return how many sessions there are, chosen as `sessions` chooses them.
+
+        Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
+        """
+        call = Call(
+            history.listing.count_sessions,
+            (),
+            {
+                "owner": owner,
+                "where": where,
+                "prefix": prefix,
+                "tree": tree,
+                "archived": archived,
+            },
+        )
+        return self._read(call)
+
+    def archive(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+    ) -> Session:
+        """Take a session out of the lists of those that are in use; nothing else changes.
+
+        It is no activity. ``expected`` is the revision that the session is to have (None: any). Raises
+        SessionNotFound, Conflict.
+        """
+        call = Call(
+            history.sessions.archive,
+            (session_id,),
+            {
+                "expected": expected,
+            },
+        )
+        return self._write(call)
+
+    def unarchive(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+    ) -> Session:
+        """Put a session back among those that are in use, at its old place in lists.
+
+        ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+        Conflict.
+        """
+        call = Call(
+            history.sessions.unarchive,
+            (session_id,),
+            {
+                "expected": expected,
+            },
+        )
+        return self._write(call)
+
+    def rename_session(
+        self,
+        session_id: str,
+        title: str | None,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Session:
+        """Give a session another title (None: none), if its revision is the expected one (None: any).
+
+        Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        call = Call(
+            history.sessions.rename_session,
+            (session_id, title),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def set_metadata(
+        self,
+        session_id: str,
+        metadata: dict[str, Any] | None,
+        *,
+        merge: bool = False,
+        expected: str | None = None,
+    ) -> Session:
+        """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
+
+        Then ``metadata`` is a merge patch (RFC 7396): a key that it gives is set, one that it gives as
+        null is removed, objects within are merged likewise, all others stay. Nothing that others set
+        meanwhile is lost. Metadata are no activity: the session keeps its place in lists. With
+        ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
+        Conflict, InvalidValue.
+        """
+        call = Call(
+            history.sessions.set_metadata,
+            (session_id, metadata),
+            {
+                "merge": merge,
+                "expected": expected,
+            },
+        )
+        return self._write(call)
+
+    def set_project_root(
+        self,
+        session_id: str,
+        project_root: str | os.PathLike[str] | None,
+        *,
+        expected: str | None = None,
+    ) -> Session:
+        """Give a session, and all that share its tree, another project root (None: none).
+
+        Which files were read and changed is told anew for all their messages, which takes a while of
+        long ones. The session keeps its place in lists. ``expected`` is the revision that it is to have
+        (None: any). Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        call = Call(
+            history.project_root.set_project_root,
+            (session_id, project_root),
+            {
+                "expected": expected,
+            },
+        )
+        return self._write(call)
+
+    def append(
+        self,
+        session_id: str,
+        messages: MessageInput,
+        *,
+        expected_head: int | None = None,
+        expected: str | None = None,
+        dedupe: Dedupe = "refuse",
+        create: bool = False,
+        metadata: dict[str, Any] | None = None,
+        now: Now = None,
+        format: str | None = None,  # noqa: A002 - the public name
+    ) -> list[StoredMessage]:
+        """Append a message, or a batch as one, to a session's line, and return them as stored.
+
+        They come back in the order given. A message may be a pydantic object, such as a provider's
+        client returns: it is stored as its JSON, of the fields that are set. It may be of any of the
+        formats in which a view is written: ``format`` names it, or each message's shape tells it
+        (None). One that holds several results takes a position for each, and comes back with the last.
+
+        A message whose ``id`` is on the line already is not stored again but returned, so a call whose
+        outcome is unknown can be repeated; another message under that id is refused. With
+        ``dedupe="ignore"`` it is left out whatever it holds, with ``"off"`` ids are no keys and every
+        message is stored. ``create`` makes a session where there is none of that id. ``metadata`` are
+        merged into the session's as `set_metadata` does, as part of the same change.
+
+        With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
+        that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
+        InvalidMessage (naming index and key); then nothing of the batch is stored.
+        """
+        call = Call(
+            history.append.append,
+            (session_id, messages),
+            {
+                "expected_head": expected_head,
+                "expected": expected,
+                "dedupe": dedupe,
+                "create": create,
+                "metadata": metadata,
+                "now": self._moment(now),
+                "format": format,
+            },
+        )
+        return self._write(call)
+
+    def messages(
+        self,
+        session_id: str,
+        start: int = 1,
+        stop: int | None = None,
+        at: int | None = None,
+        *,
+        branch: int | None = None,
+        last: int | None = None,
+    ) -> list[StoredMessage]:
+        """Return a line's raw messages from position ``start`` to ``stop``, both included.
+
+        The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
+        -20 gives what stands at the newest 20, or all where there are fewer. A message that stands at
+        several positions, as one with several results does, is at the last of them. ``last`` counts
+        messages instead: the newest so many, whatever positions they take; it goes without ``start``
+        and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
+        InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
+        empty.
+        """
+        call = Call(
+            history.raw_messages.read_messages,
+            (session_id, start, stop, at),
+            {
+                "branch": branch,
+                "last": last,
+            },
+        )
+        return self._read(call)
+
+    def message(
+        self,
+        session_id: str,
+        seq_or_message_id: int | str,
+    ) -> StoredMessage:
+        """Return a message of a session's line, by its position or its id (the newest of that id).
+
+        Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
+        not on the line.
+        """
+        call = Call(
+            history.lookup.message,
+            (session_id, seq_or_message_id),
+            {},
+        )
+        return self._read(call)
+
+    def find(
+        self,
+        message_id: str,
+        session: str | None = None,
+        *,
+        owner: str | None = None,
+    ) -> list[Found]:
+        """Return where messages of an id are: in the whole store, or on the lines of one session.
+
+        Or in all sessions of an ``owner``, where no session is given.
+
+        A session has a message that its line runs through, or one that it has left: ``branch`` is one
+        of its own, the one of its head if possible, by which the message can be read, and switched to.
+        The sessions that were last active come first. Raises SessionNotFound for a session that is not
+        there.
+        """
+        call = Call(
+            history.lookup.find,
+            (message_id, session),
+            {
+                "owner": owner,
+            },
+        )
+        return self._read(call)
+
+    def turns(
+        self,
+        session_id: str,
+    ) -> list[Turn]:
+        """Return the turns of a session's line, oldest first; what comes before the first is in none.
+
+        Raises SessionNotFound.
+        """
+        call = Call(
+            history.lookup.turns,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def fork(
+        self,
+        source: str,
+        at: int | None = None,
+        session_id: str | None = None,
+        *,
+        branch: int | None = None,
+        title: str | None = None,
+        owner: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        project_root: str | os.PathLike[str] | None = None,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Session:
+        """Create a session that continues another one from position ``at`` (its head).
+
+        Copies no message. ``branch`` is one that the source can go back to (None: the present one).
+        ``title`` and ``metadata`` are the fork's own (None: those of its source). Another ``owner``
+        than the source's (None: the same) gets the line alone: sees no other branch, and has the title,
+        metadata and ``project_root`` that are given here, else none. ``expected`` is the revision that
+        the source is to have (None: any). Raises SessionNotFound, SessionExists, Conflict,
+        PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
+        its owner: it has its source's.
+        """
+        call = Call(
+            history.heads.fork,
+            (source, at, session_id),
+            {
+                "branch": branch,
+                "title": title,
+                "owner": owner,
+                "metadata": metadata,
+                "project_root": project_root,
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def rewind(
+        self,
+        session_id: str,
+        to: int,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Session:
+        """Move a session's head back to position ``to`` (0: before the first message).
+
+        Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
+        (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
+        """
+        call = Call(
+            history.heads.rewind,
+            (session_id, to),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def switch(
+        self,
+        session_id: str,
+        branch: int | None,
+        to: int | None = None,
+        *,
+        of: str | None = None,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Session:
+        """Move a session's head to another branch: to its end, or back from there to position ``to``.
+
+        `branches` lists those that there are. ``of`` names another session of the tree, whose branch it
+        is (None: the present one); both go on from there, each for itself. It is undone like a rewind.
+        ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+        Conflict, InvalidValue for a branch, PositionOutOfRange.
+        """
+        call = Call(
+            history.heads.switch,
+            (session_id, branch, to),
+            {
+                "of": of,
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def branches(
+        self,
+        session_id: str,
+    ) -> list[Branch]:
+        """Return the branches that a session can go back to with `switch`, and its present one.
+
+        Oldest first. A fork has those too that its source had left when the fork was made, as they were
+        then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
+        """
+        call = Call(
+            history.session_branches.branches_of,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def siblings(
+        self,
+        session_id: str,
+        seq: int,
+    ) -> list[Sibling]:
+        """Return the messages that follow the same message as the one at a position does, it included.
+
+        They are on the branches that `branches` lists, and come in the order in which those that hold
+        them were begun. `switch` to the branch of one brings it back with what was last said behind it.
+        ``seq`` may be the position behind the head: then none is current. Raises SessionNotFound,
+        PositionOutOfRange.
+        """
+        call = Call(
+            history.siblings.siblings,
+            (session_id, seq),
+            {},
+        )
+        return self._read(call)
+
+    def replace(
+        self,
+        session_id: str,
+        after: int,
+        messages: MessageInput,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+        format: str | None = None,  # noqa: A002 - the public name
+    ) -> Session:
+        """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+
+        Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
+        `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
+        any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
+        PositionOutOfRange, InvalidMessage.
+        """
+        call = Call(
+            history.tails.replace,
+            (session_id, after, messages),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+                "format": format,
+            },
+        )
+        return self._write(call)
+
+    def pop(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> StoredMessage | None:
+        """Take the last message off a line, and return it; None where the line is empty.
+
+        It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
+        else gets the same message. ``expected`` is the revision that the session is to have (None:
+        any). Raises SessionNotFound, Conflict.
+        """
+        call = Call(
+            history.tails.pop,
+            (session_id,),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def drafts(
+        self,
+        session_id: str | None = None,
+        *,
+        owner: str | None = None,
+        before: Now = None,
+    ) -> list[Draft]:
+        """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
+
+        They are answers that broke off, and those that are being streamed just now. ``before`` is a
+        moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.drafts.list_drafts,
+            (session_id,),
+            {
+                "owner": owner,
+                "before": before,
+            },
+        )
+        return self._read(call)
+
+    def finish_draft(
+        self,
+        draft: str | Draft,
+        *,
+        update: Message | None = None,
+        expected: str | None = None,
+        owner: str | None = None,
+        now: Now = None,
+        format: str | None = None,  # noqa: A002 - the public name
+    ) -> StoredMessage:
+        """Append what was kept of a draft as a message at its session's head, and delete the draft.
+
+        ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
+        as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
+        revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
+        that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
+        Conflict, InvalidMessage, InvalidValue.
+        """
+        call = Call(
+            history.drafts.finish_draft,
+            (draft,),
+            {
+                "update": update,
+                "expected": expected,
+                "owner": owner,
+                "now": self._moment(now),
+                "format": format,
+            },
+        )
+        return self._write(call)
+
+    def discard_draft(
+        self,
+        draft: str | Draft,
+        *,
+        owner: str | None = None,
+    ) -> Draft:
+        """Delete a draft, and return what was kept of it. Nothing of it is stored anywhere else.
+
+        ``draft`` is its id, or what `drafts` gave; ``owner`` is whose its session is to be (None:
+        anybody's). Raises DraftNotFound.
+        """
+        call = Call(
+            history.drafts.discard_draft,
+            (draft,),
+            {
+                "owner": owner,
+            },
+        )
+        return self._write(call)
+
+    def undo_rewind(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Session:
+        """Move a session's head back to where its last rewind or switch took it from.
+
+        Undoing again goes one further. What was appended since stays stored, on the branch that
+        the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
+        SessionNotFound, Conflict, NothingToUndo.
+        """
+        call = Call(
+            history.heads.undo_rewind,
+            (session_id,),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def head_moves(
+        self,
+        session_id: str,
+    ) -> list[HeadMove]:
+        """Return a session's head-move log, oldest first.
+
+        The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
+        """
+        call = Call(
+            history.moves.moves_of,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def view(
+        self,
+        session_id: str,
+        policy: Policy | None = None,
+        *,
+        at: int | None = None,
+        now: Now = None,
+        format: str = "openai",  # noqa: A002 - the public name
+        branch: int | None = None,
+    ) -> View:
+        """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
+
+        Without ``at`` it is the whole line, without ``policy`` that of ``Policy()``, without ``now``
+        the moment is the present; coding agents had better give ``Policy.named("agent")``. The same
+        line, policy and moment give the same messages for ever, as far as no compaction is recorded
+        later at that very position; ``branch`` names a line that the session can go back to, so that
+        its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue
+        for a branch or an unknown format.
+        """
+        call = Call(
+            view.build.view,
+            (session_id, policy),
+            {
+                "at": at,
+                "now": self._moment(now),
+                "format": format,
+                "branch": branch,
+            },
+        )
+        return self._read(call)
+
+    def view_sql(
+        self,
+        session_id: str,
+        policy: Policy | None = None,
+        *,
+        at: int | None = None,
+        now: Now = None,
+    ) -> str:
+        """Return a view as one SQL statement, without values to bind, in the database's dialect.
+
+        It has a row for each message of the line up to position ``at``, in order: ``position``,
+        ``role``, ``rule`` and ``reason`` as the view's entry has them, ``content`` as it is sent (as
+        JSON where it is no text), and ``made_by``. That is ``sql`` where the rule is ``terminal``,
+        ``file_read`` or none, and ``python`` elsewhere: there the content is NULL. What a compaction
+        hides has the rule ``hidden``, what is left out of requests ``left_out``. Messages that a view
+        makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
+        """
+        call = Call(
+            view.statement.view_sql,
+            (session_id, policy),
+            {
+                "at": at,
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def check(
+        self,
+        session_id: str,
+        policy: Policy,
+        max_tokens: int | None = None,
+        last_usage: int | None = None,
+        user_input: str = "",
+        fixed_tokens: int = 0,
+        *,
+        now: Now = None,
+    ) -> Check:
+        """Tell whether a session's view should be compacted before the next request.
+
+        ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never
+        overflows); ``last_usage`` all tokens of the last request (what `record_usage` recorded);
+        ``user_input`` what will be added: with it a new turn begins, so that the check counts the last
+        turn in its short form; ``fixed_tokens`` what goes out beside the view: prompts, tools, rules
+        (what a `Context` says). Raises SessionNotFound, InvalidPolicy, InvalidValue.
+        """
+        call = Call(
+            compaction.checks.check,
+            (session_id, policy, max_tokens, last_usage, user_input, fixed_tokens),
+            {
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def record_usage(
+        self,
+        session_id: str,
+        *,
+        input: int,  # noqa: A002 - the public name
+        output: int,
+        cached: int = 0,
+        model: str | None = None,
+        provider: str | None = None,
+        written: int = 0,
+        details: dict[str, Any] | None = None,
+        cost: float | None = None,
+        seq: int | None = None,
+        now: Now = None,
+    ) -> Usage:
+        """Record what the request at the session's head really cost, as the provider said.
+
+        ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
+        from the provider's cache and put into it. (Anthropic's ``input_tokens`` are what is left of
+        them: add all three.) ``model`` and ``provider`` are as the provider names them, ``details``
+        anything else to keep, an object. ``cost`` is in US dollars, where it is known; else the price
+        list is asked whenever it is read. The request held the messages up to ``seq`` (None: to the
+        head), so record it before its answer is appended. The session's revision stays as it is. Raises
+        SessionNotFound, PositionOutOfRange, InvalidValue.
+        """
+        call = Call(
+            history.usages.record_usage,
+            (session_id,),
+            {
+                "input": input,
+                "output": output,
+                "cached": cached,
+                "model": model,
+                "provider": provider,
+                "written": written,
+                "details": details,
+                "cost": cost,
+                "seq": seq,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def usages(
+        self,
+        session_id: str | None = None,
+        *,
+        owner: str | None = None,
+        since: Now = None,
+        until: Now = None,
+        limit: int | None = None,
+        after: Usage | None = None,
+        prices: FilePath | None = None,
+    ) -> list[Usage]:
+        """Return recorded usages, oldest first: of a session, of an owner's sessions, or of all.
+
+        Each is given once, however many forks go on from where it stands, for the session that made the
+        request; those whose answers a rewind left, too. They are of the moments from ``since`` on and
+        before ``until`` (None: any), at most ``limit`` of them (None: all), behind ``after``, the last
+        one already seen. ``prices`` is a TOML file with prices of one's own, which stand before the
+        list that comes with the store. Raises SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.usage_reports.list_usages,
+            (session_id,),
+            {
+                "owner": owner,
+                "since": since,
+                "until": until,
+                "limit": limit,
+                "after": after,
+                "prices": prices,
+            },
+        )
+        return self._read(call)
+
+    def usage_totals(
+        self,
+        session_id: str | None = None,
+        *,
+        by: str = "model",
+        owner: str | None = None,
+        since: Now = None,
+        until: Now = None,
+        prices: FilePath | None = None,
+    ) -> list[UsageTotal]:
+        """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
+
+        Which usages count is said as for `usages`; days are those of UTC. What was recorded without a
+        cost has that of the price list; for how many requests there is none, each total says. Raises
+        SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.usage_reports.usage_totals,
+            (session_id,),
+            {
+                "by": by,
+                "owner": owner,
+                "since": since,
+                "until": until,
+                "prices": prices,
+            },
+        )
+        return self._read(call)
+
+    def annotate(
+        self,
+        session_id: str,
+        seq: int,
+        key: str,
+        value: Any,
+        *,
+        now: Now = None,
+    ) -> Note | None:
+        """Note a JSON value under a key beside a message of a session's line; None takes it away.
+
+        The message stays as it is, and so does the session's revision. Of each key a message has one
+        note, the newest; it stands on every line of the same owner that the message is on, and is
+        erased with it. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        """
+        call = Call(
+            history.message_notes.annotate,
+            (session_id, seq, key, value),
+            {
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def annotations(
+        self,
+        session_id: str | None = None,
+        *,
+        key: str | None = None,
+        owner: str | None = None,
+        limit: int | None = None,
+        after: Note | None = None,
+    ) -> list[Note]:
+        """Return notes: those on a session's line in its order, or over all sessions, oldest first.
+
+        ``key`` gives those of one key. On a line stand those of the session's owner, in whichever
+        session they were made. Over all sessions they are those of an ``owner`` (None: any), at most
+        ``limit`` of them (None: all), behind ``after``, the last one already seen. Raises
+        SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.message_notes.list_notes,
+            (session_id,),
+            {
+                "key": key,
+                "owner": owner,
+                "limit": limit,
+                "after": after,
+            },
+        )
+        return self._read(call)
+
+    def compactions(
+        self,
+        session_id: str,
+    ) -> list[Compaction]:
+        """Return a line's compactions, oldest first, undone ones marked. Raises SessionNotFound."""
+        call = Call(
+            compaction.workflow.compactions,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def hidden(
+        self,
+        session_id: str,
+        at: int | None = None,
+    ) -> dict[int, Hidden]:
+        """Return the positions that the view of a line hides behind compactions, and since when.
+
+        Raises SessionNotFound, PositionOutOfRange.
+        """
+        call = Call(
+            view.visible_set.hidden,
+            (session_id, at),
+            {},
+        )
+        return self._read(call)
+
+    def recall(
+        self,
+        session_id: str,
+        wanted: str | Iterable[str],
+        *,
+        policy: Policy | None = None,
+        budget: int = 6000,
+        now: Now = None,
+    ) -> list[Passage]:
+        """Return what is not in sight of a session's line, or only in part, and has what is wanted.
+
+        ``wanted`` is a text, each word of which counts, or names. Out of sight is what a view by the
+        ``policy`` (None: ``Policy.named("agent")``) does not send as it is stored: what a compaction
+        hides, what was cleared, shortened or left out. The best passage comes first; a passage is a
+        whole message, or a call with all its results. All of them together are about ``budget`` tokens
+        at most: of a passage that alone is larger, what stands around the words is shown, if it is the
+        best. Raises SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            search.passages.recall,
+            (session_id, wanted),
+            {
+                "policy": policy,
+                "budget": budget,
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def replaced(
+        self,
+        session_id: str,
+        policy: Policy | None = None,
+        *,
+        at: int | None = None,
+        now: Now = None,
+    ) -> list[Replaced]:
+        """Return the tool results that a view replaces or shortens, in the order of their positions.
+
+        The view is that of the line up to position ``at`` at a moment, as for `view`. What a compaction
+        hides is not in it: `hidden` tells of that. Raises SessionNotFound, PositionOutOfRange.
+        """
+        call = Call(
+            inspection.replacing.replaced,
+            (session_id, policy),
+            {
+                "at": at,
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def hide(
+        self,
+        session_id: str,
+        first: int,
+        last: int,
+        summary: str | None = None,
+        *,
+        expected: str | None = None,
+        now: Now = None,
+    ) -> Compaction:
+        """Hide the positions ``first`` to ``last`` behind a text of your own, or behind nothing.
+
+        The range grows to whole groups: a call goes with its results, and a range hidden before goes
+        whole, with its text. Return the record, whose ``hidden`` is the range; ``undo_compaction``
+        brings it back. Its ``messages`` and ``tokens`` are those of a view that no rule changes. No
+        message is touched and the session's revision stays. ``expected`` is the revision that the
+        session is to have (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange,
+        InvalidValue, and CompactionError for what no view may do without: the latest user message,
+        system messages, calls without results, what a compaction hides already.
+        """
+        call = Call(
+            compaction.hidden_range.hide,
+            (session_id, first, last, summary),
+            {
+                "expected": expected,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def plan_clearing(
+        self,
+        session_id: str,
+        policy: Policy,
+        *,
+        now: Now = None,
+    ) -> Clearing | None:
+        """Return what `compact_if_needed` would clear now, before its check, changing nothing.
+
+        None where too little would be freed, or the policy replaces results at any time. Raises
+        SessionNotFound, InvalidPolicy.
+        """
+        call = Call(
+            compaction.clearing.plan_clearing,
+            (session_id, policy),
+            {
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def plan_compaction(
+        self,
+        session_id: str,
+        policy: Policy,
+        *,
+        now: Now = None,
+    ) -> Plan:
+        """Return what `compact` would do now, changing nothing.
+
+        Raises SessionNotFound, InvalidPolicy.
+        """
+        call = Call(
+            compaction.workflow.plan_compaction,
+            (session_id, policy),
+            {
+                "now": self._moment(now),
+            },
+        )
+        return self._read(call)
+
+    def undo_compaction(
+        self,
+        session_id: str,
+        compaction_id: int,
+        *,
+        now: Now = None,
+    ) -> Compaction:
+        """Bring back what a compaction hid or cleared, by a record of the undoing.
+
+        Return the compaction. What was made upon it goes first: of compactions, and of clearings, the
+        newest in force; of ranges hidden by name what hides them too. Raises SessionNotFound,
+        CompactionError.
+        """
+        call = Call(
+            compaction.undoing.undo_compaction,
+            (session_id, compaction_id),
+            {
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
+
+    def redact(
+        self,
+        session_id: str,
+        seq: int,
+        reason: str,
+        *,
+        by: str | None = None,
+        now: Now = None,
+    ) -> Redaction:
+        """Write over what a message says, on every line that it is on, and record why.
+
+        Its content, the arguments of its calls and all other keys go. Its time stays; its role, status,
+        names of tools and ids stay where they are known words or generated, others are replaced by
+        neutral values, by which calls and results still find each other. A title that repeats the
+        message becomes ``[redacted]``. The message then says ``[redacted]`` and has a key ``redacted``.
+        Returns the record: that of the first time, where it was redacted before. Summaries that tell of
+        the message are named, not changed: undo those compactions and compact again. `purge` leaves no
+        byte of it in the file, copies are named.
+        Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        """
+        call = Call(
+            history.redaction.redact,
+            (session_id, seq, reason),
+            {
+                "by": by,
+                "now": self._moment(now),
+            },
+        )
+        return self._write(call)
 
 
-class Whole(Operations):
-    """What can be asked of a whole store in one transaction."""
+class LongOperations(Operations, Opening):
+    """Operations on sessions, some of several transactions."""
 
-    redactions = reads(lambda: history.redaction.redactions_of)
-    erasures = reads(lambda: history.erasure.erasures)
-    copies = reads(lambda: inspection.listed)
-    verify = reads(lambda: inspection.integrity.verify)
+    def pages(
+        self,
+        session_id: str,
+        start: int = 1,
+        stop: int | None = None,
+        at: int | None = None,
+        *,
+        size: int = 500,
+    ) -> Iterator[list[StoredMessage]]:
+        """Yield a line's raw messages in lists of at most ``size``, so any line fits in memory.
+
+        The line is the one that the session has at the first page, wherever its head moves meanwhile.
+        Raises what `messages` does, and StoreError after the iterator, or the store, was closed.
+        """
+        call = Call(
+            history.raw_messages.pages,
+            (session_id, start, stop, at),
+            {
+                "size": size,
+            },
+        )
+        return self._run_workflow(call)
+
+    def compact(
+        self,
+        session_id: str,
+        policy: Policy,
+        summarizer: Summarizer | None = None,
+        reason: Reason = "manual",
+        now: Now = None,
+    ) -> Compaction:
+        """Hide what a policy does not keep behind a summary.
+
+        Return the record, or the answer that nothing is to do.
+
+        ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in
+        extractive one); no transaction is open while it works, for at most the policy's
+        ``summary_timeout``. Whatever it does, nothing is lost and nothing is raised: the outcome says
+        so. Only KeyboardInterrupt and SystemExit pass, which end the compaction as failed. Raises
+        SessionNotFound, InvalidPolicy for what is no policy, InvalidValue for an unknown reason and
+        what is no summarizer.
+        """
+        call = Call(
+            compaction.workflow.compact,
+            (session_id, policy, summarizer, reason, now),
+            {},
+        )
+        return self._run_workflow(call)
+
+    def compact_if_needed(
+        self,
+        session_id: str,
+        policy: Policy,
+        summarizer: Summarizer | None = None,
+        reason: Reason = "llm_call",
+        *,
+        max_tokens: int | None = None,
+        last_usage: int | None = None,
+        user_input: str = "",
+        fixed_tokens: int = 0,
+        now: Now = None,
+    ) -> Compaction | None:
+        """Compact if a trigger of the policy fires.
+
+        By a policy that clears at recorded moments, clear first if it is worth it.
+
+        A policy that trims is kept to its hard limit, whatever keeps a summary from being made. Returns
+        the record of what was done last, None where nothing was needed. Where nothing could be done
+        the answer says why, without an id: ``rejected`` while another compaction runs, and of a view
+        that is over the window ``nothing`` where nothing can be hidden or no trigger of the policy
+        fires, ``rejected`` while failures hold attempts back. Arguments as for `check` and `compact`.
+        """
+        call = Call(
+            compaction.workflow.compact_if_needed,
+            (session_id, policy, summarizer, reason),
+            {
+                "max_tokens": max_tokens,
+                "last_usage": last_usage,
+                "user_input": user_input,
+                "fixed_tokens": fixed_tokens,
+                "now": now,
+            },
+        )
+        return self._run_workflow(call)
+
+    def count_tokens(
+        self,
+        session_id: str,
+        encoding: str | None = None,
+    ) -> TokenTotal:
+        """Count the tokens of a session's line and store the counts.
+
+        Counts what is new, outside of any transaction. Without the vocabulary of a tokenizer at hand
+        the total is an estimate and nothing is stored; its ``encoding`` says so. Raises
+        SessionNotFound.
+        """
+        call = Call(
+            history.token_counts.count_tokens,
+            (session_id, encoding),
+            {},
+        )
+        return self._run_workflow(call)
+
+    def search(
+        self,
+        text: str,
+        *,
+        owner: str | None = None,
+        session: str | None = None,
+        roles: Iterable[str] | None = None,
+        tools: Iterable[str] | None = None,
+        since: Now = None,
+        until: Now = None,
+        order: str = "best",
+        limit: int = 20,
+        after: Hit | None = None,
+        left: bool = False,
+    ) -> Hits:
+        """Return the messages that have all words of a text: in what was said, in calls and results.
+
+        Titles that have them come first, and summaries are found, too, as hits of the roles ``title``
+        and ``summary``. Words in double quotes stand one after the other. Case and accents do not
+        count; a part of a word is found in names: identifiers and paths. A message that several
+        sessions share is one hit. ``owner``, ``session``, ``roles``, ``tools`` (calls of them, and
+        results) and the moments ``since`` and ``until`` choose among them. With ``left`` messages are
+        found, too, that no line of those sessions runs through any more.
+
+        ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
+        than 1,000 messages have the words. ``after`` is the last hit already seen. A search takes at
+        most 256 new messages into the index before, and looks through those that are not in it yet,
+        what was stored last first, for 0.3 seconds at most; ``behind`` of what it returns is how many
+        it did not look at, of the sessions that are asked for. Raises SessionNotFound, StoreError where
+        searching is switched off, and InvalidValue, also for an empty text and for a role that no
+        message has.
+        """
+        call = Call(
+            search.hits.search,
+            (text,),
+            {
+                "owner": owner,
+                "session": session,
+                "roles": roles,
+                "tools": tools,
+                "since": since,
+                "until": until,
+                "order": order,
+                "limit": limit,
+                "after": after,
+                "left": left,
+            },
+        )
+        return self._run_workflow(call)
+
+
+class StoreOperations(Operations):
+    """Operations on a whole store, each of one transaction."""
+
+    def redactions(
+        self,
+        session_id: str | None = None,
+    ) -> list[Redaction]:
+        """Return the redactions of a session's line, or of the whole store, oldest first.
+
+        Raises SessionNotFound.
+        """
+        call = Call(
+            history.redaction.redactions_of,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def erasures(
+        self,
+    ) -> list[Erasure]:
+        """Return every erasure of the store, oldest first."""
+        call = Call(
+            history.erasure.erasures,
+            (),
+            {},
+        )
+        return self._read(call)
+
+    def copies(
+        self,
+    ) -> list[Copy]:
+        """Return the copies that were made of a store and are listed in it, oldest first."""
+        call = Call(
+            inspection.copies.listed,
+            (),
+            {},
+        )
+        return self._read(call)
+
+    def verify(
+        self,
+    ) -> list[Finding]:
+        """Check everything that can be checked and return what is wrong, at most 1,000 findings.
+
+        [] means that all is well. Changes nothing. Takes as long as reading every message once. What an
+        earlier release did not hold fast is told in the log.
+        """
+        call = Call(
+            inspection.integrity.verify,
+            (),
+            {},
+        )
+        return self._read(call)

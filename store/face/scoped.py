@@ -22,8 +22,8 @@ from .. import search as searching
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
-from ..records import Erasure, Redaction, Session
-from .binding import Call, Face, reads, runs
+from ..records import Erasure, Index, Redaction, Session
+from .binding import Call, Face
 from .operations import Operations
 from .session_arguments import (
     Arguments,
@@ -75,7 +75,12 @@ class Owned(Operations):
         """Whose sessions they are."""
         return self._owner
 
-    redactions = reads(lambda: _redactions)
+    def redactions(self, session_id: str) -> list[Redaction]:
+        """Return the redactions of a session's line, oldest first, whichever session they name.
+
+        Raises SessionNotFound.
+        """
+        return self._read(Call(_redactions, (session_id,), {}))
 
     def _moment(self, now: Now) -> int:
         return self._face._moment(now)
@@ -109,7 +114,12 @@ class Scoped(Owned, Workflows):
         self._store = store
         self._database, self._requests = store._database, store._requests
 
-    index = runs(lambda: searching.backlog.index)
+    def index(self, *, owner: str | None = None) -> Index:
+        """Take all that is not searched yet into the index; return what there is of the owner.
+
+        Other writers have their turn between its steps. Raises StoreError, InvalidValue.
+        """
+        return self._run_workflow(Call(searching.backlog.index, (), {"owner": owner}))
 
     def _opened(self, call: Call[Any], /) -> Transactions:
         whole, given = self._store._opened(call), bind_arguments(call).arguments

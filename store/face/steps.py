@@ -16,9 +16,9 @@ last time, in the order of the trees: whoever does the same waits for it and can
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -26,10 +26,13 @@ from .. import history
 from ..clock import Now, given
 from ..database import Database, asks_again, guarded, locks
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, quoted
-from .binding import Call, writes
+from .binding import Call
 from .lifetime import Lifetime
-from .operations import Whole
+from .operations import StoreOperations
 from .session_arguments import bind_arguments, list_sessions_to_lock
+
+if TYPE_CHECKING:
+    from ..history import Request
 
 R = TypeVar("R")
 
@@ -37,17 +40,19 @@ ATTEMPTS = 8
 """How often steps are done from the beginning where a server asks for it."""
 
 
-class Steps(Whole):
+class Steps(StoreOperations):
     """The operations of a store as steps of one transaction.
 
     They see what the steps before them did. Where no moment is given it is that of the beginning.
     """
 
-    record_usages = writes(lambda: history.usages.record_usages)
-
     def __init__(self, connection: Connection, moment: int, lifetime: Lifetime) -> None:
         self._connection, self._began, self._lifetime = connection, moment, lifetime
         self._held: set[str] = set()
+
+    def record_usages(self, session_id: str, requests: Sequence[Request]) -> None:
+        """Record the usage of several requests of a session. Raises as `record_usage` does."""
+        self._write(Call(history.usages.record_usages, (session_id, requests), {}))
 
     def _moment(self, now: Now) -> int:
         self._lifetime.check()

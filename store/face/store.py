@@ -38,7 +38,7 @@ from ..errors import (
 from ..history import open_trees
 from ..records import CacheInfo, Purge, Removal
 from .binding import Call, Work
-from .operations import Whole
+from .operations import StoreOperations
 from .shares import Shares
 from .steps import Steps, atomically
 from .workflows import Workflows
@@ -77,7 +77,7 @@ def _go_on(database: Database) -> None:
             history.erasure_batches.continue_at_opening(database, milliseconds(None))
 
 
-class Store(Whole, Workflows):
+class Store(StoreOperations, Workflows):
     """A store in a file or on a server; made or brought to the newest schema on opening.
 
     Safe to share by threads.

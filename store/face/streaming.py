@@ -18,7 +18,7 @@ from ..errors import InvalidValue, StoreError, quoted
 from ..messages import Message, utf8_size
 from ..records import StoredMessage
 from ..text import is_text
-from .binding import Face, writes
+from .binding import Call, Face
 from .lifetime import Lifetime
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ OUTSIDE = "an answer grows inside of the `with` of its stream only"
 ONCE = "a stream is entered once; `streaming` gives another one"
 LARGEST = 2**62
 """More bytes or ms than this are none."""
-
-_begin = writes(lambda: history.drafts.begin_draft)
-_keep = writes(lambda: history.drafts.save_pieces)
-_end = writes(lambda: history.drafts.append_draft)
 
 
 class Asked(NamedTuple):
@@ -83,7 +79,8 @@ class Answer:
             raise InvalidValue(ONCE)
         face, session_id, message, expected, *_ = self._asked
         named = self._asked.format
-        draft = _begin(face, session_id, message, expected=expected, format=named)
+        options = {"expected": expected, "format": named, "now": face._moment(None)}
+        draft = face._write(Call(history.drafts.begin_draft, (session_id, message), options))
         self.id, self._given = draft.draft, draft.message
         self._is_open = True
         self._settle()
@@ -117,7 +114,9 @@ class Answer:
         pieces = _runs(self._texts[self._kept :])
         changed = self._given if self._is_changed else None
         session_id = self._asked.session_id
-        _keep(self._asked.face, session_id, self.id, self._next, pieces, changed)
+        face = self._asked.face
+        texts = (session_id, self.id, self._next, pieces, changed)
+        face._write(Call(history.drafts.save_pieces, texts, {"now": face._moment(None)}))
         self._kept, self._next = reached, self._next + len(pieces)
         self._settle()
 
@@ -135,7 +134,10 @@ class Answer:
         face, session_id, _, expected, *_, named = self._asked
         whole = self.message
         try:
-            self.stored = _end(face, session_id, self.id, whole, expected=expected, format=named)
+            options = {"expected": expected, "format": named, "now": face._moment(None)}
+            self.stored = face._write(
+                Call(history.drafts.append_draft, (session_id, self.id, whole), options)
+            )
         except BaseException:
             self.keep_last()
             raise

@@ -6,14 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING, overload
 
-from .. import compaction, history
 from .. import context as contexts
-from .. import search as searching
 from ..clock import Now
 from ..database import Database, paused
 from ..errors import InvalidValue
-from .binding import Call, Opening, runs
-from .operations import Operations
+from .binding import Call
+from .operations import LongOperations
 from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
 from .watch import Watch
 
@@ -24,17 +22,11 @@ if TYPE_CHECKING:
     from ..records import Erasure, Session
 
 
-class Workflows(Operations, Opening):
+class Workflows(LongOperations):
     """What can be asked of sessions."""
 
     _database: Database
     _requests: contexts.Requests
-
-    pages = runs(lambda: history.raw_messages.pages)
-    compact = runs(lambda: compaction.compact)
-    compact_if_needed = runs(lambda: compaction.compact_if_needed)
-    count_tokens = runs(lambda: history.token_counts.count_tokens)
-    search = runs(lambda: searching.hits.search)
 
     def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
         """Wait until a session has another revision; return it as it is then, else None.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         usage_reports,
         usages,
     )
+    from .append import Dedupe, MessageInput
     from .changed import Changes, changes_of
     from .erasure import HOLDING
     from .facts import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     )
     from .lines import Line, line_cte, segments_cte
     from .links import ANSWERS, IS_CALL
-    from .model_prices import PriceList, price_list
+    from .model_prices import FilePath, PriceList, price_list
     from .open_erasures import open_trees
     from .order import lock_trees
     from .places import NO_LIMIT, PLACE, Pointer, Segment
@@ -80,9 +81,12 @@ __all__ = [
     "PLACE",
     "TEXT_LIMIT",
     "Changes",
+    "Dedupe",
+    "FilePath",
     "LastRequest",
     "Line",
     "Measure",
+    "MessageInput",
     "Pointer",
     "PriceList",
     "Request",
@@ -139,6 +143,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        append="Dedupe MessageInput",
         changed="Changes changes_of",
         erasure="HOLDING",
         facts=(
@@ -151,7 +156,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         open_erasures="open_trees",
         order="lock_trees",
         places="NO_LIMIT PLACE Pointer Segment",
-        model_prices="PriceList price_list",
+        model_prices="FilePath PriceList price_list",
         raw_messages="CALLS_IN_RUN load_calls read_chat_messages",
         sessions="TEXT_LIMIT newest_compaction",
         visibility="visible_counts visible_records",

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, bindparam, select
 from ..clock import Now
 from ..database import Row, Statement, positions, tool_result_paths, tool_results
 from ..history import Line, lines
-from ..policy import DEFAULT, Policy
+from ..policy import Policy
 from ..records import Entry, Replaced
 from ..view import build, rules
 
@@ -35,7 +35,7 @@ ABOUT = Statement(
 def replaced(
     connection: Connection,
     session_id: str,
-    policy: Policy = DEFAULT,
+    policy: Policy | None = None,
     *,
     at: int | None = None,
     now: Now = None,

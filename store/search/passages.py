@@ -99,20 +99,21 @@ def recall(
     session_id: str,
     wanted: str | Iterable[str],
     *,
-    policy: Policy = AGENT,
+    policy: Policy | None = None,
     budget: int = BUDGET,
     now: Now = None,
 ) -> list[Passage]:
     """Return what is not in sight of a session's line, or only in part, and has what is wanted.
 
     ``wanted`` is a text, each word of which counts, or names. Out of sight is what a view by the
-    ``policy`` does not send as it is stored: what a compaction hides, what was cleared, shortened
-    or left out. The best passage comes first; a passage is a whole message, or a call with all its
-    results. All of them together are about ``budget`` tokens at most: of a passage that alone is
-    larger, what stands around the words is shown, if it is the best. Raises SessionNotFound,
-    InvalidValue.
+    ``policy`` (None: ``Policy.named("agent")``) does not send as it is stored: what a compaction
+    hides, what was cleared, shortened or left out. The best passage comes first; a passage is a
+    whole message, or a call with all its results. All of them together are about ``budget`` tokens
+    at most: of a passage that alone is larger, what stands around the words is shown, if it is the
+    best. Raises SessionNotFound, InvalidValue.
     """
     _check(budget)
+    policy = AGENT if policy is None else policy
     names = _names(wanted)
     asked_for = tuple(dict.fromkeys(chain.from_iterable(names.values())))
     sight = _sight(connection, session_id, asked_for, policy, given(now))

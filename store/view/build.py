@@ -49,7 +49,7 @@ log = logger(__name__)
 def view(
     connection: Connection,
     session_id: str,
-    policy: Policy = DEFAULT,
+    policy: Policy | None = None,
     *,
     at: int | None = None,
     now: Now = None,
@@ -58,16 +58,18 @@ def view(
 ) -> View:
     """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
 
-    Without ``at`` it is the whole line, without ``now`` the moment is the present; coding agents
-    had better give ``Policy.named("agent")``. The same line, policy and moment give the same
-    messages for ever, as far as no compaction is recorded later at that very position; ``branch``
-    names a line that the session can go back to, so that its requests can be replayed too. Raises
-    SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown format.
+    Without ``at`` it is the whole line, without ``policy`` that of ``Policy()``, without ``now``
+    the moment is the present; coding agents had better give ``Policy.named("agent")``. The same
+    line, policy and moment give the same messages for ever, as far as no compaction is recorded
+    later at that very position; ``branch`` names a line that the session can go back to, so that
+    its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue
+    for a branch or an unknown format.
     """
     format_named(format)
     pointer = session_branches.find(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
-    context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
+    rules = DEFAULT if policy is None else checked(policy)
+    context = load_view_context(connection, pointer, rules, last=last, now=given(now))
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
     with paused(context.last - first), raw_messages.reporting_damage(connection, runs):

@@ -41,7 +41,7 @@ class Decided(NamedTuple):
 def view_sql(
     connection: Connection,
     session_id: str,
-    policy: Policy = DEFAULT,
+    policy: Policy | None = None,
     *,
     at: int | None = None,
     now: Now = None,
@@ -57,7 +57,8 @@ def view_sql(
     """
     pointer = session_branches.find(connection, session_id, None)
     last = lines.resolve_position(pointer, at)
-    context = load_view_context(connection, pointer, checked(policy), last=last, now=given(now))
+    rules = DEFAULT if policy is None else checked(policy)
+    context = load_view_context(connection, pointer, rules, last=last, now=given(now))
     made, values = compose_view(context), values_of(context)
     runs = context.shown(values["start"], context.last)
     said = ranked_in(context, values, runs).found

@@ -7,11 +7,13 @@ import pytest
 
 from store import Store
 from store.errors import SessionNotFound
-from store.face import reads
 from store.inspection.usage_statistics import FileUse, Statistics, ToolUse, statistics
 from store.tokens import FRAMING_TOKENS, estimate, message_tokens
 
-statistics_of = reads(lambda: statistics)
+
+def statistics_of(store: Store, *given: Any, **options: Any) -> Statistics:
+    """Return the statistics of a store, or of one of its sessions."""
+    return store.database.read(lambda connection: statistics(connection, *given, **options))
 
 
 @pytest.fixture

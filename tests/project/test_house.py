@@ -55,7 +55,7 @@ INSIDE = {
         "engine copying json_sql queries transactions script migrate"
     ),
     "exporting": "files shapes sessions whole",
-    "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads async_streaming awaiting async_scoped async_store",
+    "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
         "places lines visibility session_branches order links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings joining changed newest raw_messages siblings append drafts fates erasure blanking redaction open_erasures erasure_batches moves heads tails "
@@ -141,6 +141,7 @@ ONLY_IN = {
 ON_FIRST_USE = ("alembic", "tiktoken")
 
 LONGEST_FILE = 700
+GENERATED = "Written by ``python docs/generate.py``"
 LARGEST_FUNCTION = 350
 NINE_OF_TEN_FUNCTIONS = 160
 DENSE_LINE = 25
@@ -411,7 +412,8 @@ def test_files_of_tests_have_names_of_their_own() -> None:
 
 def test_files_are_short() -> None:
     """A file holds one subject, however many functions that takes."""
-    assert [where(module) for module in every_module() if module.lines > LONGEST_FILE] == []
+    long = [each for each in every_module() if each.lines > LONGEST_FILE]
+    assert [where(each) for each in long if GENERATED not in each.path.read_text("utf-8")] == []
 
 
 def test_functions_are_small() -> None:

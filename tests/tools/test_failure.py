@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection
 
 from store import Policy, Store
 from store.compaction.facts import hidden_facts
-from store.face import reads
 from store.history.lines import load_pointer
-from store.inspection.usage_statistics import statistics
+from store.inspection.usage_statistics import Statistics, statistics
 from store.messages import Message
 from store.summaries import SummaryRequest, extractive
 from store.tools.failure import SIGNS, failed, is_command
@@ -26,18 +26,24 @@ from store.tools.short_forms import compress
 from store.view import load_view_context
 
 ERRORS_STAY = "errors always stay"
-statistics_of = reads(lambda: statistics)
-facts_of = reads(
-    lambda: (
-        lambda connection, session, policy, first, last: hidden_facts(
-            load_view_context(
-                connection, load_pointer(connection, session), policy, last=last, now=10**12
-            ),
-            first,
-            last,
+
+
+def statistics_of(store: Store, session: str, **options: Any) -> Statistics:
+    """Return the statistics of a session."""
+    return store.database.read(lambda connection: statistics(connection, session, **options))
+
+
+def facts_of(store: Store, session: str, policy: Policy, last: int) -> list[Any]:
+    """Return the facts of a whole line."""
+
+    def collect(connection: Connection) -> list[Any]:
+        context = load_view_context(
+            connection, load_pointer(connection, session), policy, last=last, now=10**12
         )
-    )
-)
+        return hidden_facts(context, 1, last)
+
+    return store.database.read(collect)
+
 
 NAMES = ("Bash", "Read", "own", None)
 STREAMS = {
@@ -129,7 +135,7 @@ def test_python_and_sql_agree_on_what_failed(
         expected
     )
     told = facts_of(
-        store, session, policy.model_copy(update={"facts_chars": 10**6}), 1, max(len(line), 1)
+        store, session, policy.model_copy(update={"facts_chars": 10**6}), max(len(line), 1)
     )
     assert sum(fact.kind == "error" for fact in told) == len(expected)
 
@@ -145,7 +151,7 @@ def test_a_warning_is_a_failure_where_the_policy_says_so(
     entries = store.view(session, policy, now=10**12 + 2).entries
     assert sum(entry.reason == ERRORS_STAY for entry in entries) == count
     assert sum(tool.failed for tool in statistics_of(store, session, policy=policy).tools) == count
-    facts = facts_of(store, session, policy, 1, len(messages))
+    facts = facts_of(store, session, policy, len(messages))
     assert [fact.text for fact in facts if fact.kind == "error"] == ["warning: old"] * count
     said = extractive(
         SummaryRequest(messages, None, "", "", 4000, 1, len(messages), policy=policy)

@@ -1,0 +1,386 @@
+"""The methods of the faces, written from the operations: plain code that every tool can read.
+
+An operation is a function of a room whose first argument is a connection (or what opens
+transactions). A method of a face has its parameters, result and help, and hands it to the face in
+a `Call`; the awaited method hands that one to a thread. What follows from the tables here is kept
+as ``store/face/operations.py`` and ``store/face/async_operations.py``, so that an editor, a type
+checker and a reader of documentation find functions with signatures and docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar, get_overloads
+
+from store import compaction, history, inspection, search
+from store import view as views
+from store.face.scoped import Scoped
+from store.face.store import Store
+from store.face.workflows import Workflows
+
+LONGEST_IMPORT = 96
+READ, WRITE, WORKFLOW = "_read", "_write", "_run_workflow"
+"""The method of a face that carries a call out."""
+
+Operations = dict[str, tuple[str, Callable[..., Any]]]
+
+SESSIONS: Operations = {
+    "create_session": (WRITE, history.sessions.create_session),
+    "session": (READ, history.sessions.session),
+    "title": (READ, history.titles.title),
+    "sessions": (READ, history.listing.list_sessions),
+    "count_sessions": (READ, history.listing.count_sessions),
+    "archive": (WRITE, history.sessions.archive),
+    "unarchive": (WRITE, history.sessions.unarchive),
+    "rename_session": (WRITE, history.sessions.rename_session),
+    "set_metadata": (WRITE, history.sessions.set_metadata),
+    "set_project_root": (WRITE, history.project_root.set_project_root),
+    "append": (WRITE, history.append.append),
+    "messages": (READ, history.raw_messages.read_messages),
+    "message": (READ, history.lookup.message),
+    "find": (READ, history.lookup.find),
+    "turns": (READ, history.lookup.turns),
+    "fork": (WRITE, history.heads.fork),
+    "rewind": (WRITE, history.heads.rewind),
+    "switch": (WRITE, history.heads.switch),
+    "branches": (READ, history.session_branches.branches_of),
+    "siblings": (READ, history.siblings.siblings),
+    "replace": (WRITE, history.tails.replace),
+    "pop": (WRITE, history.tails.pop),
+    "drafts": (READ, history.drafts.list_drafts),
+    "finish_draft": (WRITE, history.drafts.finish_draft),
+    "discard_draft": (WRITE, history.drafts.discard_draft),
+    "undo_rewind": (WRITE, history.heads.undo_rewind),
+    "head_moves": (READ, history.moves.moves_of),
+    "view": (READ, views.build.view),
+    "view_sql": (READ, views.statement.view_sql),
+    "check": (READ, compaction.check),
+    "record_usage": (WRITE, history.usages.record_usage),
+    "usages": (READ, history.usage_reports.list_usages),
+    "usage_totals": (READ, history.usage_reports.usage_totals),
+    "annotate": (WRITE, history.message_notes.annotate),
+    "annotations": (READ, history.message_notes.list_notes),
+    "compactions": (READ, compaction.compactions),
+    "hidden": (READ, views.visible_set.hidden),
+    "recall": (READ, search.passages.recall),
+    "replaced": (READ, inspection.replaced),
+    "hide": (WRITE, compaction.hide),
+    "plan_clearing": (READ, compaction.plan_clearing),
+    "plan_compaction": (READ, compaction.plan_compaction),
+    "undo_compaction": (WRITE, compaction.undo_compaction),
+    "redact": (WRITE, history.redaction.redact),
+}
+"""Operations on sessions: the name of the method → how it is carried out, and the function."""
+
+SEVERAL: Operations = {
+    "pages": (WORKFLOW, history.raw_messages.pages),
+    "compact": (WORKFLOW, compaction.compact),
+    "compact_if_needed": (WORKFLOW, compaction.compact_if_needed),
+    "count_tokens": (WORKFLOW, history.token_counts.count_tokens),
+    "search": (WORKFLOW, search.hits.search),
+}
+"""Operations on sessions that open several transactions."""
+
+WHOLE: Operations = {
+    "redactions": (READ, history.redaction.redactions_of),
+    "erasures": (READ, history.erasure.erasures),
+    "copies": (READ, inspection.listed),
+    "verify": (READ, inspection.integrity.verify),
+}
+"""Operations on the whole store."""
+
+WAITS = {
+    "compact",
+    "compact_if_needed",
+    "count_tokens",
+    "delete_session",
+    "purge",
+    "index",
+    "backup",
+    "atomically",
+}
+"""Methods that may wait for other writers or for a summary, beside the operations that write."""
+
+AWAITED: dict[str, Callable[..., Any]] = {
+    "delete_session": Workflows.delete_session,
+    "context": Workflows.context,
+}
+"""Methods of `Workflows` that are written by hand; those of `Store` and `Scoped` follow."""
+OF_STORE: dict[str, Callable[..., Any]] = {
+    "purge": Store.purge,
+    "index": Store.index,
+    "backup": Store.backup,
+    "cache_info": Store.cache_info,
+    "atomically": Store.atomically,
+}
+OF_OWNER: dict[str, Callable[..., Any]] = {
+    "redactions": Scoped.redactions,
+    "index": Scoped.index,
+    "atomically": Scoped.atomically,
+}
+
+
+class Needs(NamedTuple):
+    """The names that annotations need, by module, and the type variables among them."""
+
+    imports: dict[str, set[str]]
+    variables: set[str]
+
+
+# --- The parts of a method ------------------------------------------------------------------------
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters but the first, which is the connection or the face."""
+    return [*inspect.signature(function).parameters.values()][1:]
+
+
+def render_head(name: str, function: Callable[..., Any], *, awaited: bool = False) -> str:
+    """Return the first lines of a method, a parameter a line, without the colon."""
+    lines = ["self,"]
+    kind = None
+    for each in parameters_of(function):
+        if kind is each.POSITIONAL_ONLY is not each.kind:
+            lines.append("/,")
+        if each.kind is each.KEYWORD_ONLY and kind not in (each.KEYWORD_ONLY, each.VAR_POSITIONAL):
+            lines.append("*,")
+        kind = each.kind
+        star = "*" if each.kind is each.VAR_POSITIONAL else ""
+        default = "" if each.default is each.empty else f" = {each.default!r}"
+        default = default.replace("'", '"') if default.count("'") == 2 else default
+        note = "  # noqa: A002 - the public name" if each.name in ("format", "input") else ""
+        lines.append(f"{star}{each.name}: {each.annotation}{default},{note}")
+    if kind is inspect.Parameter.POSITIONAL_ONLY:
+        lines.append("/,")
+    result = inspect.signature(function).return_annotation
+    opening = f"{'async ' if awaited else ''}def {name}("
+    return "\n".join([opening, *(f"    {line}" for line in lines), f") -> {result}"])
+
+
+def render_help(function: Callable[..., Any]) -> str:
+    """Return the docstring of a function as it stands in a method."""
+    text = inspect.getdoc(function)
+    return f'"""{text}\n"""' if text and "\n" in text else f'"""{text}"""'
+
+
+def render_list(opening: str, items: list[str], closing: str) -> str:
+    """Return a call or display with an item a line."""
+    return "\n".join([opening, *(f"    {item}," for item in items), closing])
+
+
+def name_operation(function: Callable[..., Any]) -> str:
+    """Return a function by its room and module, as it is asked for where it is used first."""
+    return f"{function.__module__.removeprefix('store.')}.{function.__name__}"
+
+
+def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
+    """Return the method that hands an operation to the face."""
+    positional, keywords = [], []
+    for each in parameters_of(function):
+        is_clocked = each.name == "now" and how is not WORKFLOW
+        value = "self._moment(now)" if is_clocked else each.name
+        if each.kind is each.KEYWORD_ONLY:
+            keywords.append(f'"{each.name}": {value}')
+        else:
+            positional.append(value)
+    arguments = f"({', '.join(positional)}{',' * (len(positional) == 1)})"
+    options = render_list("{", keywords, "}") if keywords else "{}"
+    items = [name_operation(function), arguments, textwrap.indent(options, "    ").lstrip()]
+    call = render_list("call = Call(", items, ")")
+    body = [render_help(function), call, f"return self.{how}(call)"]
+    head = render_head(name, function)
+    return textwrap.indent(f"{head}:\n" + textwrap.indent("\n".join(body), "    "), "    ")
+
+
+def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits: bool) -> str:
+    """Return the method that hands one of another face to a thread."""
+    passed = [
+        f"{each.name}={each.name}"
+        if each.kind is each.KEYWORD_ONLY
+        else f"{'*' * (each.kind is each.VAR_POSITIONAL)}{each.name}"
+        for each in parameters_of(function)
+    ]
+    is_iterator = name == "pages"
+    items = ["self._call", f"{owner}.{name}", *passed]
+    work = render_list("work = partial(", items, ")")
+    overloads = get_overloads(function)
+    if overloads:
+        work = work.replace(
+            f"{owner}.{name},", f"{owner}.{name},  # type: ignore[arg-type] # overloads"
+        )
+    run = f"return await self._run(work{', waits=True' * waits})"
+    ends = "return AsyncPages(self, work)" if is_iterator else run
+    head = render_head(name, function, awaited=not is_iterator)
+    head = head.replace("-> Iterator[", "-> AsyncIterator[")
+    stubs = [f"@overload\n{render_head(name, each, awaited=True)}: ..." for each in overloads]
+    body = textwrap.indent("\n".join([render_help(function), work, ends]), "    ")
+    return textwrap.indent("\n".join([*stubs, f"{head}:\n{body}"]), "    ")
+
+
+# --- What annotations need ------------------------------------------------------------------------
+
+
+def origins_of(module: str) -> dict[str, str]:
+    """Return where each name of a module is imported from; of what it defines, the module."""
+    source = inspect.getsource(sys.modules[module])
+    package = module if hasattr(sys.modules[module], "__path__") else module.rpartition(".")[0]
+    found: dict[str, str] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            parent = package.split(".")
+            start = parent[: len(parent) + 1 - node.level] if node.level else []
+            origin = ".".join([*start, *filter(None, [node.module])])
+            found |= {alias.asname or alias.name: origin for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name: "" for alias in node.names}
+    return found
+
+
+def names_in(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the names in a function's annotations."""
+    signature = inspect.signature(function)
+    texts = [each.annotation for each in parameters_of(function)]
+    for text in [*texts, signature.return_annotation]:
+        yield from (each.id for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Name))
+
+
+def collect_imports(functions: list[Callable[..., Any]], needs: Needs) -> None:
+    """Add what annotations of functions need."""
+    for function in (each for one in functions for each in (one, *get_overloads(one))):
+        origins = origins_of(function.__module__)
+        for name in names_in(function):
+            value = vars(sys.modules[function.__module__]).get(name)
+            if isinstance(value, TypeVar):
+                needs.variables.add(name)
+            elif name in origins or value is not None:
+                module = room_of(origins.get(name, function.__module__))
+                needs.imports.setdefault(module, set()).add(name)
+
+
+def room_of(module: str) -> str:
+    """Return where a module's names are imported from: of a module in another room, the room."""
+    is_near = module.startswith("store.face.") or not module.startswith("store.")
+    return module if is_near else ".".join(module.split(".")[:2])
+
+
+def render_import(module: str, names: set[str]) -> str:
+    """Return an import, relative to the room of the faces where it is of the package."""
+    listed = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    if not module:
+        return "\n".join(f"import {name}" for name in listed)
+    if module.startswith("store.face."):
+        module = f".{module.removeprefix('store.face.')}"
+    elif module.startswith("store."):
+        module = f"..{module.removeprefix('store.')}"
+    line = f"from {module} import {', '.join(listed)}"
+    if len(line) <= LONGEST_IMPORT:
+        return line
+    return render_list(f"from {module} import (", listed, ")")
+
+
+def render_imports(needs: Needs) -> str:
+    """Return the imports that only type checkers need, in the order of the import sorter."""
+    ours = {module for module in needs.imports if module.startswith("store")}
+    theirs = needs.imports.keys() - ours
+    near = {module for module in ours if module.startswith("store.face.")}
+    groups = [sorted(theirs), [*sorted(ours - near), *sorted(near)]]
+    texts = [
+        "\n".join(render_import(each, needs.imports[each]) for each in group) for group in groups
+    ]
+    return textwrap.indent("\n\n".join(filter(None, texts)), "    ")
+
+
+def render_class(name: str, subject: str, methods: list[str]) -> str:
+    """Return a class of operations."""
+    heading = f'class {name}:\n    """Operations on {subject}."""'
+    return "\n\n".join([heading, *methods]) + "\n"
+
+
+# --- The two modules ------------------------------------------------------------------------------
+
+GENERATED = "Written by ``python docs/generate.py`` from the tables in ``docs/parts/faces.py``."
+
+
+def operations() -> str:
+    """Return the module of the operations that each face has."""
+    needs = Needs({}, set())
+    rooms = set()
+    for table in (SESSIONS, SEVERAL, WHOLE):
+        functions = [function for _, function in table.values()]
+        collect_imports(functions, needs)
+        rooms |= {name_operation(each).partition(".")[0] for each in functions}
+    classes = (
+        ("Operations(Face)", "sessions, each of one transaction", SESSIONS),
+        ("LongOperations(Operations, Opening)", "sessions, some of several transactions", SEVERAL),
+        ("StoreOperations(Operations)", "a whole store, each of one transaction", WHOLE),
+    )
+    texts = [
+        render_class(name, subject, [render_operation(each, *how) for each, how in table.items()])
+        for name, subject, table in classes
+    ]
+    head = f'''"""The operations of a store as methods: what each face has under the same names.
+
+{GENERATED}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import {", ".join(sorted(rooms))}
+from .binding import Call, Face, Opening
+
+if TYPE_CHECKING:
+{render_imports(needs)}
+'''
+    return "\n\n".join([head, *texts])
+
+
+def async_operations() -> str:
+    """Return the module of the same operations, awaited."""
+    needs = Needs({}, set())
+    pairs = {**SESSIONS, **SEVERAL}
+    writes = {name for name, (how, _) in pairs.items() if how is WRITE}
+    shared = {name: function for name, (_, function) in pairs.items()} | AWAITED
+    whole = {name: function for name, (_, function) in WHOLE.items()} | OF_STORE
+    classes = (
+        ("AsyncOperations(Threads)", "Workflows", "sessions", shared),
+        ("AsyncStoreOperations(AsyncOperations)", "Store", "a whole store", whole),
+        ("AsyncScopedOperations(AsyncOperations)", "Scoped", "an owner's sessions", OF_OWNER),
+    )
+    texts = []
+    for name, owner, subject, table in classes:
+        collect_imports([*table.values()], needs)
+        methods = [
+            render_awaited(owner, each, function, waits=each in WAITS | writes)
+            for each, function in table.items()
+        ]
+        texts.append(render_class(name, f"{subject}, awaited", methods))
+    needs.imports["collections.abc"] |= {"AsyncIterator"}
+    needs.imports["collections.abc"] -= {"Iterator"}
+    variables = "".join(f'{each} = TypeVar("{each}")\n' for each in sorted(needs.variables))
+    head = f'''"""The operations of a store, awaited: one thread hop for each.
+
+{GENERATED}
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from .pages import AsyncPages
+from .scoped import Scoped
+from .store import Store
+from .threads import Threads
+from .workflows import Workflows
+
+if TYPE_CHECKING:
+{render_imports(needs)}
+
+{variables}'''
+    return "\n\n".join([head, *texts])
