@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidValue, TokenCountingError, quoted
-from .messages import MEDIA_TYPES, opaque_fields, set_apart, utf8_size
+from .messages import MEDIA_TYPES, list_provider_data, opaque_fields, utf8_size
 
 Tokenize = Callable[[str], int]
 
@@ -329,7 +329,7 @@ def _text(value: object) -> str:
 
 
 def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
-    yield _text(opaque_fields(message) or set_apart(message) or None)
+    yield _text(opaque_fields(message) or list_provider_data(message) or None)
     for key in MESSAGE_KEYS:
         if key in message:
             yield from _part_pieces(message[key])

@@ -12,7 +12,7 @@ import pytest
 from store import Policy, Store
 from store.clock import LONGEST_TIME, later, milliseconds, told
 from store.errors import InvalidValue
-from store.messages import moment_of
+from store.messages import find_message_time
 from store.ready import POLICIES
 
 MOMENT = 1_738_287_600_000
@@ -63,7 +63,7 @@ def test_a_message_tells_its_moment_under_any_of_four_keys(store: Store, key: st
     session = store.create_session().id
     for value in (MOMENT, MOMENT / 1000, MOMENT // 1000, "2025-01-31T01:40:00Z"):
         message = {"role": "tool", "name": "Bash", "content": "done", key: value}
-        assert moment_of(message) == MOMENT
+        assert find_message_time(message) == MOMENT
         store.append(session, message)
         assert store.messages(session, -1)[0].message == message
     late = MOMENT + Policy().terminal_max_age + 1
@@ -75,7 +75,7 @@ def test_a_message_tells_its_moment_under_any_of_four_keys(store: Store, key: st
 def test_the_first_key_that_tells_a_moment_counts() -> None:
     """Beside it the others are keys like any other."""
     keys = {"timestamp": "soon", "created_at": None, "createdAt": MOMENT, "time": MOMENT + 1}
-    assert moment_of({"role": "user", **keys}) == MOMENT
+    assert find_message_time({"role": "user", **keys}) == MOMENT
 
 
 def test_a_datetime_comes_out_as_its_iso_text(store: Store) -> None:

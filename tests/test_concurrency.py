@@ -457,7 +457,7 @@ def test_a_lock_is_of_the_session_that_is_there(
                 return list(other.execute(text(f"SELECT * FROM {table} FOR UPDATE SKIP LOCKED")))
 
         with store.database.writing() as connection:
-            erasure.begin(connection, "s", now=0)
+            erasure.begin_erasure(connection, "s", now=0)
             create_session(connection, "s", now=0)
             waiting = pool.submit(others_find)
             assert not wait([waiting], timeout=0.3).done

@@ -20,9 +20,9 @@ from store.messages import (
     Message,
     assemble,
     columns,
-    content_digest,
     content_text,
     decode,
+    digest_content,
     encode,
     is_integer,
     join_call,
@@ -405,7 +405,7 @@ def test_a_changed_byte_anywhere_changes_the_digest() -> None:
     assert len({prepare(message).digest for message in variants}) == len(variants)
     assert len(prepare(whole).digest) == 32
     prepared = prepare(whole)
-    assert content_digest(prepared.columns, prepared.calls) == prepared.digest
+    assert digest_content(prepared.columns, prepared.calls) == prepared.digest
 
 
 # --- refusals -------------------------------------------------------------------------------------

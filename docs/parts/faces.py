@@ -47,7 +47,7 @@ SESSIONS: Operations = {
     "fork": (WRITE, history.heads.fork),
     "rewind": (WRITE, history.heads.rewind),
     "switch": (WRITE, history.heads.switch),
-    "branches": (READ, history.session_branches.branches_of),
+    "branches": (READ, history.session_branches.list_branches),
     "siblings": (READ, history.siblings.siblings),
     "replace": (WRITE, history.tails.replace),
     "pop": (WRITE, history.tails.pop),
@@ -86,7 +86,7 @@ SEVERAL: Operations = {
 """Operations on sessions that open several transactions."""
 
 WHOLE: Operations = {
-    "redactions": (READ, history.redaction.redactions_of),
+    "redactions": (READ, history.redaction.list_redactions),
     "erasures": (READ, history.erasure.erasures),
     "copies": (READ, inspection.listed),
     "verify": (READ, inspection.integrity.verify),

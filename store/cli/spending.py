@@ -12,7 +12,7 @@ import typer
 
 from ..errors import InvalidValue
 from ..face import Store
-from ..history import price_list
+from ..history import load_prices
 from ..records import Usage, UsageTotal
 from ..text import counted
 from . import render
@@ -166,7 +166,7 @@ def _show(totals: list[UsageTotal], session_id: str | None, *, json: bool) -> No
     else:
         render.say(f"{session_id}: {_summed(totals)}" if session_id else _summed(totals))
         render.bars([*_bars(totals)])
-        render.say(f"at the prices of {price_list().as_of}, where no cost was recorded")
+        render.say(f"at the prices of {load_prices().as_of}, where no cost was recorded")
 
 
 def _summed(totals: list[UsageTotal]) -> str:

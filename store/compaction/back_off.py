@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from ..errors import CompactionError, MaxCompactionReachedError
-from ..history import turn_start
+from ..history import find_turn_start
 from ..policy import Policy
 from ..records import Compaction
 from ..view import ViewContext
@@ -130,7 +130,7 @@ def _turn_began(context: ViewContext) -> int:
     """Return from where on a line's records are of the turn of the next request."""
     if context.turn_over:
         return context.pointer.head
-    return turn_start(context.raw, context.pointer.head)
+    return find_turn_start(context.raw, context.pointer.head)
 
 
 def _ended(context: ViewContext) -> list[Compaction]:

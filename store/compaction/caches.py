@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..history import last_answer, last_usage, moment_at
+from ..history import find_last_answer, find_last_usage, load_message_time
 from ..policy import Policy
 from ..view import ViewContext
 
@@ -23,8 +23,8 @@ def lives_long(policy: Policy) -> bool:
 
 def _last_request(context: ViewContext) -> int | None:
     """Return when the last request was made: by its recorded usage, else by the newest answer."""
-    usage = last_usage(context.raw, context.last)
+    usage = find_last_usage(context.raw, context.last)
     if usage:
         return usage.at
-    answer = last_answer(context.raw, context.last)
-    return None if answer is None else moment_at(context.raw, answer)
+    answer = find_last_answer(context.raw, context.last)
+    return None if answer is None else load_message_time(context.raw, answer)

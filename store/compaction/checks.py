@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..errors import CompactionError, InvalidValue, quoted
-from ..history import NO_LIMIT, LastRequest, lines, turn_start
-from ..history import last_usage as last_usage_of
+from ..history import NO_LIMIT, LastRequest, find_last_usage, find_turn_start, lines
 from ..policy import Policy, checked
 from ..records import Check
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
@@ -168,7 +167,7 @@ def _is_in_short_form(context: ViewContext, position: int) -> bool:
         return False
     if context.turn_over:
         return True
-    return turn_start(context.raw, context.last) > position
+    return find_turn_start(context.raw, context.last) > position
 
 
 def _tokens_in_full(context: ViewContext, position: int) -> int:
@@ -192,7 +191,7 @@ def _usage(context: ViewContext) -> LastRequest | None:
 
     On a line a later position is later, whatever the clocks of those who wrote it said.
     """
-    usage = last_usage_of(context.raw, context.last)
+    usage = find_last_usage(context.raw, context.last)
     if usage and _last_change(context) < (usage.seq, usage.at):
         return usage
     return None

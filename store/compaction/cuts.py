@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_results
-from ..history import lines, segments_cte, turn_start
+from ..history import find_turn_start, lines, segments_cte
 from ..view import PositionRange, ViewContext, find_continuations
 from .open_turn import newest_groups, shown, turns_of
 from .sources import PINNED_ROLES
@@ -124,7 +124,7 @@ class Cuts(NamedTuple):
     def _boundary_up_to(self, place: int) -> int:
         """Return the last place up to this one where the policy's boundary lets a cut fall."""
         if self.turns_only:
-            place = turn_start(self.context.raw, place)
+            place = find_turn_start(self.context.raw, place)
         while place in self.continued:
             place -= 1
         hole = self.context.visible.find_hole(place)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..database import paused
-from ..history import lines, stored_kinds
+from ..history import lines, load_tool_kinds
 from ..messages import Message
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
@@ -68,7 +68,7 @@ def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compacti
     if planned.nothing:
         return left_as_it_is(cost, asked, planned.nothing)
     with paused(planned.messages):
-        kinds = stored_kinds(connection)
+        kinds = load_tool_kinds(connection)
         transcript = _transcript(cost, planned, wish, asked.summarizer, kinds)
         if transcript is None:
             return left_as_it_is(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, literal_column, select
 
 from ..database import BIG, Statement, message_facts, tool_calls, tool_results
-from ..history import lines, measure, segments_cte, turn_start
+from ..history import find_turn_start, lines, load_totals, segments_cte
 from ..view import ViewContext, find_continuations
 
 _walk = segments_cte()
@@ -89,12 +89,12 @@ def turn_begins(context: ViewContext) -> int:
     """Return where the running turn begins; 0 where no user has spoken."""
     if not turns_of(context):
         return 0
-    return turn_start(context.raw, context.last)
+    return find_turn_start(context.raw, context.last)
 
 
 def turns_of(context: ViewContext) -> int:
     """Return how many turns a line has."""
-    return measure(context.raw, context.last).turn
+    return load_totals(context.raw, context.last).turn
 
 
 def shown(context: ViewContext, last: int) -> dict[str, int]:

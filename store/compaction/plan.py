@@ -10,7 +10,7 @@ from bisect import bisect_left
 from itertools import chain
 from typing import NamedTuple
 
-from ..history import tokens_at
+from ..history import sum_tokens
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
 from ..view import (
@@ -405,8 +405,8 @@ def _cutting(cost: Budget, cuts: Cuts, cut: int) -> Plan:
 def _raw_tokens(context: ViewContext, planned: Plan) -> int:
     """Return the estimated tokens, as stored, of the messages that a plan takes out of sight."""
     hidden = estimate_shown_tokens(context, planned.first, planned.last)
-    hidden -= tokens_at(context.raw, (*planned.pinned, *planned.staying))
-    return hidden + tokens_at(context.raw, planned.released)
+    hidden -= sum_tokens(context.raw, (*planned.pinned, *planned.staying))
+    return hidden + sum_tokens(context.raw, planned.released)
 
 
 def _nothing(cost: Budget, why: str) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..history import read_chat_messages
-from ..messages import Message, moment_of
+from ..messages import Message, find_message_time
 from ..policy import Policy
 from ..records import StoredMessage
 from ..summaries import (
@@ -109,7 +109,7 @@ STYLES: Mapping[str, Callable[[Iterable[DatedMessage], Policy, Kinds], FittedTra
 
 def _dated(stored: StoredMessage) -> DatedMessage:
     """Return a message with its own time, or else with that when it was stored."""
-    at = moment_of(stored.message)
+    at = find_message_time(stored.message)
     return DatedMessage(stored.message, stored.stored_at if at is None else at)
 
 

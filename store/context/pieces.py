@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ..formats import Placed, clean, sendable
-from ..messages import Message, content_text, owned, owned_value
+from ..messages import Message, content_text, copy_message, copy_value
 from ..ready import Language
 from ..records import Entry, View
 from ..tokens import estimate, message_tokens
@@ -70,8 +70,8 @@ def of_view(
 
 def _owned(placed: Placed) -> Placed:
     """Return a message in its place that is the caller's."""
-    calls = [each._replace(arguments=owned_value(each.arguments)) for each in placed.calls]
-    return placed._replace(message=owned(placed.message), calls=tuple(calls))
+    calls = [each._replace(arguments=copy_value(each.arguments)) for each in placed.calls]
+    return placed._replace(message=copy_message(placed.message), calls=tuple(calls))
 
 
 def with_reminders(

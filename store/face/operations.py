@@ -527,7 +527,7 @@ class Operations(Face):
         then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
         """
         call = Call(
-            history.session_branches.branches_of,
+            history.session_branches.list_branches,
             (session_id,),
             {},
         )
@@ -1330,7 +1330,7 @@ class StoreOperations(Operations):
         Raises SessionNotFound.
         """
         call = Call(
-            history.redaction.redactions_of,
+            history.redaction.list_redactions,
             (session_id,),
             {},
         )

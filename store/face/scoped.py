@@ -57,7 +57,7 @@ def _redactions(connection: Connection, session_id: str) -> list[Redaction]:
 
     Raises SessionNotFound.
     """
-    found = history.redaction.redactions_of(connection, session_id)
+    found = history.redaction.list_redactions(connection, session_id)
     return [each._replace(session_id=session_id) for each in found]
 
 

@@ -32,7 +32,7 @@ from .operations import StoreOperations
 from .session_arguments import bind_arguments, list_sessions_to_lock
 
 if TYPE_CHECKING:
-    from ..history import Request
+    from ..history import UsageInput
 
 R = TypeVar("R")
 
@@ -50,7 +50,7 @@ class Steps(StoreOperations):
         self._connection, self._began, self._lifetime = connection, moment, lifetime
         self._held: set[str] = set()
 
-    def record_usages(self, session_id: str, requests: Sequence[Request]) -> None:
+    def record_usages(self, session_id: str, requests: Sequence[UsageInput]) -> None:
         """Record the usage of several requests of a session. Raises as `record_usage` does."""
         self._write(Call(history.usages.record_usages, (session_id, requests), {}))
 

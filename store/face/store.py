@@ -35,7 +35,7 @@ from ..errors import (
     quoted,
     unopened,
 )
-from ..history import open_trees
+from ..history import list_open_trees
 from ..records import CacheInfo, Purge, Removal
 from .binding import Call, Work
 from .operations import StoreOperations
@@ -73,7 +73,7 @@ def _upgraded(database: Database) -> Upgrade:
 def _go_on(database: Database) -> None:
     """Erase a part of what others left to do; nothing more is imported where nothing is left."""
     with suppress(StoreError):
-        if database.read(open_trees):
+        if database.read(list_open_trees):
             history.erasure_batches.continue_at_opening(database, milliseconds(None))
 
 
@@ -301,8 +301,8 @@ def _named(target: Target) -> str:
 
 def _note_purged(connection: Connection, *, now: int) -> None:
     """Note that nothing is left in the file of what was erased, or taken out of messages."""
-    history.erasure.note_purged(connection, now=now)
-    history.redaction.note_rewritten(connection, now=now)
+    history.erasure.mark_erasures_purged(connection, now=now)
+    history.redaction.mark_redactions_purged(connection, now=now)
 
 
 def _check_longest(longest: float) -> None:

@@ -7,7 +7,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import WIRE, Media, Message, changed, is_unreadable, media_in, media_of, owned
+from ..messages import (
+    WIRE,
+    Media,
+    Message,
+    copy_message,
+    find_media,
+    is_unreadable,
+    parse_media,
+    replace_media,
+)
 from ..text import json_object
 from .kept import kept
 from .naming import WORD, Alphabet, Names
@@ -176,11 +185,11 @@ def fresh(message: Message) -> Message:
     """Return a written message anew: the caller may do with it what it likes."""
     content = message["content"]
     if not isinstance(content, str) and content is not None:
-        return owned(message)
+        return copy_message(message)
     if len(message) == 2:
         return message.copy()
     if not BESIDE.isdisjoint(message):
-        return owned(message)
+        return copy_message(message)
     calls = message.get("tool_calls")
     if calls is None:
         return message.copy()
@@ -189,7 +198,7 @@ def fresh(message: Message) -> Message:
 
 def _fresh_call(call: Message) -> Message:
     if len(call) > USUAL_KEYS:
-        return owned(call)
+        return copy_message(call)
     kind = call["type"]
     return {**call, kind: call[kind].copy()}
 
@@ -218,7 +227,7 @@ def _listed(content: Any) -> list[Message]:
 
 def _pictures(result: Placed) -> list[Message]:
     """Return the pictures, sounds and files of a tool result as parts of the user's."""
-    parts = map(_shown, media_in(result.message.get("content")))
+    parts = map(_shown, find_media(result.message.get("content")))
     return [part for part in parts if part is not None]
 
 
@@ -285,7 +294,7 @@ def _content(content: Any, role: str) -> Any:
 
 def _whole(content: Any) -> str:
     """Return a content that is neither text nor a list as one text."""
-    return _json_text(changed(content, Media.named))
+    return _json_text(replace_media(content, Media.named))
 
 
 def _part(part: Any, known: dict[str, type]) -> Message:
@@ -303,9 +312,9 @@ def _part(part: Any, known: dict[str, type]) -> Message:
 
 def _foreign(part: Any, known: dict[str, type]) -> Message:
     """Return a part that the role does not know as one that it does."""
-    media = media_of(part)
+    media = parse_media(part)
     if media is None:
-        return _text_part(_json_text(changed(part, Media.named)))
+        return _text_part(_json_text(replace_media(part, Media.named)))
     if "image_url" in known and _is_picture(media):
         return _picture(media)
     return _text_part(media.named()["text"])
@@ -316,7 +325,7 @@ def foreign_kinds(message: Message) -> list[str]:
     content = message.get("content")
     known = PARTS.get(message["role"], PARTS["user"])
     parts = content if isinstance(content, list) else [content]
-    typed = (part for part in parts if isinstance(part, dict) and media_of(part) is None)
+    typed = (part for part in parts if isinstance(part, dict) and parse_media(part) is None)
     kinds = (part.get("type") for part in typed)
     return [kind for kind in kinds if isinstance(kind, str) and kind not in (*known, *TEXTS)]
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..messages import Media, Message, changed, is_unreadable, media_of
+from ..messages import Media, Message, is_unreadable, parse_media, replace_media
 from .openai import TEXTS, sendable
 
 REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
@@ -64,7 +64,7 @@ def _text_told(text: str, speech: Speech) -> Iterator[Message]:
 
 def _foreign_told(part: Message, speech: Speech) -> Iterator[Message]:
     text = text_of_part(part)
-    media = media_of(part) if text is None else None
+    media = parse_media(part) if text is None else None
     made = speech.media(media) if media is not None and media.is_readable else None
     if made is not None:
         yield made
@@ -94,7 +94,7 @@ def opened(part: Any) -> Any:
 
 def as_json(value: Any) -> str:
     """Return a value as JSON text that can be sent, with its media named."""
-    named = changed(value, Media.named)
+    named = replace_media(value, Media.named)
     return sendable(json.dumps(named, ensure_ascii=False))
 
 

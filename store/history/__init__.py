@@ -36,90 +36,92 @@ if TYPE_CHECKING:
         usages,
     )
     from .append import Dedupe, MessageInput
-    from .changed import Changes, changes_of
-    from .erasure import HOLDING
+    from .changed import ChangeCounts, count_changes
+    from .erasure import STALE_COPIES
     from .facts import (
         INSERT_FACTS,
         INSERT_PATHS,
         INSERT_RESULTS,
-        MEASURE,
-        Measure,
+        LINE_TOTALS,
+        LineTotals,
+        MessageTokens,
         ResultRows,
-        Weight,
-        derive,
-        kinds_text,
-        last_answer,
-        measure,
-        message_rows,
-        moment_at,
-        stored_kinds,
-        tokens_at,
-        turn_start,
+        derive_results,
+        find_last_answer,
+        find_turn_start,
+        load_kinds_json,
+        load_message_time,
+        load_tool_kinds,
+        load_totals,
+        make_fact_rows,
+        sum_tokens,
     )
     from .lines import Line, line_cte, segments_cte
     from .links import ANSWERS, IS_CALL
-    from .model_prices import FilePath, PriceList, price_list
-    from .open_erasures import open_trees
+    from .model_prices import FilePath, PriceList, load_prices
+    from .open_erasures import list_open_trees
     from .order import lock_trees
     from .places import NO_LIMIT, PLACE, Pointer, Segment
     from .raw_messages import CALLS_IN_RUN, load_calls, read_chat_messages
     from .sessions import TEXT_LIMIT, newest_compaction
     from .turns import find_request_turn, load_chat_message
-    from .usages import LastRequest, Request, last_usage
+    from .usages import LastRequest, UsageInput, find_last_usage
     from .visibility import visible_counts, visible_records
 
 __all__ = [
     "ANSWERS",
     "CALLS_IN_RUN",
-    "HOLDING",
     "INSERT_FACTS",
     "INSERT_PATHS",
     "INSERT_RESULTS",
     "IS_CALL",
-    "MEASURE",
+    "LINE_TOTALS",
     "NO_LIMIT",
     "PLACE",
+    "STALE_COPIES",
     "TEXT_LIMIT",
-    "Changes",
+    "ChangeCounts",
     "Dedupe",
     "FilePath",
     "LastRequest",
     "Line",
-    "Measure",
+    "LineTotals",
     "MessageInput",
+    "MessageTokens",
     "Pointer",
     "PriceList",
-    "Request",
     "ResultRows",
     "Segment",
-    "Weight",
+    "UsageInput",
     "append",
-    "changes_of",
-    "derive",
+    "count_changes",
+    "derive_results",
     "drafts",
     "erasure",
     "erasure_batches",
+    "find_last_answer",
+    "find_last_usage",
     "find_request_turn",
+    "find_turn_start",
     "heads",
     "keys",
-    "kinds_text",
-    "last_answer",
-    "last_usage",
     "line_cte",
     "lines",
+    "list_open_trees",
     "listing",
     "load_calls",
     "load_chat_message",
+    "load_kinds_json",
+    "load_message_time",
+    "load_prices",
+    "load_tool_kinds",
+    "load_totals",
     "lock_trees",
     "lookup",
-    "measure",
+    "make_fact_rows",
     "message_notes",
-    "message_rows",
-    "moment_at",
     "moves",
     "newest_compaction",
-    "open_trees",
-    "price_list",
     "project_root",
     "raw_messages",
     "read_chat_messages",
@@ -128,12 +130,10 @@ __all__ = [
     "session_branches",
     "sessions",
     "siblings",
-    "stored_kinds",
+    "sum_tokens",
     "tails",
     "titles",
     "token_counts",
-    "tokens_at",
-    "turn_start",
     "usage_reports",
     "usages",
     "visible_counts",
@@ -144,22 +144,22 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         append="Dedupe MessageInput",
-        changed="Changes changes_of",
-        erasure="HOLDING",
+        changed="ChangeCounts count_changes",
+        erasure="STALE_COPIES",
         facts=(
-            "INSERT_FACTS INSERT_PATHS INSERT_RESULTS MEASURE Measure ResultRows Weight "
-            "derive kinds_text last_answer measure message_rows moment_at stored_kinds tokens_at "
-            "turn_start"
+            "INSERT_FACTS INSERT_PATHS INSERT_RESULTS LINE_TOTALS LineTotals MessageTokens "
+            "ResultRows derive_results find_last_answer find_turn_start load_kinds_json "
+            "load_message_time load_tool_kinds load_totals make_fact_rows sum_tokens"
         ),
         lines="Line line_cte segments_cte",
         links="ANSWERS IS_CALL",
-        open_erasures="open_trees",
+        model_prices="FilePath PriceList load_prices",
+        open_erasures="list_open_trees",
         order="lock_trees",
         places="NO_LIMIT PLACE Pointer Segment",
-        model_prices="FilePath PriceList price_list",
         raw_messages="CALLS_IN_RUN load_calls read_chat_messages",
         sessions="TEXT_LIMIT newest_compaction",
-        visibility="visible_counts visible_records",
         turns="find_request_turn load_chat_message",
-        usages="LastRequest Request last_usage",
+        usages="LastRequest UsageInput find_last_usage",
+        visibility="visible_counts visible_records",
     )

@@ -20,16 +20,16 @@ from ..formats import taken
 from ..messages import (
     Columns,
     GivenMessage,
-    Prepared,
+    PreparedMessage,
     StoredCall,
-    as_object,
-    dated_digest,
+    digest_row,
     is_model,
     is_redacted,
     neutral_id,
-    taken_apart,
+    prepare_object,
+    to_object,
 )
-from ..records import StoredMessage, stored_message
+from ..records import StoredMessage, make_stored_message
 from ..tokens import estimated_tokens
 from . import append_warnings, facts, lines
 from .joining import joined
@@ -79,7 +79,7 @@ ByIndex = dict[int, StoredMessage]
 class Batch(NamedTuple):
     """Messages that are ready to be stored at a moment, with their tokens and digests."""
 
-    messages: list[Prepared]
+    messages: list[PreparedMessage]
     tokens: list[int]
     digests: list[bytes]
     moment: int
@@ -167,19 +167,19 @@ def prepare_batch(
     )
 
 
-def make_batch(rows: list[Prepared], moment: int) -> Batch:
+def make_batch(rows: list[PreparedMessage], moment: int) -> Batch:
     """Return rows that are prepared as a batch, which `append` takes in place of messages."""
     tokens = [estimated_tokens(each.message, each.text_size) for each in rows]
-    digests = [dated_digest(each.digest, moment, each.wire_format) for each in rows]
+    digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     return Batch(rows, tokens, digests, moment)
 
 
-def _prepared(message: object, name: str | None, index: int) -> Iterable[Prepared]:
+def _prepared(message: object, name: str | None, index: int) -> Iterable[PreparedMessage]:
     """Return a message as the rows that it is stored as."""
-    came_as, rows = taken(as_object(message, index), name, index)
+    came_as, rows = taken(to_object(message, index), name, index)
     if came_as is None:
-        return (taken_apart(rows[0], index),)
-    return [taken_apart(row, index)._replace(wire_format=came_as) for row in rows]
+        return (prepare_object(rows[0], index),)
+    return [prepare_object(row, index)._replace(wire_format=came_as) for row in rows]
 
 
 def _check_asked(head: int | None, dedupe: str) -> None:
@@ -206,7 +206,7 @@ def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) ->
         raise HeadMoved(pointer.session_id, head, pointer.head)
 
 
-def _in_order(batch: list[Prepared], known: ByIndex, stored: ByIndex) -> list[StoredMessage]:
+def _in_order(batch: list[PreparedMessage], known: ByIndex, stored: ByIndex) -> list[StoredMessage]:
     """Return each message of a batch as stored; one given twice is stored at its first index."""
     if len(stored) == len(batch):
         return [*stored.values()]
@@ -228,7 +228,9 @@ def _listed(given: MessageInput) -> list[GivenMessage]:
     return [*given]
 
 
-def _told_apart(line: Line, batch: list[Prepared], dedupe: Dedupe) -> tuple[ByIndex, list[int]]:
+def _told_apart(
+    line: Line, batch: list[PreparedMessage], dedupe: Dedupe
+) -> tuple[ByIndex, list[int]]:
     """Return the messages of the batch that the line has already, and the indices to store.
 
     Raises InvalidMessage for a changed one.
@@ -239,7 +241,7 @@ def _told_apart(line: Line, batch: list[Prepared], dedupe: Dedupe) -> tuple[ByIn
     return known, _fresh(batch, known, dedupe)
 
 
-def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
+def _known(line: Line, batch: list[PreparedMessage], dedupe: Dedupe) -> ByIndex:
     """Return the messages of the batch that the line has already."""
     known: ByIndex = {}
     has_redacted = bool(HAS_REDACTED.value(line.connection, tree_id=line.pointer.tree_id))
@@ -254,7 +256,7 @@ def _known(line: Line, batch: list[Prepared], dedupe: Dedupe) -> ByIndex:
 
 
 def _the_known(
-    line: Line, found: Known, prepared: Prepared, index: int, dedupe: Dedupe
+    line: Line, found: Known, prepared: PreparedMessage, index: int, dedupe: Dedupe
 ) -> StoredMessage:
     """Return the message that the line has under a given one's id."""
     if dedupe == "refuse" and _is_same(found, prepared):
@@ -265,8 +267,8 @@ def _the_known(
     return stored
 
 
-def _is_same(found: Known, given: Prepared) -> bool:
-    return found.digest == dated_digest(given.digest, found.stored_at, given.wire_format)
+def _is_same(found: Known, given: PreparedMessage) -> bool:
+    return found.digest == digest_row(given.digest, found.stored_at, given.wire_format)
 
 
 def find_message(line: Line, message_id: str, *, has_redacted: bool = True) -> Known | None:
@@ -290,7 +292,7 @@ def _is_on(line: Line, found: Known) -> bool:
     return line.place(found.seq)["branch"] == found.branch
 
 
-def _check_same(stored: StoredMessage, given: Prepared, index: int) -> None:
+def _check_same(stored: StoredMessage, given: PreparedMessage, index: int) -> None:
     """Refuse another message of the same id.
 
     One whose keys come in another order has another digest, but is the same; so has one that an
@@ -302,16 +304,16 @@ def _check_same(stored: StoredMessage, given: Prepared, index: int) -> None:
         raise _another(index, given, f"position {stored.seq}")
 
 
-def _as_stored(found: Known, given: Prepared) -> StoredMessage:
+def _as_stored(found: Known, given: PreparedMessage) -> StoredMessage:
     return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
 
 
-def _another(index: int, given: Prepared, place: str) -> InvalidMessage:
+def _another(index: int, given: PreparedMessage, place: str) -> InvalidMessage:
     message_id = given.columns.message_id
     return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
 
 
-def _fresh(batch: list[Prepared], known: ByIndex, dedupe: Dedupe) -> list[int]:
+def _fresh(batch: list[PreparedMessage], known: ByIndex, dedupe: Dedupe) -> list[int]:
     """Return the indices to store: neither on the line nor given twice."""
     first: dict[str, int] = {}
     fresh = []
@@ -325,7 +327,7 @@ def _fresh(batch: list[Prepared], known: ByIndex, dedupe: Dedupe) -> list[int]:
     return fresh
 
 
-def _check_repeated(batch: list[Prepared], earlier: int, index: int) -> None:
+def _check_repeated(batch: list[PreparedMessage], earlier: int, index: int) -> None:
     """Refuse one id with two texts in a batch."""
     one, other = batch[earlier], batch[index]
     if one.digest != other.digest and one.message != other.message:
@@ -342,7 +344,8 @@ def _store(line: Line, batch: Batch) -> list[StoredMessage]:
     _move_head(line, start + len(batch.messages) - 1, batch.moment)
     append_warnings.note(line.pointer.session_id, batch.messages)
     given = [each.message for each in batch.messages]
-    return [*map(stored_message, zip(count(start), given, repeat(batch.moment), batch.digests))]
+    rows = zip(count(start), given, repeat(batch.moment), batch.digests)
+    return [*map(make_stored_message, rows)]
 
 
 def _move_head(line: Line, head: int, moment: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..database import logger
-from ..messages import TIME_KEYS, Prepared, StoredCall, tells_no_time
+from ..messages import TIME_KEYS, PreparedMessage, StoredCall, has_no_time
 from ..text import json_object
 from ..tools import TOOL_KINDS
 
@@ -22,7 +22,7 @@ _NOTED: set[str] = set()
 """What this process has said already: a host that does it once does it with every message."""
 
 
-def note(session_id: str, batch: Iterable[Prepared]) -> None:
+def note(session_id: str, batch: Iterable[PreparedMessage]) -> None:
     """Say once, at WARNING, what the rules cannot go by in messages that were stored."""
     for prepared in batch:
         for problem in _problems(prepared):
@@ -31,8 +31,8 @@ def note(session_id: str, batch: Iterable[Prepared]) -> None:
                 log.warning(problem, extra={"session_id": session_id})
 
 
-def _problems(prepared: Prepared) -> Iterator[str]:
-    if prepared.columns.created_at is None and not tells_no_time(prepared.message):
+def _problems(prepared: PreparedMessage) -> Iterator[str]:
+    if prepared.columns.created_at is None and not has_no_time(prepared.message):
         yield from _no_moments(prepared)
     if prepared.wire_format is None and prepared.columns.content_form == "json":
         yield from _foreign_parts(prepared.message["content"])
@@ -67,7 +67,7 @@ def _foreign_parts(content: object) -> Iterator[str]:
             )
 
 
-def _no_moments(prepared: Prepared) -> Iterator[str]:
+def _no_moments(prepared: PreparedMessage) -> Iterator[str]:
     for key in TIME_KEYS:
         given = prepared.message.get(key)
         if given is not None:

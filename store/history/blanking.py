@@ -36,16 +36,16 @@ from ..database import (
 from ..formats import left_of
 from ..messages import (
     Columns,
-    Prepared,
+    PreparedMessage,
     StoredCall,
-    dated_digest,
+    digest_row,
     prepare,
-    without_words,
+    redact_message,
 )
 from ..tokens import estimated_tokens
 from ..tools import DECIDED_BY, answered_call_id
 from . import lines
-from .facts import derive, stored_kinds, write_results
+from .facts import derive_results, load_tool_kinds, write_results
 from .lines import Line
 from .places import Pointer
 from .raw_messages import load_chat_messages
@@ -180,17 +180,21 @@ def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
     )
 
 
-def _blanked(line: Line, seq: int, calls: list[StoredCall], wire_format: str | None) -> Prepared:
+def _blanked(
+    line: Line, seq: int, calls: list[StoredCall], wire_format: str | None
+) -> PreparedMessage:
     """Return what stays of a message."""
     (stored,) = load_chat_messages(line, seq, seq)
     answers = answered_call_id(stored.message)
-    tools = DECIDED_BY.keys() | stored_kinds(line.connection).keys()
-    words_out = without_words(stored.message, calls, answers, tools)
+    tools = DECIDED_BY.keys() | load_tool_kinds(line.connection).keys()
+    words_out = redact_message(stored.message, calls, answers, tools)
     return prepare(words_out | left_of(wire_format, stored.message, words_out))
 
 
-def _write_over(connection: Connection, place: Place, stored: Stored, blanked: Prepared) -> None:
-    digest = dated_digest(blanked.digest, *stored)
+def _write_over(
+    connection: Connection, place: Place, stored: Stored, blanked: PreparedMessage
+) -> None:
+    digest = digest_row(blanked.digest, *stored)
     values = {**blanked.columns._asdict(), "digest": digest}
     BLANK_MESSAGE.run(connection, **names_of(place), **_renewed(values))
     for number, call in enumerate(blanked.calls):
@@ -203,7 +207,7 @@ def _renewed(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _weigh_anew(
-    connection: Connection, place: Place, beneath: list[int], blanked: Prepared
+    connection: Connection, place: Place, beneath: list[int], blanked: PreparedMessage
 ) -> None:
     """Count the tokens of what is left, and change the sums of all that follows by as many."""
     names = names_of(place)
@@ -238,4 +242,4 @@ def _judge_anew(line: Line, place: Place, positions: list[int]) -> None:
         before = Line(connection, at_end(pointer, place["branch"], seq - 1))
         through = Line(connection, at_end(pointer, place["branch"], seq))
         (stored,) = load_chat_messages(through, seq, seq)
-        write_results(connection, derive(before, seq, [prepare(stored.message)]))
+        write_results(connection, derive_results(before, seq, [prepare(stored.message)]))

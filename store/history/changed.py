@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, func, select
 from ..database import Statement, erasures, redactions
 
 
-class Changes(NamedTuple):
+class ChangeCounts(NamedTuple):
     """How many messages of a tree were redacted, and how often one of its sessions was erased.
 
     Nothing else changes what is stored of a message. The first number gets smaller only where the
@@ -28,10 +28,10 @@ CHANGES = Statement(
         _redacted.scalar_subquery().label("redactions"),
         func.coalesce(_erased.scalar_subquery(), 0).label("erasures"),
     ),
-    row=Changes,
+    row=ChangeCounts,
 )
 
 
-def changes_of(connection: Connection, tree_id: int) -> Changes:
+def count_changes(connection: Connection, tree_id: int) -> ChangeCounts:
     """Return how often anything of a tree was redacted or erased."""
     return CHANGES.one(connection, tree_id=tree_id)

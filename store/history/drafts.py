@@ -45,11 +45,11 @@ from ..formats import format_named, taken
 from ..messages import (
     GivenMessage,
     Message,
-    as_object,
     content_text,
     decode_as,
     encode,
     prepare,
+    to_object,
 )
 from ..records import Draft, StoredMessage
 from . import append, lines
@@ -160,7 +160,7 @@ def decode_beginning(
 
     Whether it is of a format that is named is seen in the end. Raises InvalidMessage, InvalidValue.
     """
-    begun = as_object(message, 0)
+    begun = to_object(message, 0)
     prepare(begun if format is None else {"role": format_named(format).name, **begun})
     return begun
 

@@ -81,7 +81,7 @@ _may_hold = or_(
         for log in (erasure_log, redactions)
     )
 )
-HOLDING = Statement(
+STALE_COPIES = Statement(
     _known_copies.where(_may_hold).order_by(copies.c.copy),
     CopyRow,
 )
@@ -134,7 +134,7 @@ DELETE_REDACTIONS = Statement(
         redactions.c.seq > bindparam("kept"),
     )
 )
-"""With the number of the erasure, and not later with their messages: see `Changes`."""
+"""With the number of the erasure, and not later with their messages: see `ChangeCounts`."""
 _branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree"))
 DISOWN_BRANCHES = Statement(
     _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
@@ -208,7 +208,7 @@ class Opened(NamedTuple):
         return Erasure(self.session_id, sum(self.removed), kept, purged=False, finished=False)
 
 
-def begin(
+def begin_erasure(
     connection: Connection,
     session_id: str,
     *,
@@ -301,6 +301,6 @@ def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
     return Erasure(row.session_id, row.removed, row.kept, purged, copies, finished)
 
 
-def note_purged(connection: Connection, *, now: Now = None) -> None:
+def mark_erasures_purged(connection: Connection, *, now: Now = None) -> None:
     """Note that the files hold no byte any more of what was erased until now."""
     NOTE_PURGED.run(connection, now=given(now))

@@ -56,7 +56,7 @@ from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
-from .open_erasures import OPEN, open_trees
+from .open_erasures import OPEN, list_open_trees
 from .places import NO_LIMIT
 from .sessions import check_owner
 
@@ -208,7 +208,7 @@ def delete_sessions(
     """
     names = list(session_ids)
     database.read(partial(_find, names=names, owner=owner))
-    begin = partial(erasure.begin, expected=expected, owner=owner, now=moment)
+    begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
     begun = _begun(database, dict.fromkeys(names), begin)
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
@@ -281,7 +281,7 @@ def continue_erasures(
     Others are waited for as long as the store does, or for ``patience`` seconds a slice.
     """
     ends = time.monotonic() + seconds
-    for tree_id in database.read(open_trees):
+    for tree_id in database.read(list_open_trees):
         _erase_tree(database, tree_id, moment, ends, patience)
 
 

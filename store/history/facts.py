@@ -24,7 +24,7 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..messages import Prepared, decode_as
+from ..messages import PreparedMessage, decode_as
 from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
 from . import lines
 from .lines import Line
@@ -42,14 +42,14 @@ INSERT_RESULTS = Insertion(
 INSERT_PATHS = Insertion(tool_result_paths, *PLACE, *ToolPath._fields)
 
 
-class Measure(NamedTuple):
+class LineTotals(NamedTuple):
     """How far a line has come: its turns, and its tokens by the estimate."""
 
     turn: int
     tokens: int
 
 
-class Weight(NamedTuple):
+class MessageTokens(NamedTuple):
     """What a message counts for in the measure of its line."""
 
     role: str
@@ -64,12 +64,12 @@ class ResultRows(NamedTuple):
 
 
 _facts = message_facts
-MEASURE = Statement(
+LINE_TOTALS = Statement(
     select(
         _facts.c.turn,
         _facts.c.tokens_through,
     ).where(lines.at_place(_facts)),
-    row=Measure,
+    row=LineTotals,
 )
 _last_of_run = (
     select(_facts.c.seq)
@@ -86,7 +86,7 @@ _tokens = func.coalesce(func.sum(_facts.c.tokens), literal_column("0"))
 TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at_place(_facts)))
 
 
-def kinds_text(connection: Connection) -> str:
+def load_kinds_json(connection: Connection) -> str:
     """Return of what kind a store says that tools are, as a JSON object of their names.
 
     There are hundreds, and hardly anybody changes any: one text is compared with a glance, and as
@@ -95,36 +95,36 @@ def kinds_text(connection: Connection) -> str:
     return intern(KINDS.value(connection))
 
 
-def stored_kinds(connection: Connection) -> dict[str, str]:
+def load_tool_kinds(connection: Connection) -> dict[str, str]:
     """Return of what kind a store says that tools are, by their names."""
-    kinds: dict[str, str] = decode_as(dict, kinds_text(connection))
+    kinds: dict[str, str] = decode_as(dict, load_kinds_json(connection))
     return kinds
 
 
-def measure(line: Line, position: int) -> Measure:
+def load_totals(line: Line, position: int) -> LineTotals:
     """Return how far a line has come at a position."""
     known = _known(line.pointer) if position == line.pointer.head else None
     if known is not None:
         return known
     if position < 1:
-        return Measure(0, 0)
-    return MEASURE.one(line.connection, **line.place(position))
+        return LineTotals(0, 0)
+    return LINE_TOTALS.one(line.connection, **line.place(position))
 
 
-def _known(pointer: Pointer) -> Measure | None:
+def _known(pointer: Pointer) -> LineTotals | None:
     """Return how far a line has come at its head, where the pointer says it."""
     turn, tokens = pointer.head_turn, pointer.head_tokens
     if turn is None or tokens is None:
         return None
-    return Measure(turn, tokens)
+    return LineTotals(turn, tokens)
 
 
-def turn_start(line: Line, last: int) -> int:
+def find_turn_start(line: Line, last: int) -> int:
     """Return where the turn that a position is in begins (1 where no user has spoken)."""
     return _newest(LAST_USER, line, last) or 1
 
 
-def last_answer(line: Line, last: int) -> int | None:
+def find_last_answer(line: Line, last: int) -> int | None:
     """Return where the assistant spoke last up to a position; None where it never did."""
     return _newest(LAST_ANSWER, line, last)
 
@@ -138,7 +138,7 @@ def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
     return None
 
 
-def moment_at(line: Line, position: int) -> int | None:
+def load_message_time(line: Line, position: int) -> int | None:
     """Return when the message at a position was said, in ms.
 
     That is the message's own time, else when it came.
@@ -147,7 +147,7 @@ def moment_at(line: Line, position: int) -> int | None:
     return moment
 
 
-def tokens_at(line: Line, positions: Iterable[int]) -> int:
+def sum_tokens(line: Line, positions: Iterable[int]) -> int:
     """Return the estimated tokens of single positions of a line."""
     places = map(line.place, positions)
     return sum(TOKENS_OF.value(line.connection, **place) for place in places)
@@ -156,7 +156,7 @@ def tokens_at(line: Line, positions: Iterable[int]) -> int:
 def write(
     line: Line,
     start: int,
-    batch: Sequence[Prepared],
+    batch: Sequence[PreparedMessage],
     tokens: Iterable[int],
 ) -> None:
     """Write what follows from messages that stand from position ``start`` on, the line's new end.
@@ -165,10 +165,10 @@ def write(
     """
     roles = [each.columns.role for each in batch]
     weights = zip(roles, tokens, strict=True)
-    rows = message_rows(line.pointer, start, weights, measure(line, start - 1))
+    rows = make_fact_rows(line.pointer, start, weights, load_totals(line, start - 1))
     INSERT_FACTS.insert_many(line.connection, rows)
     if "tool" in roles:
-        write_results(line.connection, derive(line, start, batch))
+        write_results(line.connection, derive_results(line, start, batch))
 
 
 def write_results(connection: Connection, rows: ResultRows) -> None:
@@ -177,8 +177,8 @@ def write_results(connection: Connection, rows: ResultRows) -> None:
     INSERT_PATHS.insert_many(connection, rows.paths)
 
 
-def message_rows(
-    pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: Measure
+def make_fact_rows(
+    pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: LineTotals
 ) -> list[Row]:
     """Return the rows of ``message_facts`` for messages from position ``start`` on."""
     turn, through = before
@@ -190,7 +190,7 @@ def message_rows(
     return rows
 
 
-def derive(line: Line, start: int, batch: Iterable[Prepared]) -> ResultRows:
+def derive_results(line: Line, start: int, batch: Iterable[PreparedMessage]) -> ResultRows:
     """Return what follows from the tool results among messages from position ``start`` on."""
     links = Links(line, start - 1)
     rows = ResultRows([], [])
@@ -208,7 +208,7 @@ def _add(
     rows: ResultRows,
     pointer: Pointer,
     seq: int,
-    result: Prepared,
+    result: PreparedMessage,
     call: Call,
 ) -> None:
     """Add the rows of one result."""
@@ -221,12 +221,12 @@ def _add(
     rows.paths.extend((*place, *path) for path in paths)
 
 
-def _tool_name(result: Prepared, call: Call) -> str | None:
+def _tool_name(result: PreparedMessage, call: Call) -> str | None:
     """Return the name by which a result's tool is judged: the call's, else the result's own."""
     return kind_name(call.name or result.columns.name, call.arguments)
 
 
-def _judged_by(result: Prepared) -> Facts:
+def _judged_by(result: PreparedMessage) -> Facts:
     """Return what a result says itself of how it ended, when and of what length."""
     at = result.columns.created_at
     return result_facts(result.message, result.text_size, at=at)

@@ -176,7 +176,9 @@ def fork(
     moment = given(now)
     own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
-    line = pointer if branch is None else session_branches.end_of(connection, pointer, branch)
+    line = (
+        pointer if branch is None else session_branches.find_branch_end(connection, pointer, branch)
+    )
     position = lines.resolve_position(line, at)
     following, _, values = _standing(connection, pointer)
     their_owner = values["owner"]
@@ -275,7 +277,7 @@ def switch(
     """
     moment = given(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    line = session_branches.line_of(connection, pointer, branch, of)
+    line = session_branches.find_target(connection, pointer, branch, of)
     position = lines.resolve_position(line, to)
     return _go(connection, "switch", pointer, line, position, moment)
 
@@ -298,7 +300,7 @@ def undo_rewind(
     following, undone, row = _standing(connection, pointer)
     if undone is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    line = session_branches.end_of(connection, pointer, undone.branch)
+    line = session_branches.find_branch_end(connection, pointer, undone.branch)
     target = _arrived(connection, line, undone.position, following, moment)
     moves.log_move(connection, "undo", pointer, target, following.move, moment)
     return _point(connection, target, row, undone.earlier, moment)

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnClause, bindparam, func, literal_column, or_, selec
 
 from ..database import Statement, message_facts, tool_calls, tool_results
 from ..formats import made_up_id, stands_for_call
-from ..messages import StoredCall, decode, is_neutral, neutral_id
+from ..messages import StoredCall, decode, is_neutral_id, neutral_id
 from . import lines
 from .lines import Line
 
@@ -204,7 +204,7 @@ class Links:
     def _with_id(self, call_id: str, run: dict[str, int]) -> list[OpenCall]:
         """Return the calls of a run that have an id, or what stands for it."""
         connection, neutral = self._line.connection, _paired_by(call_id)
-        if not is_neutral(call_id):
+        if not is_neutral_id(call_id):
             return OPEN_CALLS.rows(connection, **run, call_id=call_id, neutral_id=neutral)
         calls = CALLS_OF_RUN.rows(connection, **run)
         return [each for each in calls if _paired_by(each.call_id) == neutral]

@@ -100,7 +100,7 @@ class _Table(BaseModel):
     models: dict[str, _Row] = {}
 
 
-def price_list(own: FilePath | None = None) -> PriceList:
+def load_prices(own: FilePath | None = None) -> PriceList:
     """Return the prices that are known, those of a file of one's own before all others.
 
     Raises InvalidValue for a file that cannot be read, or is no table of prices.

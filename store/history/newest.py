@@ -22,7 +22,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ..database import Row, kept_by, kept_since
-from .changed import Changes, changes_of
+from .changed import ChangeCounts, count_changes
 
 MOST = 100
 """Positions of a branch that are kept, at most."""
@@ -63,13 +63,13 @@ Read = Callable[[Connection, dict[str, int]], Stored]
 class Tail(NamedTuple):
     """The rows of a branch's positions ``first`` to ``last``, as they were behind some changes."""
 
-    changes: Changes | None
+    changes: ChangeCounts | None
     first: int
     last: int
     rows: Stored = NONE
     weight: int = 0
 
-    def is_of_use(self, changes: Changes, first: int) -> bool:
+    def is_of_use(self, changes: ChangeCounts, first: int) -> bool:
         """Tell whether it is still true, and what is asked for from a position on goes on in it."""
         return self.changes == changes and self.first <= first <= self.last + 1
 
@@ -98,7 +98,7 @@ def newest_rows(read: Read, connection: Connection, run: dict[str, int]) -> Stor
         kept.put(key, ASKED_FOR, FRAME, kept_since(connection))
         return read(connection, run)
     first, last = run["first"], run["last"]
-    changes = changes_of(connection, run["tree_id"])
+    changes = count_changes(connection, run["tree_id"])
     is_of_use = known.is_of_use(changes, first)
     kept.count(hit=is_of_use)
     tail = known if is_of_use else Tail(changes, first, first - 1)

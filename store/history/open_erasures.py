@@ -16,6 +16,6 @@ OPEN = and_(
 OPEN_TREES = Statement(select(erasures.c.tree_id).where(OPEN).distinct())
 
 
-def open_trees(connection: Connection) -> list[int]:
+def list_open_trees(connection: Connection) -> list[int]:
     """Return the trees of which something is left to erase."""
     return OPEN_TREES.values(connection)

@@ -43,7 +43,7 @@ BRANCHES = Statement(
 )
 
 
-class Answer(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A result, the place of the call that it answers, and whether all its paths are understood."""
 
     seq: int
@@ -54,14 +54,14 @@ class Answer(NamedTuple):
 
 _r = tool_results
 RESULTS = Statement(
-    select(*(_r.c[name] for name in Answer._fields))
+    select(*(_r.c[name] for name in AnsweredCall._fields))
     .where(
         _r.c.tree_id == _tree,
         _r.c.branch == bindparam("branch"),
         _r.c.call_seq.is_not(None),
     )
     .order_by(_r.c.seq),
-    row=Answer,
+    row=AnsweredCall,
 )
 ARGUMENTS = Statement(
     select(tool_calls.c.arguments_form, tool_calls.c.arguments).where(
@@ -111,14 +111,14 @@ def set_project_root(
 def _paths(line: Line) -> Iterator[Row]:
     """Yield the rows of the files that the results of a branch are about."""
     for answer in RESULTS.rows(line.connection, **line.pointer.line):
-        paths, complete = answered_paths(line, answer)
+        paths, complete = find_result_paths(line, answer)
         place = (line.pointer.tree_id, line.pointer.branch, answer.seq)
         if answer.paths_complete != complete:
             _complete(line, place, int(complete))
         yield from ((*place, *path) for path in paths)
 
 
-def answered_paths(line: Line, answer: Answer) -> tuple[tuple[ToolPath, ...], bool]:
+def find_result_paths(line: Line, answer: AnsweredCall) -> tuple[tuple[ToolPath, ...], bool]:
     """Return what `call_paths` finds in the call of a result, by the root of the line."""
     place = line.place(answer.call_seq)
     stored: Any = ARGUMENTS.row(line.connection, **place, position=answer.call_position)

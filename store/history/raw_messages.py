@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select
 
 from ..database import Row, Statement, Transactions, messages, paused, tool_calls
 from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
-from ..messages import Columns, StoredCall, assemble, digest_version, join_call
-from ..records import StoredMessage, stored_message
+from ..messages import Columns, StoredCall, assemble, find_digest_version, join_call
+from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
 from .joining import joined, part_of
 from .lines import Line, in_run
@@ -213,7 +213,7 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
         calls.setdefault(seq, []).append(StoredCall(*call))
     for seq, stored_at, digest, wire_format, *columns in stored.messages:
         said = tuple(calls.get(seq, ()))
-        if not digest_version(Columns(*columns), said, digest, stored_at, wire_format):
+        if not find_digest_version(Columns(*columns), said, digest, stored_at, wire_format):
             where = f"tree {run['tree_id']}, branch {run['branch']}, position {seq}"
             raise Damaged(f"{where}: the message is not what was stored; {VERIFY}")
 
@@ -235,7 +235,7 @@ def decode_stored(stored: Stored) -> Rows:
     """Return what is stored as messages of a chat."""
     calls = _by_position(stored.calls)
     rows = [
-        stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
+        make_stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
         for row in stored.messages
     ]
     return rows, [row[3] for row in stored.messages]

@@ -46,9 +46,9 @@ LEAST_REPEATED = 12
 """Code points of a title that repeats a message from within; of its beginning any number is enough.
 """
 
-PlaceOf: TypeAlias = tuple[int, int, int]
+MessagePlace: TypeAlias = tuple[int, int, int]
 """Where a message stands: tree, branch and position."""
-Named: TypeAlias = tuple[str, int]
+SessionPosition: TypeAlias = tuple[str, int]
 """A session, and a position on its line."""
 
 
@@ -145,7 +145,7 @@ def redact(
     return _redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
 
 
-def redactions_of(connection: Connection, session_id: str | None = None) -> list[Redaction]:
+def list_redactions(connection: Connection, session_id: str | None = None) -> list[Redaction]:
     """Return the redactions of a session's line, or of the whole store, oldest first.
 
     Raises SessionNotFound.
@@ -158,18 +158,18 @@ def redactions_of(connection: Connection, session_id: str | None = None) -> list
     return [_redaction(row, known) for row in rows if _is_on(line, row)]
 
 
-def note_rewritten(connection: Connection, *, now: Now = None) -> None:
+def mark_redactions_purged(connection: Connection, *, now: Now = None) -> None:
     """Note that the files hold no byte any more of what was redacted until now."""
     NOTE_REWRITTEN.run(connection, now=given(now))
 
 
-def places(connection: Connection) -> dict[PlaceOf, Named]:
+def places(connection: Connection) -> dict[MessagePlace, SessionPosition]:
     """Return the session and position that each redaction names, by where the message stands."""
     rows = REDACTIONS.rows(connection)
     return {(row.tree_id, row.branch, row.seq): (row.session_id, row.seq) for row in rows}
 
 
-def is_stored(connection: Connection, place: PlaceOf) -> bool:
+def has_message(connection: Connection, place: MessagePlace) -> bool:
     """Tell whether there is a message at a place."""
     return STORED.row(connection, **dict(zip(PLACE, place, strict=True))) is not None
 

@@ -56,10 +56,10 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
     Raises SessionNotFound, and InvalidValue for any other branch.
     """
     pointer = lines.load_pointer(connection, session_id)
-    return pointer if branch is None else end_of(connection, pointer, branch)
+    return pointer if branch is None else find_branch_end(connection, pointer, branch)
 
 
-def end_of(connection: Connection, pointer: Pointer, branch: int | None) -> Pointer:
+def find_branch_end(connection: Connection, pointer: Pointer, branch: int | None) -> Pointer:
     """Return the end of a branch as a session sees it.
 
     Raises InvalidValue for one that it cannot go back to.
@@ -73,7 +73,7 @@ def end_of(connection: Connection, pointer: Pointer, branch: int | None) -> Poin
     return pointer.at_end_of(branch, *end)
 
 
-def line_of(
+def find_target(
     connection: Connection, pointer: Pointer, branch: int | None, of: str | None
 ) -> Pointer:
     """Return the end of a branch to which a session goes, of its own or of another session.
@@ -81,7 +81,7 @@ def line_of(
     Raises SessionNotFound, and InvalidValue for a branch, or a session of another tree.
     """
     if of is None or of == pointer.session_id:
-        return end_of(connection, pointer, branch)
+        return find_branch_end(connection, pointer, branch)
     end = find(connection, of, branch)
     if end.tree_id != pointer.tree_id:
         told = f"session {quoted(of)} shares nothing with {quoted(pointer.session_id)}"
@@ -99,7 +99,7 @@ def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:
     return End(parent_position, parent_position if last is None else last, NO_LIMIT)
 
 
-def branches_of(connection: Connection, session_id: str) -> list[Branch]:
+def list_branches(connection: Connection, session_id: str) -> list[Branch]:
     """Return the branches that a session can go back to with `switch`, and its present one.
 
     Oldest first. A fork has those too that its source had left when the fork was made, as they were

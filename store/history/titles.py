@@ -8,7 +8,7 @@ from ..database import Statement, message_facts
 from ..messages import content_text
 from ..text import one_line
 from . import lines
-from .facts import measure
+from .facts import load_totals
 from .lines import Line, in_run
 from .sessions import session
 from .turns import load_chat_message
@@ -48,7 +48,7 @@ def _derived(line: Line) -> str | None:
 def _first_turn(line: Line) -> int | None:
     """Return where the user first speaks on a line; None where nobody does."""
     head = line.pointer.head
-    if not measure(line, head).turn:
+    if not load_totals(line, head).turn:
         return None
     for run in line.ranges(1, head):
         start: int | None = FIRST_TURN.value(line.connection, **run)

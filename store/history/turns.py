@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..formats import asks_for_tool
 from ..messages import Message, content_text
-from .facts import measure, turn_start
+from .facts import find_turn_start, load_totals
 from .lines import Line
 from .raw_messages import load_chat_messages
 
@@ -39,9 +39,9 @@ def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestT
 
 def _open_turn(line: Line, last: int) -> int | None:
     """Return where the turn of a position begins; None where no user has spoken."""
-    if measure(line, last).turn == 0:
+    if load_totals(line, last).turn == 0:
         return None
-    return turn_start(line, last)
+    return find_turn_start(line, last)
 
 
 def load_chat_message(line: Line, position: int) -> Message:

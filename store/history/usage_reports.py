@@ -31,7 +31,7 @@ from ..database import BIG, Statement, branches, sessions, usages
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
 from . import lines
-from .model_prices import FilePath, PriceList, price_list
+from .model_prices import FilePath, PriceList, load_prices
 from .session_branches import PLACES
 from .sessions import validate_limit, validate_text
 from .usages import told
@@ -151,7 +151,7 @@ def list_usages(
     one already seen. ``prices`` is a TOML file with prices of one's own, which stand before the
     list that comes with the store. Raises SessionNotFound, InvalidValue.
     """
-    costs = price_list(prices)
+    costs = load_prices(prices)
     values = _values(connection, session_id, owner, since, until) | _behind(after)
     statement = listed(_names(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))
@@ -175,7 +175,7 @@ def usage_totals(
     SessionNotFound, InvalidValue.
     """
     one_of(KEYS, "by", by)
-    costs = price_list(prices)
+    costs = load_prices(prices)
     values = _values(connection, session_id, owner, since, until)
     rows = summed(by, _names(values)).rows(connection, **values)
     totals = [_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))]

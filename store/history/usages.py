@@ -57,7 +57,7 @@ LAST_NUMBERS = Statement(
 INSERT_USAGE = Insertion(usages)
 
 
-class Request(NamedTuple):
+class UsageInput(NamedTuple):
     """What a request cost, as `record_usage` takes it."""
 
     input: int
@@ -97,19 +97,21 @@ def record_usage(
     head), so record it before its answer is appended. The session's revision stays as it is. Raises
     SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    request = Request(input, output, cached, written, model, provider, details, cost, seq, now)
+    request = UsageInput(input, output, cached, written, model, provider, details, cost, seq, now)
     row = _recorded(connection, session_id, [request])[0]
-    from .model_prices import price_list
+    from .model_prices import load_prices
 
-    return told(row, price_list().cost(row.model, row._asdict()))
+    return told(row, load_prices().cost(row.model, row._asdict()))
 
 
-def record_usages(connection: Connection, session_id: str, requests: Sequence[Request]) -> None:
+def record_usages(connection: Connection, session_id: str, requests: Sequence[UsageInput]) -> None:
     """Record what requests of a session cost, as `record_usage` does one by one."""
     _recorded(connection, session_id, requests)
 
 
-def _recorded(connection: Connection, session_id: str, requests: Sequence[Request]) -> list[Usage]:
+def _recorded(
+    connection: Connection, session_id: str, requests: Sequence[UsageInput]
+) -> list[Usage]:
     """Write usages, each as the newest one at its position; return them as they are stored."""
     checked = [*map(_checked, requests)]
     pointer = lines.lock_session(connection, session_id)
@@ -124,7 +126,7 @@ def _recorded(connection: Connection, session_id: str, requests: Sequence[Reques
     return rows
 
 
-def _checked(request: Request) -> dict[str, Any]:
+def _checked(request: UsageInput) -> dict[str, Any]:
     """Return a request as its columns hold it. Raises InvalidValue."""
     _check_tokens(request)
     values = request._asdict()
@@ -163,7 +165,7 @@ def told(row: Usage, cost: float | None) -> Usage:
     return row._replace(details=details, cost=cost if row.cost is None else row.cost)
 
 
-def _check_tokens(request: Request) -> None:
+def _check_tokens(request: UsageInput) -> None:
     for name in ("input", "output", "cached", "written"):
         tokens = getattr(request, name)
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
@@ -186,7 +188,7 @@ def _checked_cost(cost: float | None) -> float | None:
     return float(cost)
 
 
-def last_usage(line: Line, last: int) -> LastRequest | None:
+def find_last_usage(line: Line, last: int) -> LastRequest | None:
     """Return the usage that was recorded last on a line, up to a position, as its session knows."""
     values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NO_LIMIT}
     return LAST_USAGE.row(line.connection, **values)

@@ -12,7 +12,7 @@ from functools import partial
 from ..clock import SECONDS_BELOW, milliseconds
 from ..errors import InvalidValue, SessionNotFound
 from ..history import TEXT_LIMIT
-from ..messages import moment_of
+from ..messages import find_message_time
 from ..records import Session
 from ..text import Fields, shortened
 from ..transcripts import EXTRA_KEYS, Noted, Opened, Said
@@ -22,7 +22,7 @@ from .names import AnySteps, Face
 
 def said_at(said: Said) -> int | None:
     """Return when a message was said (ms), at most the present; None where nothing tells."""
-    moment = said.moment or moment_of(said.message)
+    moment = said.moment or find_message_time(said.message)
     if moment is None or moment < SECONDS_BELOW:
         return None
     return at_latest_now(moment)

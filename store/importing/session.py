@@ -16,8 +16,8 @@ from ..errors import InvalidMessage, StoreError
 from ..history import append as appending
 from ..messages import (
     Message,
-    Prepared,
-    dated_digest,
+    PreparedMessage,
+    digest_row,
     is_redacted,
     prepare,
 )
@@ -48,7 +48,7 @@ class New(NamedTuple):
     """A message that the line does not have, and the rows that it is stored as."""
 
     said: Said
-    rows: list[Prepared]
+    rows: list[PreparedMessage]
 
 
 class SessionOfFile:
@@ -128,7 +128,7 @@ class SessionOfFile:
         for number, span in enumerate(ranges, 1):
             steps.hide(self._id, *span, event.summary if number == len(ranges) else None)
 
-    def _take(self, said: Said, rows: list[Prepared]) -> None:
+    def _take(self, said: Said, rows: list[PreparedMessage]) -> None:
         self._calls += sum(len(row.calls) for row in rows)
         if self._left_alone() or self._repeated(rows[-1]):
             return
@@ -170,7 +170,7 @@ class SessionOfFile:
     def _left_alone(self) -> bool:
         return self._differs_at is not None and not self._replace
 
-    def _prepared(self, said: Said) -> list[Prepared]:
+    def _prepared(self, said: Said) -> list[PreparedMessage]:
         """Return a message as the rows that it is stored as, none of one that is refused."""
         try:
             return _rows(said)
@@ -179,7 +179,7 @@ class SessionOfFile:
             self._note(f"is left out, it cannot be stored: {refused.problem}{key}")
             return []
 
-    def _repeated(self, prepared: Prepared) -> bool:
+    def _repeated(self, prepared: PreparedMessage) -> bool:
         """Tell whether an earlier message of the file has the same id: the store keeps one."""
         message_id = prepared.columns.message_id
         if message_id is None:
@@ -195,7 +195,7 @@ class SessionOfFile:
         self._note(f"is left out: {first} has its id, {message_id!r:.80}")
         return True
 
-    def _compare(self, message: Message, rows: list[Prepared]) -> None:
+    def _compare(self, message: Message, rows: list[PreparedMessage]) -> None:
         """Compare the file's message with the stored one in its place."""
         stored = next(self._stored, None)
         if stored is None:
@@ -291,7 +291,7 @@ class SessionOfFile:
             self._id, to=self._place - self._width, now=self._moment
         ).head
 
-    def _add(self, said: Said, rows: list[Prepared]) -> None:
+    def _add(self, said: Said, rows: list[PreparedMessage]) -> None:
         self._batch.append(New(said, rows))
         self._moment = max(self._moment, said_at(said) or 0)
         self._batch_size += sum(map(_size, rows))
@@ -321,21 +321,21 @@ class SessionOfFile:
         self._notes.append(Noted(None, told, broken=True))
 
 
-def _rows(said: Said) -> list[Prepared]:
+def _rows(said: Said) -> list[PreparedMessage]:
     """Return a message as the rows that it is stored as. Raises InvalidMessage."""
     came_as, rows = parse_message(said)
     return [prepare(row)._replace(wire_format=came_as) for row in rows]
 
 
-def _size(row: Prepared) -> int:
+def _size(row: PreparedMessage) -> int:
     arguments = (call.arguments for call in row.calls)
     texts = (row.columns.content, row.columns.extra, *arguments)
     return sum(len(text) for text in texts if text)
 
 
-def _is_stored_as(row: Prepared, stored: StoredMessage) -> bool:
+def _is_stored_as(row: PreparedMessage, stored: StoredMessage) -> bool:
     """Tell by its last row whether a message is the stored one."""
-    return stored.digest == dated_digest(row.digest, stored.stored_at, row.wire_format)
+    return stored.digest == digest_row(row.digest, stored.stored_at, row.wire_format)
 
 
 def _covers(stretch: Stretch, line: list[Message]) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 
 from ..clock import SECONDS_BELOW
 from ..face import Steps
-from ..history import Request
+from ..history import UsageInput
 from ..messages import Message
 from ..records import StoredMessage, Usage
 from ..transcripts import Numbers, Said, Spent, Tokens, spent_on
@@ -34,7 +34,7 @@ class Spending:
 
     def record(self, steps: AnySteps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
         """Record what the answers cost that were stored just now, with what their file tells."""
-        requests: list[Request] = []
+        requests: list[UsageInput] = []
         for answer, said in stored:
             if spent := [*said.spent, *spent_on(answer.message)]:
                 requests += self._unrecorded(steps, answer, spent)
@@ -46,7 +46,7 @@ class Spending:
 
     def _unrecorded(
         self, steps: AnySteps, answer: StoredMessage, spent: list[Spent]
-    ) -> Iterator[Request]:
+    ) -> Iterator[UsageInput]:
         """Yield what is not recorded yet of an answer's requests."""
         name = _name_of(answer.message, spent[0])
         paid = self._paid(steps)
@@ -98,9 +98,9 @@ class _Paid:
             self.add(name, Tokens(*(getattr(usage, each) for each in Tokens._fields)))
 
 
-def _request(answer: StoredMessage, name: str, spent: Spent) -> Request:
+def _request(answer: StoredMessage, name: str, spent: Spent) -> UsageInput:
     """Return a request as it is recorded: the one that ended before its answer."""
-    return Request(
+    return UsageInput(
         **spent.tokens._asdict(),
         model=spent.model,
         provider=spent.provider,

@@ -29,7 +29,7 @@ from ..database import (
     version,
 )
 from ..errors import StoreError
-from ..history import HOLDING, erasure
+from ..history import STALE_COPIES, erasure
 from .checking import reading
 
 State = Literal["fine", "advice", "unusable"]
@@ -258,7 +258,7 @@ def _purge(connection: Connection) -> _Verdict:
 
 
 def _copies(connection: Connection) -> _Verdict:
-    listed, holding = COPIES.rows(connection), HOLDING.rows(connection)
+    listed, holding = COPIES.rows(connection), STALE_COPIES.rows(connection)
     if not holding:
         return _fine(f"{len(listed):,} listed, none holds what was erased")
     found = f"what was erased since may be in {', '.join(row.path for row in holding)}"

@@ -36,7 +36,7 @@ from ..database import (
     write_copy,
 )
 from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull, quoted
-from ..history import HOLDING, erasure, redaction, sessions
+from ..history import STALE_COPIES, erasure, redaction, sessions
 from ..records import Copy, Removal, Restored
 from ..text import is_text
 from .checking import check, reading
@@ -87,7 +87,7 @@ def remove_copies(database: Database) -> Removal:
     own, and those in a folder that is not there now. What is gone already is forgotten.
     """
     with database.reading() as connection:
-        holding = HOLDING.rows(connection)
+        holding = STALE_COPIES.rows(connection)
     removed = [row for row in holding if _removed(row)]
     left = [row for row in holding if row not in removed]
     with suppress(StoreFull):  # what is gone is forgotten by the next one
@@ -272,7 +272,7 @@ class _Known(NamedTuple):
 
     copies: tuple[CopyRow, ...] = ()
     erased: frozenset[str] = frozenset()
-    redacted: Mapping[redaction.PlaceOf, redaction.Named] = MappingProxyType({})
+    redacted: Mapping[redaction.MessagePlace, redaction.SessionPosition] = MappingProxyType({})
 
 
 def _known(path: Path) -> _Known:
@@ -298,7 +298,7 @@ class _Back(NamedTuple):
     """What a copy brings back: sessions that were erased, messages that were redacted."""
 
     erased: tuple[str, ...] = ()
-    redacted: tuple[redaction.Named, ...] = ()
+    redacted: tuple[redaction.SessionPosition, ...] = ()
 
 
 def _carry_over(source: Path, part: Path, place: Path) -> _Back:
@@ -322,11 +322,11 @@ def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...
     return tuple(sorted(each for each in gone if _is_there(connection, each)))
 
 
-def _said_again(connection: Connection, before: _Known) -> tuple[redaction.Named, ...]:
+def _said_again(connection: Connection, before: _Known) -> tuple[redaction.SessionPosition, ...]:
     """Return the messages that were redacted after the copy was made, and are whole in it."""
     known = redaction.places(connection)
     new = {place: named for place, named in before.redacted.items() if place not in known}
-    return tuple(named for place, named in new.items() if redaction.is_stored(connection, place))
+    return tuple(named for place, named in new.items() if redaction.has_message(connection, place))
 
 
 def _list_anew(connection: Connection, paths: list[Path]) -> None:

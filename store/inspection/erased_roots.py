@@ -40,8 +40,8 @@ def _by_root(line: Line, root: str | None, derived: ResultRows) -> ResultRows:
         if call_seq is None:
             rows.results.append(row)
             continue
-        answer = project_root.Answer(row[2], call_seq, call_position, row[-1])
-        paths, complete = project_root.answered_paths(rooted, answer)
+        answer = project_root.AnsweredCall(row[2], call_seq, call_position, row[-1])
+        paths, complete = project_root.find_result_paths(rooted, answer)
         rows.results.append((*row[:-1], int(complete)))
         rows.paths.extend((*place, *each) for each in paths)
     return rows

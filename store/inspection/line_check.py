@@ -24,24 +24,24 @@ from ..history import (
     INSERT_FACTS,
     INSERT_PATHS,
     INSERT_RESULTS,
-    MEASURE,
+    LINE_TOTALS,
     PLACE,
     Line,
-    Measure,
+    LineTotals,
+    MessageTokens,
     ResultRows,
     Segment,
-    Weight,
-    derive,
+    derive_results,
     lines,
-    message_rows,
+    make_fact_rows,
 )
 from ..messages import (
     Columns,
     Message,
-    Prepared,
+    PreparedMessage,
     StoredCall,
     assemble,
-    digest_version,
+    find_digest_version,
     join_call,
 )
 from ..records import Finding
@@ -278,7 +278,7 @@ class _Run:
         """Note a finding about the facts of the whole run."""
         self.findings.append(Finding("facts", self._branch.place(self.first), problem))
 
-    def __iter__(self) -> Iterator[Prepared]:
+    def __iter__(self) -> Iterator[PreparedMessage]:
         for tree_id, branch, seq, *columns, stored_at, wire_format, digest in self._rows:
             self.last = seq
             place = (tree_id, branch, seq)
@@ -287,8 +287,8 @@ class _Run:
                 for _, _, _, position, *call in self._calls.between(place, place)
             ]
             calls = tuple(call for _, call in numbered)
-            prepared = Prepared(Columns(*columns), calls, _message(columns, calls), digest)
-            version = digest_version(*prepared[:2], digest, stored_at, wire_format)
+            prepared = PreparedMessage(Columns(*columns), calls, _message(columns, calls), digest)
+            version = find_digest_version(*prepared[:2], digest, stored_at, wire_format)
             self.older += version == 1
             if not (_is_counted_through(numbered) and version):
                 where = self._branch.place(seq)
@@ -317,7 +317,7 @@ def _check_facts(
     Links and sums build on the stored facts of earlier messages: the first wrong one of a line is
     found by right ones.
     """
-    weights: list[Weight] = []
+    weights: list[MessageTokens] = []
     line = Line(connection, branch.pointer())
     try:
         results, paths = _derived(line, run, weights)
@@ -332,38 +332,40 @@ def _check_facts(
     yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
     yield from _differences(branch, INSERT_PATHS, paths, stored)
     before = _measure_before(line, run.first)
-    measures = message_rows(line.pointer, run.first, weights, before)
+    measures = make_fact_rows(line.pointer, run.first, weights, before)
     yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
 
 
-def _derived(line: Line, run: _Run, weights: list[Weight]) -> ResultRows:
+def _derived(line: Line, run: _Run, weights: list[MessageTokens]) -> ResultRows:
     """Return what follows from a run; note the weight of each of its messages, to the last."""
     prepared = _weighed(run, weights)
     try:
-        return derive(line, run.first, prepared)
+        return derive_results(line, run.first, prepared)
     except ValueError as error:
         run.doubt(f"cannot be derived: {error}")
         deque(prepared, 0)
         return ResultRows([], [])
 
 
-def _weighed(run: Iterable[Prepared], weights: list[Weight]) -> Iterator[Prepared]:
+def _weighed(
+    run: Iterable[PreparedMessage], weights: list[MessageTokens]
+) -> Iterator[PreparedMessage]:
     """Yield the messages of a run, noting the role and the estimated tokens of each."""
     for prepared in run:
         tokens = message_tokens(prepared.message, estimate)
-        weights.append(Weight(prepared.columns.role, tokens))
+        weights.append(MessageTokens(prepared.columns.role, tokens))
         yield prepared
 
 
-def _measure_before(line: Line, first: int) -> Measure:
+def _measure_before(line: Line, first: int) -> LineTotals:
     """Return how far a line has come before a position, as its stored facts say."""
     before = first - 1
     for run in line.runs(max(1, before), before):
         place = {"tree_id": line.pointer.tree_id, "branch": run.branch, "seq": before}
-        measure = MEASURE.row(line.connection, **place)
+        measure = LINE_TOTALS.row(line.connection, **place)
         if measure:
             return measure
-    return Measure(0, 0)
+    return LineTotals(0, 0)
 
 
 def _differences(

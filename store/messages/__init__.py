@@ -15,14 +15,14 @@ if TYPE_CHECKING:
         Message,
         StoredCall,
         assemble,
-        content_digest,
         content_text,
-        dated_digest,
-        digest_version,
+        digest_content,
+        digest_row,
+        find_digest_version,
         join_call,
         part_text,
     )
-    from .copying import owned, owned_value
+    from .copying import copy_message, copy_value
     from .json_text import (
         DEPTH_LIMIT,
         INTEGER_LIMIT,
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
         problem_of,
         utf8_size,
     )
-    from .media import MEDIA_TYPES, Media, changed, is_unreadable, media_in, media_of
+    from .media import MEDIA_TYPES, Media, find_media, is_unreadable, parse_media, replace_media
     from .prepared_messages import (
         TIME_KEYS,
         GivenMessage,
-        Prepared,
-        as_object,
+        PreparedMessage,
+        find_message_time,
+        has_no_time,
         is_model,
-        moment_of,
         prepare,
-        taken_apart,
-        tells_no_time,
+        prepare_object,
+        to_object,
     )
     from .redacted_messages import (
         NO_ARGUMENTS,
         REDACTED,
         UNKNOWN_TOOL,
-        is_neutral,
+        is_neutral_id,
         is_redacted,
         neutral_id,
-        without_words,
+        redact_message,
     )
-    from .wire_fields import WIRE, opaque_fields, set_apart
+    from .wire_fields import WIRE, list_provider_data, opaque_fields
 
 __all__ = [
     "DEPTH_LIMIT",
@@ -71,60 +71,60 @@ __all__ = [
     "GivenMessage",
     "Media",
     "Message",
-    "Prepared",
+    "PreparedMessage",
     "StoredCall",
-    "as_object",
     "assemble",
-    "changed",
-    "content_digest",
     "content_text",
-    "dated_digest",
+    "copy_message",
+    "copy_value",
     "decode",
     "decode_as",
-    "digest_version",
+    "digest_content",
+    "digest_row",
     "encode",
+    "find_digest_version",
+    "find_media",
+    "find_message_time",
+    "has_no_time",
     "is_integer",
     "is_model",
-    "is_neutral",
+    "is_neutral_id",
     "is_redacted",
     "is_unreadable",
     "join_call",
-    "media_in",
-    "media_of",
-    "moment_of",
+    "list_provider_data",
     "neutral_id",
     "opaque_fields",
-    "owned",
-    "owned_value",
+    "parse_media",
     "part_text",
     "prepare",
+    "prepare_object",
     "problem_of",
-    "set_apart",
-    "taken_apart",
-    "tells_no_time",
+    "redact_message",
+    "replace_media",
+    "to_object",
     "utf8_size",
-    "without_words",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         columns=(
-            "Columns Message StoredCall assemble content_digest content_text dated_digest "
-            "digest_version join_call part_text"
+            "Columns Message StoredCall assemble digest_content content_text digest_row "
+            "find_digest_version join_call part_text"
         ),
+        copying="copy_message copy_value",
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "
             "utf8_size"
         ),
-        media="MEDIA_TYPES Media changed is_unreadable media_in media_of",
-        wire_fields="WIRE opaque_fields set_apart",
-        copying="owned owned_value",
+        media="MEDIA_TYPES Media replace_media is_unreadable find_media parse_media",
         prepared_messages=(
-            "TIME_KEYS GivenMessage Prepared as_object is_model moment_of prepare taken_apart "
-            "tells_no_time"
+            "TIME_KEYS GivenMessage PreparedMessage to_object is_model find_message_time prepare "
+            "prepare_object has_no_time"
         ),
         redacted_messages=(
-            "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral is_redacted neutral_id without_words"
+            "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral_id is_redacted neutral_id redact_message"
         ),
+        wire_fields="WIRE opaque_fields list_provider_data",
     )

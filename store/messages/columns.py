@@ -177,12 +177,12 @@ def _value(form: str, text: str | None) -> Any:
     return text if form in PLAIN_FORMS else decode(text or "null")
 
 
-def content_digest(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
+def digest_content(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
     """Return the SHA-256 over everything that was given of a message; a digest of version 1."""
     return sha256(b"".join(bytes_of(columns, calls))).digest()
 
 
-def dated_digest(content: bytes, stored_at: int, wire_format: str | None = None) -> bytes:
+def digest_row(content: bytes, stored_at: int, wire_format: str | None = None) -> bytes:
     """Return the digest of a message's rows, version 2.
 
     The SHA-256 over that of what was given, when it was stored (ms), and in which format it came.
@@ -190,7 +190,7 @@ def dated_digest(content: bytes, stored_at: int, wire_format: str | None = None)
     return sha256(content + f"{stored_at} {wire_format or ''}".encode()).digest()
 
 
-def digest_version(
+def find_digest_version(
     columns: Columns,
     calls: tuple[StoredCall, ...],
     digest: object,
@@ -199,10 +199,10 @@ def digest_version(
 ) -> int | None:
     """Return the version of the digest that a message's rows have; None where it is not theirs."""
     try:
-        content = content_digest(columns, calls)
+        content = digest_content(columns, calls)
     except (TypeError, ValueError):  # values of types that no column has
         return None
-    if dated_digest(content, stored_at, wire_format) == digest:
+    if digest_row(content, stored_at, wire_format) == digest:
         return 2
     return 1 if content == digest and wire_format is None else None
 

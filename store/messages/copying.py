@@ -7,18 +7,18 @@ from typing import Any
 from .columns import Message
 
 
-def owned(message: Message) -> Message:
+def copy_message(message: Message) -> Message:
     """Return a message that shares nothing with another that can be changed."""
     for value in message.values():
         if isinstance(value, list | dict):
-            return {key: owned_value(each) for key, each in message.items()}
+            return {key: copy_value(each) for key, each in message.items()}
     return message.copy()
 
 
-def owned_value(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     """Return a value of JSON that shares nothing with another that can be changed."""
     if isinstance(value, dict):
-        return owned(value)
+        return copy_message(value)
     if isinstance(value, list):
-        return [owned_value(each) for each in value]
+        return [copy_value(each) for each in value]
     return value

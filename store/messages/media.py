@@ -74,11 +74,11 @@ class Media(NamedTuple):
         return {"type": "text", "text": with_type.replace("{size}", size)}
 
 
-Change = Callable[[Media], Message | None]
+MediaReplacer = Callable[[Media], Message | None]
 """What is put in the place of media; None leaves them as they are."""
 
 
-def media_of(part: object) -> Media | None:
+def parse_media(part: object) -> Media | None:
     """Return what a content part holds, in any of the shapes in use; None where it is no media."""
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_words(part):
@@ -102,19 +102,19 @@ def _is_words(part: Message) -> bool:
     return isinstance(source, dict) and source.get("type") == "text"
 
 
-def changed(value: Any, change: Change) -> Any:
+def replace_media(value: Any, change: MediaReplacer) -> Any:
     """Return a content, or any value in it, with a change made to its media, the last one first.
 
     The same value where nothing is changed.
     """
-    found = media_of(value)
+    found = parse_media(value)
     if found is not None:
         made = change(found)
         return value if made is None else made
     if isinstance(value, list):
-        return _same_or(value, [changed(each, change) for each in reversed(value)][::-1])
+        return _same_or(value, [replace_media(each, change) for each in reversed(value)][::-1])
     if isinstance(value, dict):
-        return _same_or(value, {key: changed(held, change) for key, held in value.items()})
+        return _same_or(value, {key: replace_media(held, change) for key, held in value.items()})
     return value
 
 
@@ -127,7 +127,7 @@ def is_unreadable(value: Any) -> bool:
     kind = value.get("type")
     if isinstance(kind, str) and kind in _TEXTS:
         return False
-    media = media_of(value)
+    media = parse_media(value)
     if media is not None:
         return not media.is_readable
     return _promises_bytes(value) or any(map(is_unreadable, value.values()))
@@ -142,10 +142,10 @@ def _promises_bytes(part: Message) -> bool:
     return is_base64 or (_first(fields, URL_KEYS) or "").startswith(_DATA)
 
 
-def media_in(content: Any) -> list[Media]:
+def find_media(content: Any) -> list[Media]:
     """Return the media in a content, the first one first."""
     found: list[Media] = []
-    changed(content, found.append)
+    replace_media(content, found.append)
     return found[::-1]
 
 

@@ -36,11 +36,11 @@ ID_LIMIT = 512
 TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
 """Where a message may tell when it was said; the first that tells a moment counts."""
 _TIMES = frozenset(TIME_KEYS)
-tells_no_time = _TIMES.isdisjoint
+has_no_time = _TIMES.isdisjoint
 """Tell that a message has no such key: most have none, and this looks for all of them at once."""
 
 
-class Prepared(NamedTuple):
+class PreparedMessage(NamedTuple):
     """A message taken apart before any transaction begins, and the digest of what was given."""
 
     columns: Columns
@@ -53,7 +53,7 @@ class Prepared(NamedTuple):
     """The format in which it came, None of a chat's."""
 
 
-def prepare(message: object, index: int = 0) -> Prepared:
+def prepare(message: object, index: int = 0) -> PreparedMessage:
     """Return a message as columns, with its digest.
 
     Raises InvalidMessage, naming ``index`` and the key, for what cannot be stored: not an object, a
@@ -61,10 +61,10 @@ def prepare(message: object, index: int = 0) -> Prepared:
     values that JSON does not have. A pydantic object is taken as what is set in it, and a datetime
     that tells when the message was said as its ISO text.
     """
-    return taken_apart(as_object(message, index), index)
+    return prepare_object(to_object(message, index), index)
 
 
-def taken_apart(given: Message, index: int) -> Prepared:
+def prepare_object(given: Message, index: int) -> PreparedMessage:
     """Do what `prepare` does, with an object of JSON."""
     rest = dict(given)
     columns, calls, wide = _split(rest, index)
@@ -74,10 +74,10 @@ def taken_apart(given: Message, index: int) -> Prepared:
     if len(narrow) + len(wide) > SIZE_LIMIT:
         _check_size(given, index, (*columns, *chain.from_iterable(calls)))
     text_size = len(wide) if columns.content_form == "text" else None
-    return Prepared(columns, calls, given, sha256(narrow + wide).digest(), text_size)
+    return PreparedMessage(columns, calls, given, sha256(narrow + wide).digest(), text_size)
 
 
-def as_object(message: object, index: int) -> Message:
+def to_object(message: object, index: int) -> Message:
     """Return a message as an object of JSON, which it is or can be dumped to.
 
     Raises InvalidMessage.
@@ -87,7 +87,7 @@ def as_object(message: object, index: int) -> Message:
     if isinstance(message, Mapping):
         return _with_iso_times(dict(message))
     if is_model(message):
-        return as_object(_dumped(message, index), index)
+        return to_object(_dumped(message, index), index)
     given = type(message).__name__
     raise InvalidMessage(index, None, f"a message is an object, this is {given}")
 
@@ -107,7 +107,7 @@ def _dumped(message: BaseModel, index: int) -> object:
 
 
 def _with_iso_times(message: Message) -> Message:
-    if tells_no_time(message):
+    if has_no_time(message):
         return message
     given = [key for key in message if key in _TIMES and isinstance(message[key], datetime)]
     if not given:
@@ -184,9 +184,9 @@ def _split_text(rest: Message, key: str) -> str | None:
     return plain(rest.pop(key)) if key in rest and is_text(rest[key]) else None
 
 
-def moment_of(message: Message) -> int | None:
+def find_message_time(message: Message) -> int | None:
     """Return when a message was said (ms), None where it does not tell."""
-    if tells_no_time(message):
+    if has_no_time(message):
         return None
     for key in TIME_KEYS:
         given = message.get(key)
@@ -202,7 +202,7 @@ def _split_time(rest: Message) -> int | None:
     if is_moment(given):
         del rest["timestamp"]
         return given
-    moment = moment_of(rest)
+    moment = find_message_time(rest)
     if type(given) is int and given == moment:
         del rest["timestamp"]
     return moment

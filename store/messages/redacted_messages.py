@@ -48,7 +48,7 @@ def is_redacted(message: Message) -> bool:
     return message.get("redacted") is True and message.get("content") == REDACTED
 
 
-def is_neutral(given: str) -> bool:
+def is_neutral_id(given: str) -> bool:
     """Tell whether an id is one that a redaction put in the place of another."""
     return given.startswith(_NEUTRAL) and _IDS.fullmatch(given) is not None
 
@@ -60,7 +60,7 @@ def neutral_id(given: str) -> str:
     return _NEUTRAL + sha256(given.encode()).hexdigest()[:24]
 
 
-def without_words(
+def redact_message(
     message: Message, calls: Iterable[StoredCall], answers: str | None, tools: Container[str]
 ) -> Message:
     """Return what stays of a message.

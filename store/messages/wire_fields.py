@@ -23,7 +23,7 @@ BESIDE = frozenset({"role", "name", "tool_call_id", "timestamp", "messageStatus"
 """Keys of a chat that say nothing by themselves, or where they are empty."""
 
 
-def set_apart(message: Mapping[str, Any]) -> list[Any]:
+def list_provider_data(message: Mapping[str, Any]) -> list[Any]:
     """Return what a message of another format keeps beside its content: reasoning, signatures.
 
     What only its provider can read in the content is of it, too.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Turn,
         Usage,
         UsageTotal,
-        stored_message,
+        make_stored_message,
     )
     from .views import Entry, LeftOut, Replaced, View, ViewStats
 
@@ -69,18 +69,18 @@ __all__ = [
     "UsageTotal",
     "View",
     "ViewStats",
-    "stored_message",
+    "make_stored_message",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",
-        search_results="Hit Hits Index Passage",
         maintenance="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
+        search_results="Hit Hits Index Passage",
         sessions=(
-            "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn "
-            "Usage UsageTotal stored_message"
+            "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn Usage "
+            "UsageTotal make_stored_message"
         ),
         views="Entry LeftOut Replaced View ViewStats",
     )

@@ -46,7 +46,9 @@ class StoredMessage(NamedTuple):
     digest: bytes
 
 
-stored_message: Callable[[tuple[Any, ...]], StoredMessage] = partial(tuple.__new__, StoredMessage)
+make_stored_message: Callable[[tuple[Any, ...]], StoredMessage] = partial(
+    tuple.__new__, StoredMessage
+)
 """Makes one of its fields; without a step of Python, for there may be thousands."""
 
 

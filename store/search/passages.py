@@ -24,7 +24,7 @@ from sqlalchemy import Connection, select
 from ..clock import Now, given
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, quoted
-from ..history import Line, Segment, lines, raw_messages, stored_kinds
+from ..history import Line, Segment, lines, load_tool_kinds, raw_messages
 from ..messages import Message
 from ..policy import Policy
 from ..records import Passage
@@ -241,7 +241,7 @@ def _weights(
 ) -> dict[tuple[Span, Term], int]:
     """Return what terms count in groups whose calls are about what is asked for."""
     weights: dict[tuple[Span, Term], int] = {}
-    kinds = {**stored_kinds(sight.line.connection), **policy.tool_kinds}
+    kinds = {**load_tool_kinds(sight.line.connection), **policy.tool_kinds}
     calls = [group for group in found if group[0] < group[1]]
     for at in range(0, len(calls), CHUNK):
         chunk = calls[at : at + CHUNK]

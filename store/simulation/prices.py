@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..history import price_list
+from ..history import load_prices
 
 MINUTE = 60_000
 USUAL = "claude-sonnet-4-5"
@@ -14,7 +14,7 @@ USUAL = "claude-sonnet-4-5"
 
 def _asked(model: str) -> tuple[float, float, float]:
     """Return what cached, written and output tokens of a model cost, by the list of prices."""
-    price = price_list().models[model]
+    price = load_prices().models[model]
     asked = (price.cached, price.written, price.output)
     cached, written, output = (each / price.input for each in asked)
     return cached, written, output

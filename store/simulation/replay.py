@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ..clock import LONGEST_TIME, SECONDS_BELOW
 from ..face import Store
-from ..history import stored_kinds
-from ..messages import Message, moment_of
+from ..history import load_tool_kinds
+from ..messages import Message, find_message_time
 from ..policy import Policy, checked
 from ..records import View
 from ..tokens import estimate, message_tokens
@@ -120,7 +120,7 @@ def _changed_kinds(store: Store) -> dict[str, str]:
 
 def _kinds(store: Store) -> Mapping[str, str]:
     with store.database.reading() as connection:
-        return stored_kinds(connection)
+        return load_tool_kinds(connection)
 
 
 class _Replay:
@@ -171,7 +171,7 @@ class _Replay:
 
     def _tell(self, told: Store, message: Message, needs: Needs) -> None:
         """Append a message at its own moment, after the request that it answers."""
-        moment = moment_of(message)
+        moment = find_message_time(message)
         if moment is not None and moment < LONGEST_TIME:
             self._now = max(self._now, moment)
         if message.get("role") == "assistant":

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..clock import later
-from ..history import NO_LIMIT, last_answer, moment_at, turn_start
+from ..history import NO_LIMIT, find_last_answer, find_turn_start, load_message_time
 from ..policy import Policy
 from .context import ViewContext
 from .rules import CLEARABLE, switches
@@ -70,7 +70,7 @@ def _clearing(context: ViewContext, values: Values, since: int) -> Values:
     """
     runs = runs_text(context.shown(since, context.last))
     newest: int | None = CLEARABLE.value(context.connection, **values, runs=runs)
-    answer = last_answer(context.raw, context.last)
+    answer = find_last_answer(context.raw, context.last)
     if newest is None or answer is None:
         return {"clearable": newest or 0, "clear_before": 0}
     return {"clearable": newest, "clear_before": min(newest + 1, answer)}
@@ -96,7 +96,7 @@ def _moments(context: ViewContext) -> _Moments:
         return _Moments(NO_LIMIT, context.now)
     if context.turn_over:
         return _Moments(context.last + 1, context.now)
-    running_from = turn_start(context.raw, context.last)
+    running_from = find_turn_start(context.raw, context.last)
     if _is_frozen(context.policy):
         return _Moments(running_from, _frozen_now(context, running_from))
     return _Moments(running_from, context.now)
@@ -112,7 +112,7 @@ def _asks_for_the_turn(policy: Policy) -> bool:
 
 def _frozen_now(context: ViewContext, running_from: int) -> int:
     """Return when the running turn began; a moment before all where two clocks disagree."""
-    began = moment_at(context.raw, running_from)
+    began = load_message_time(context.raw, running_from)
     if began is None or began > context.now:
         return -NO_LIMIT
     return began

@@ -28,7 +28,7 @@ from ..formats import (
     with_reasoning,
     without_extensions,
 )
-from ..history import lines, measure, raw_messages, session_branches
+from ..history import lines, load_totals, raw_messages, session_branches
 from ..messages import Message
 from ..policy import DEFAULT, Policy, checked
 from ..ready import Language
@@ -127,7 +127,7 @@ def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 
         followed.tokens,
         followed.files,
         made.pictured,
-        measure(context.raw, context.last).tokens,
+        load_totals(context.raw, context.last).tokens,
         last_request(context, placed),
         made.left_out,
         format,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..history import Changes, Line, Pointer, Segment, changes_of
+from ..history import ChangeCounts, Line, Pointer, Segment, count_changes
 from ..policy import Policy
 from ..records import Compaction
 from .visible_set import VisibleSet, build_visible_set, load_records, select_active
@@ -35,7 +35,7 @@ class ViewContext(NamedTuple):
     last: int
     now: int
     turn_over: bool
-    changes: Changes
+    changes: ChangeCounts
     made: dict[Any, Any]
 
     @property
@@ -79,7 +79,7 @@ def load_view_context(
     turn_over: bool = False,
 ) -> ViewContext:
     """Return a look at a line up to a position, with what its compactions leave visible there."""
-    changes = changes_of(connection, pointer.tree_id)
+    changes = count_changes(connection, pointer.tree_id)
     known = load_records(connection, pointer, last, changes)
     visible = build_visible_set(connection, pointer, select_active(known))
     return ViewContext(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..history import measure, tokens_at
+from ..history import load_totals, sum_tokens
 from ..policy import Policy
 from ..tokens import estimate, message_tokens
 from .context import ViewContext
@@ -34,11 +34,11 @@ def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
 
 
 def _span_tokens(context: ViewContext, first: int, last: int) -> int:
-    return measure(context.raw, last).tokens - measure(context.raw, first - 1).tokens
+    return load_totals(context.raw, last).tokens - load_totals(context.raw, first - 1).tokens
 
 
 def _pinned_tokens(context: ViewContext) -> int:
-    return tokens_at(context.raw, context.visible.pinned)
+    return sum_tokens(context.raw, context.visible.pinned)
 
 
 def estimate_summary_tokens(policy: Policy, summaries: tuple[ActiveSummary, ...]) -> int:

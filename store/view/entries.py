@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, func, literal_column, select
 from ..database import Row, RowsByKey, Statement, branches, json_sql, message_facts, token_counts
 from ..formats import Placed
 from ..history import Segment, lines, visible_counts
-from ..messages import decode_as, owned
+from ..messages import copy_message, decode_as
 from ..policy import Policy
 from ..records import Entry, ViewStats
 from ..text import one_line
@@ -183,13 +183,15 @@ class _Explained(NamedTuple):
         whole = self.tokens[seq]
         verdict = self.judged.get(seq)
         if verdict is None and not placed.repair and seq not in self.pictured:
-            return Entry(seq, owned(placed.message), None, "", whole, 0)
+            return Entry(seq, copy_message(placed.message), None, "", whole, 0)
         rule, reason = self._said_of(seq, verdict)
         if rule is None:
             repaired = "repair" if placed.repair else None
-            return Entry(seq, owned(placed.message), repaired, placed.repair or reason, whole, 0)
+            return Entry(
+                seq, copy_message(placed.message), repaired, placed.repair or reason, whole, 0
+            )
         tokens = message_tokens(placed.message, estimate)
-        return Entry(seq, owned(placed.message), rule, reason, tokens, whole - tokens)
+        return Entry(seq, copy_message(placed.message), rule, reason, tokens, whole - tokens)
 
     def _said_of(self, seq: int, verdict: Verdict | None) -> tuple[str | None, str]:
         """Return the rule that changed a message, if any, and why it is as it is."""
@@ -209,7 +211,7 @@ def _entry_of_made(placed: Placed) -> Entry:
     """Return the entry of a message that a repair made, or that a summary is in."""
     tokens = message_tokens(placed.message, estimate)
     rule = placed.rule or "repair"
-    return Entry(placed.seq, owned(placed.message), rule, placed.repair or "", tokens, 0)
+    return Entry(placed.seq, copy_message(placed.message), rule, placed.repair or "", tokens, 0)
 
 
 def stats_of(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..database import kept_by, kept_since, weight
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
-from ..history import kinds_text
+from ..history import load_kinds_json
 from ..messages import Message
 from . import pictures
 from .context import ViewContext
@@ -62,7 +62,7 @@ def follow(context: ViewContext, format: str) -> Followed:  # noqa: A002 - the p
     if kept is None:
         return _anew(context, format, truth_of(context, ""), judge(context, None), is_kept=False)
     key = (*context.line.values(), "view", format, policy_text(context.policy))
-    truth = truth_of(context, kinds_text(context.connection))
+    truth = truth_of(context, load_kinds_json(context.connection))
     known: Followed | None = kept.get(key)
     if known is not None and known.truth != truth:
         known = None

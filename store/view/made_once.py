@@ -1,9 +1,9 @@
 """What is made of the contents of tool results, so that none of them is read for it again.
 
-A result changes by a redaction or an erasure alone (`Changes`). So what was made of one stays true
-until there is another one. An open store keeps it, the results of a tree together; and a look has
-it by itself, so that it is made once where a store keeps nothing. A transaction that writes finds
-what is kept, since nobody should wait while it reads contents, and adds nothing.
+A result changes by a redaction or an erasure alone (`ChangeCounts`). So what was made of one stays
+true until there is another one. An open store keeps it, the results of a tree together; and a look
+has it by itself, so that it is made once where a store keeps nothing. A transaction that writes
+finds what is kept, since nobody should wait while it reads contents, and adds nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from ..database import kept_of, kept_since, weight
-from ..history import Changes
+from ..history import ChangeCounts
 from ..policy import Kind
 from .context import ViewContext
 
@@ -35,7 +35,7 @@ class Result(NamedTuple):
 class Known(NamedTuple):
     """What was made of results as they were behind some changes, and the bytes that it takes."""
 
-    changes: Changes
+    changes: ChangeCounts
     made: dict[Result, Any]
     size: int
 

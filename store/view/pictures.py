@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from ..messages import Media, Message, changed
+from ..messages import Media, Message, replace_media
 from ..policy import Policy
 from .repair import Item, open_turn
 
@@ -93,7 +93,7 @@ def _with_newest(item: Item, newest: _Newest) -> Item:
     if isinstance(content, dict) and content.get("type") == SCREENSHOT:
         newest.met_any = True
         return item
-    seen = changed(content, newest)
+    seen = replace_media(content, newest)
     if seen is content:
         return item
     return item._replace(message={**item.message, "content": _as_parts(seen, content)})

@@ -7,7 +7,7 @@ from itertools import chain, takewhile
 from typing import NamedTuple
 
 from ..formats import Placed
-from ..history import LastRequest, last_usage
+from ..history import LastRequest, find_last_usage
 from ..policy import Policy
 from ..records import Compaction, Entry
 from .context import ViewContext
@@ -46,7 +46,7 @@ def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
 
     It is the one that `record_usage` recorded last, at its position and moment, by the same policy.
     """
-    usage = last_usage(context.raw, context.last)
+    usage = find_last_usage(context.raw, context.last)
     if usage is None:
         return None
     then = _look_of(context, usage)

@@ -22,7 +22,7 @@ from sys import intern
 from typing import NamedTuple
 
 from ..database import kept_by, kept_since, weight
-from ..history import Changes, Segment, kinds_text
+from ..history import ChangeCounts, Segment, load_kinds_json
 from ..policy import Policy
 from .borders import PLACES, Values, has_grown, values_of
 from .context import ViewContext
@@ -43,7 +43,7 @@ CLEARED = 150
 class Truth(NamedTuple):
     """What a view follows from beside its line, policy and moment."""
 
-    changes: Changes
+    changes: ChangeCounts
     project_root: str | None
     kinds: str
     visible: VisibleSet
@@ -87,7 +87,7 @@ def _kept_judged(context: ViewContext, name: str) -> Judged:
     if kept is None:
         return judge(context, None)
     key = (*context.line.values(), name, policy_text(context.policy))
-    truth = truth_of(context, kinds_text(context.connection))
+    truth = truth_of(context, load_kinds_json(context.connection))
     truth_then, judged_then = kept.get(key) or (None, None)
     found = judge(context, judged_then if truth_then == truth else None)
     kept.put(key, (truth, found), weight_of(truth, found), kept_since(context.connection))

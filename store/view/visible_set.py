@@ -33,7 +33,7 @@ that still show.
 check needs all of them. So the numbers of those that count are read each time, with their outcomes,
 which is little; a record itself is read when its number is new or its outcome differs, since an
 ended record never changes. An erasure takes records out, and a number may be used again; so the
-cached records of a tree are valid as long as nothing of it was erased (`Changes`).
+cached records of a tree are valid as long as nothing of it was erased (`ChangeCounts`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from ..database import (
     weight,
 )
 from ..errors import VERIFY, Damaged
-from ..history import Changes, Pointer, line_cte, lines, visible_records
+from ..history import ChangeCounts, Pointer, line_cte, lines, visible_records
 from ..messages import Message, decode_as
 from ..policy import Policy
 from ..records import Compaction, Hidden
@@ -249,7 +249,7 @@ TEXTS = Statement(
 
 
 def load_records(
-    connection: Connection, pointer: Pointer, last: int, changes: Changes | None = None
+    connection: Connection, pointer: Pointer, last: int, changes: ChangeCounts | None = None
 ) -> list[Compaction]:
     """Return the records that count on a line up to a position, oldest first, undos included.
 

@@ -40,7 +40,7 @@ TREE_NAMES = {table.name for table in TREE_TABLES}
 
 ACROSS_TREES = {
     "database.copying.NEXT_COPY": "a copy is of the whole store",
-    "history.erasure.HOLDING": "a copy is of the whole store",
+    "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.lookup.FOUND": "finds the trees by a message's id",
     "history.lookup.FOUND_OWNED": "finds the trees by a message's id",
     **dict.fromkeys(

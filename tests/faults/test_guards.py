@@ -442,9 +442,9 @@ def test_what_is_still_being_erased_is_not_purged(store: Store) -> None:
         store.append(name, said("x"))
     store.delete_session("t")
     with store.database.writing() as connection:
-        erasure.begin(connection, "s", now=NOW)
+        erasure.begin_erasure(connection, "s", now=NOW)
     with store.database.writing() as connection:
-        erasure.note_purged(connection, now=NOW)
+        erasure.mark_erasures_purged(connection, now=NOW)
     found = {each.session_id: (each.finished, each.purged) for each in store.erasures()}
     assert found == {"t": (True, True), "s": (False, False)}
 
@@ -454,7 +454,7 @@ def test_an_erasure_that_has_not_ended_names_the_copies(store: Store, tmp_path: 
     store.append("s", said("x"))
     store.backup(tmp_path / "copy.db")
     with store.database.writing() as connection:
-        erasure.begin(connection, "s", now=NOW)
+        erasure.begin_erasure(connection, "s", now=NOW)
     (found,) = store.erasures()
     assert (found.finished, found.copies) == (False, (str(tmp_path / "copy.db"),))
 

@@ -347,14 +347,14 @@ def test_nothing_is_raised_once_something_is_erased(
     """Those that were erased are returned, the others are still there."""
     for name in ("a", "b", "c"):
         fill(store, name)
-    begin, calls = erasure.begin, iter(range(3))
+    begin, calls = erasure.begin_erasure, iter(range(3))
 
     def beginning(*arguments: Any, **options: Any) -> Any:
         if next(calls) == failing:
             raise StoreBusy("somebody")
         return begin(*arguments, **options)
 
-    monkeypatch.setattr(erasure_batches.erasure, "begin", beginning)
+    monkeypatch.setattr(erasure_batches.erasure, "begin_erasure", beginning)
     if not failing:
         with pytest.raises(StoreBusy):
             store.delete_session("a", "b", "c")
@@ -370,14 +370,14 @@ def test_one_that_others_erase_meanwhile_is_passed_over(
     """The ones behind it are erased all the same."""
     for name in ("a", "b", "c"):
         fill(store, name)
-    begin = erasure.begin
+    begin = erasure.begin_erasure
 
     def beginning(connection: Any, session_id: str, **options: Any) -> Any:
         if session_id == "b":
             begin(connection, "b", **options)
         return begin(connection, session_id, **options)
 
-    monkeypatch.setattr(erasure_batches.erasure, "begin", beginning)
+    monkeypatch.setattr(erasure_batches.erasure, "begin_erasure", beginning)
     erased = store.delete_session("a", "b", "c")
     assert [each.session_id for each in erased] == ["a", "c"]
 

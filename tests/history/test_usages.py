@@ -12,8 +12,8 @@ import pytest
 
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.history.model_prices import Price, plain_name, price_list
-from store.history.usages import Request
+from store.history.model_prices import Price, load_prices, plain_name
+from store.history.usages import UsageInput
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -178,7 +178,7 @@ def test_a_fork_whose_source_is_erased_estimates(store: Store) -> None:
 def test_many_at_once_are_recorded_as_one_by_one(store: Store) -> None:
     """In their order, those of one position behind what stands there; all of them or none."""
     requests = [
-        Request(input=number, output=1, model=SONNET, details={"n": number}, seq=seq, now=NOW)
+        UsageInput(input=number, output=1, model=SONNET, details={"n": number}, seq=seq, now=NOW)
         for number, seq in enumerate((2, 4, 2, None), 1)
     ]
     for name in ("one", "many"):
@@ -419,18 +419,18 @@ def test_a_log_for_sql_has_each_once(url: str) -> None:
 def test_a_model_is_known_by_its_names(name: str, plain: str) -> None:
     """With its day, its version, and by whomever it is resold; no other model for it."""
     assert plain_name(name) == plain
-    assert price_list().of(name) == price_list().models[plain]
+    assert load_prices().of(name) == load_prices().models[plain]
 
 
 @pytest.mark.parametrize("name", ["claude-opus-4-99", "gpt-4o-audio", "gpt-5-pro", "", None])
 def test_no_price_is_guessed(name: str | None) -> None:
     """A name that only begins like a known one is unknown."""
-    assert price_list().of(name) is None
+    assert load_prices().of(name) is None
 
 
 def test_the_table_is_whole() -> None:
     """It has a day, and no price of it is nothing."""
-    listed = price_list()
+    listed = load_prices()
     assert listed.as_of is not None
     for name, price in listed.models.items():
         assert 0 < price.cached <= price.input < price.output, name
@@ -450,8 +450,8 @@ def test_ones_own_prices_come_first(store: Store, tmp_path: Path) -> None:
     assert [each.cost for each in store.usages(prices=file)] == [0.5, 1.0]
     totals = store.usage_totals(prices=str(file), by="session")
     assert [(each.cost, each.unpriced) for each in totals] == [(1.5, 0)]
-    assert price_list(file).of("gpt-5") == price_list().of("gpt-5")
-    assert price_list(file).of("local") == Price(0.5, 1, 0.5, 0.5)
+    assert load_prices(file).of("gpt-5") == load_prices().of("gpt-5")
+    assert load_prices(file).of("local") == Price(0.5, 1, 0.5, 0.5)
 
 
 @pytest.mark.parametrize(

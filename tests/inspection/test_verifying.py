@@ -202,7 +202,7 @@ def test_a_mistake_in_a_check_of_lines_leaves_the_other_branches(
         for name in ("s", "t"):
             store.create_session(name)
             store.append(name, {"role": "user", "content": "x"})
-        monkeypatch.setattr(line_check, "derive", breaks)
+        monkeypatch.setattr(line_check, "derive_results", breaks)
         found = store.verify()
     assert {(each.check, each.where) for each in found} == {
         ("unchecked", f"session '{name}', branch 1") for name in ("s", "t")

@@ -259,7 +259,11 @@ def test_the_program_prints_what_it_found(
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),
-        ("store.view.borders.turn_start", lambda *_: 10**9, "of the running turn is not whole"),
+        (
+            "store.view.borders.find_turn_start",
+            lambda *_: 10**9,
+            "of the running turn is not whole",
+        ),
         (
             "store.context.request.of_view",
             lambda *arguments: map(renamed, of_view(*arguments)),

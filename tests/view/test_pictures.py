@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
-from store.messages import media_in, media_of
+from store.messages import find_media, parse_media
 from store.ready import POLICIES
 from store.tokens import IMAGE_TOKENS
 
@@ -164,7 +164,7 @@ def test_a_role_without_pictures_names_them(store: Store) -> None:
 )
 def test_media_are_named_by_type_and_size(part: Message, named: str) -> None:
     """By the address where they are elsewhere."""
-    (media,) = media_in([part])
+    (media,) = find_media([part])
     assert media.named() == {"type": "text", "text": named}
 
 
@@ -183,7 +183,7 @@ def test_media_are_named_by_type_and_size(part: Message, named: str) -> None:
 )
 def test_what_is_no_media(part: object) -> None:
     """A result may itself be a list of objects of any kind, and nothing of these is replaced."""
-    assert media_of(part) is None
+    assert parse_media(part) is None
 
 
 def test_a_request_with_a_picture_and_an_answer_of_two_items(store: Store) -> None:

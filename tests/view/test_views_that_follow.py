@@ -297,7 +297,7 @@ def test_what_was_taken_out_shows_while_others_erase(url: str, fork: Fork) -> No
 def begin_erasing(store: Store, session_id: str) -> None:
     """Begin to erase a session, and leave the rest to others."""
     with store.database.writing() as connection:
-        erasure.begin(connection, session_id, now=NOW)
+        erasure.begin_erasure(connection, session_id, now=NOW)
 
 
 def test_what_was_taken_back_is_not_remembered(url: str) -> None:

@@ -225,7 +225,7 @@ class World:
         if len(self.sessions) > 1:
             session = self.sessions.pop(self.rng.randrange(len(self.sessions)))
             with self.plain.database.writing() as connection:
-                erasure.begin(connection, session, now=self.now)
+                erasure.begin_erasure(connection, session, now=self.now)
 
     def go_on_erasing(self) -> None:
         """Do what others left to do."""

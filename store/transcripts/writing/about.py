@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from ...messages import Message, moment_of
+from ...messages import Message, find_message_time
 
 SPACE = UUID("5a8f1d0e-6f0b-4c52-9d5e-2b1a7c9e4d10")
 """Under which the ids of exported sessions are made."""
@@ -86,7 +86,7 @@ def timed(said: Iterable[Message], sent: Iterable[Message], began: int) -> Itera
 
 
 def _first_moment(messages: Iterable[Message]) -> int:
-    return next(filter(None, map(moment_of, messages)), 0)
+    return next(filter(None, map(find_message_time, messages)), 0)
 
 
 def _answered_by(item: Message) -> Iterator[str]:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...messages import Message, content_text, moment_of
+from ...messages import Message, content_text, find_message_time
 from ...text import Fields, one_line
 from ..events import fields_of, list_of
 from .about import iso
@@ -56,7 +56,7 @@ def _paragraphs(message: Message) -> Iterator[str]:
 
 
 def _moment(message: Message) -> str:
-    moment = moment_of(message)
+    moment = find_message_time(message)
     return "" if moment is None else f" · {iso(moment)[:19].replace('T', ' ')}"
 
 
