@@ -58,21 +58,21 @@ if TYPE_CHECKING:
     from .wire_fields import WIRE, list_provider_data, opaque_fields
 
 __all__ = [
+    "Columns",
     "DEPTH_LIMIT",
+    "GivenMessage",
     "INTEGER_LIMIT",
     "MEDIA_TYPES",
+    "Media",
+    "Message",
     "NO_ARGUMENTS",
+    "PreparedMessage",
     "REDACTED",
     "SIZE_LIMIT",
+    "StoredCall",
     "TIME_KEYS",
     "UNKNOWN_TOOL",
     "WIRE",
-    "Columns",
-    "GivenMessage",
-    "Media",
-    "Message",
-    "PreparedMessage",
-    "StoredCall",
     "assemble",
     "content_text",
     "copy_message",
@@ -110,7 +110,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
         columns=(
-            "Columns Message StoredCall assemble digest_content content_text digest_row "
+            "Columns Message StoredCall assemble content_text digest_content digest_row "
             "find_digest_version join_call part_text"
         ),
         copying="copy_message copy_value",
@@ -118,13 +118,13 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "
             "utf8_size"
         ),
-        media="MEDIA_TYPES Media replace_media is_unreadable find_media parse_media",
+        media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
         prepared_messages=(
-            "TIME_KEYS GivenMessage PreparedMessage to_object is_model find_message_time prepare "
-            "prepare_object has_no_time"
+            "TIME_KEYS GivenMessage PreparedMessage find_message_time has_no_time is_model "
+            "prepare prepare_object to_object"
         ),
         redacted_messages=(
             "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral_id is_redacted neutral_id redact_message"
         ),
-        wire_fields="WIRE opaque_fields list_provider_data",
+        wire_fields="WIRE list_provider_data opaque_fields",
     )

@@ -32,14 +32,13 @@ if TYPE_CHECKING:
     from .views import Entry, LeftOut, Replaced, View, ViewStats
 
 __all__ = [
-    "ERROR_KINDS",
-    "REASONS",
     "Branch",
     "CacheInfo",
     "Check",
     "Compaction",
     "Copy",
     "Draft",
+    "ERROR_KINDS",
     "Entry",
     "Erasure",
     "Finding",
@@ -55,6 +54,7 @@ __all__ = [
     "Outcome",
     "Passage",
     "Purge",
+    "REASONS",
     "Reason",
     "Redaction",
     "Removal",
