@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from .views import Entry, LeftOut, Replaced, View, ViewStats
 
 __all__ = [
+    "ERROR_KINDS",
+    "REASONS",
     "Branch",
     "CacheInfo",
     "Check",
     "Compaction",
     "Copy",
     "Draft",
-    "ERROR_KINDS",
     "Entry",
     "Erasure",
     "Finding",
@@ -54,7 +55,6 @@ __all__ = [
     "Outcome",
     "Passage",
     "Purge",
-    "REASONS",
     "Reason",
     "Redaction",
     "Removal",
