@@ -115,7 +115,7 @@ def test_a_view_is_one_text_as_react(store: Store, script: Script) -> None:
     assert (react.entries, react.stats) == (chat.entries, chat.stats)
 
 
-@pytest.mark.parametrize("policy", [{"terminal": False}, "raw", None])
+@pytest.mark.parametrize("policy", [{"terminal": False}, "raw", 0])
 def test_what_is_no_policy_is_refused(store: Store, script: Script, policy: Any) -> None:
     """With the store's own error."""
     session_id = begun(store, filled(script))
