@@ -237,7 +237,7 @@ class Store(StoreOperations, Workflows):
         note = partial(_note_purged, now=moment)
         with in_steps():
             history.erasure_batches.continue_erasures(self.database, moment, patience=patience)
-        forget = searching.index.empty_stale_index
+        forget = searching.index.clear_stale_index
         self.database.purge(note, before=forget, longest=longest, patience=patience)
         with suppress(StoreError):  # a search goes on with it
             searching.index.refill_index(self._transactions)

@@ -1,33 +1,34 @@
-"""Rows that may be hits, where they stand in the order of storing, and what they say.
+"""The documents of a search: messages and summaries, their order of storing, and their texts.
 
-A row is a message or a summary. It is read narrow first: who has it, and when it was said, decides
-of most whether they are hits. What it says is read of those that are left, many at a time.
+A document is read narrow first: its session and its time decide of most whether they are hits. The
+texts are read of those that are left, many at a time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ..history import NO_LIMIT
-from ..messages import Columns, Message, assemble, join_call
-from .dialects import spelling, statement
-from .said import in_summary, said, tools_in
-from .scope import Counted
+from ..messages import Columns, Message, assemble, join_call, part_text
+from .dialects import cached_statement, index_sql
+from .scope import Origin
+from .terms import normalize_text
 
-CHUNK = 64
-"""Rows whose texts are read at once."""
+TEXT_BATCH = 64
+"""Documents whose texts are read at once."""
 
 
-class Row(NamedTuple):
+class Document(NamedTuple):
     """A message or a summary (0: none) that may be a hit.
 
-    ``place`` is where it stands in the order of storing, the higher the later: in a file that of
-    its row, on a server the moment; those of summaries are below all messages. ``record`` is the
-    compaction that made a summary, ``branch`` and ``seq`` are its last position.
+    ``place`` is its place in the order of storing, the higher the later: in a file that of its row,
+    on a server the time; those of summaries are below all messages. ``record`` is the compaction
+    that made a summary, ``branch`` and ``seq`` are its last position.
     """
 
     place: int
@@ -42,93 +43,157 @@ class Row(NamedTuple):
     record: int
 
     @property
-    def counted(self) -> Counted:
-        """What makes it count on a line."""
-        return Counted(self.made_on, self.made_at, self.record)
+    def origin(self) -> Origin:
+        """The place that decides which lines have it."""
+        return Origin(self.made_on, self.made_at, self.record)
 
 
-_MESSAGE = (
+_MESSAGE_COLUMNS = (
     "m.tree_id, m.branch, m.seq, 0 AS summary, m.role, COALESCE(m.created_at, m.stored_at) AS at,"
     " m.branch AS made_on, m.seq AS made_at, 0 AS record"
 )
-_SUMMARY = (
+_SUMMARY_COLUMNS = (
     "s.tree_id, s.branch, s.last, s.summary, 'summary' AS role, s.created_at AS at,"
     " c.branch AS made_on, c.head AS made_at, c.compaction AS record"
 )
 OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NO_LIMIT
-"""Added to the place of a summary among summaries it gives that among all rows."""
+"""Added to the place of a summary among summaries it gives that among all documents."""
 
-Place = tuple[int, int, int]
-"""Where a message is stored: its tree, its branch, its position."""
+MessageKey = tuple[int, int, int]
+"""The tree, the branch and the position of a message."""
 
-_columns = ", ".join(f"m.{name}" for name in Columns._fields)
-_at = "{0}.tree_id = p.tree_id AND {0}.branch = p.branch AND {0}.seq = p.seq"
-_MESSAGES = f"SELECT p.tree_id, p.branch, p.seq, {_columns} FROM {{}} p CROSS JOIN messages m"
-_CALLS = (
-    "SELECT p.tree_id, p.branch, p.seq, c.call_id, c.name, c.arguments_form, c.arguments, c.extra"
-    " FROM {} p CROSS JOIN tool_calls c"
+_KEY_CONDITION = "{0}.tree_id = p.tree_id AND {0}.branch = p.branch AND {0}.seq = p.seq"
+_RAW_COLUMNS = ", ".join(f"m.{name}" for name in Columns._fields)
+_STORED_MESSAGES = (
+    f"SELECT p.tree_id, p.branch, p.seq, {_RAW_COLUMNS} FROM {{}} p CROSS JOIN messages m"
+    f" WHERE {_KEY_CONDITION.format('m')}"
 )
-_TOOLS = "SELECT p.tree_id, p.branch, p.seq, t.tool_name FROM {} p CROSS JOIN tool_results t"
-_SUMMARIES = (
+_STORED_CALLS = (
+    "SELECT p.tree_id, p.branch, p.seq, c.call_id, c.name, c.arguments_form, c.arguments, c.extra"
+    f" FROM {{}} p CROSS JOIN tool_calls c WHERE {_KEY_CONDITION.format('c')}"
+    " ORDER BY c.tree_id, c.branch, c.seq, c.position"
+)
+_RESULT_TOOLS = (
+    "SELECT p.tree_id, p.branch, p.seq, t.tool_name FROM {} p CROSS JOIN tool_results t"
+    f" WHERE {_KEY_CONDITION.format('t')}"
+)
+_SUMMARY_TEXTS = (
     "SELECT p.tree_id, p.branch, p.seq, s.title, s.body FROM {} p CROSS JOIN summaries s"
     " WHERE s.tree_id = p.tree_id AND s.summary = p.seq"
 )
 
 
-def message_row(connection: Connection) -> str:
-    """Return the columns of a row that is a message ``m``."""
-    return f"{spelling(connection).message_place} AS place, {_MESSAGE}"
+def message_columns(connection: Connection) -> str:
+    """Return the columns of a document that is a message ``m``."""
+    return f"{index_sql(connection).message_place} AS place, {_MESSAGE_COLUMNS}"
 
 
-def summary_row(connection: Connection) -> str:
-    """Return the columns of a row that is a summary ``s`` of a record ``c``."""
-    return f"{AFTER_MESSAGES} + {spelling(connection).summary_place} AS place, {_SUMMARY}"
+def summary_columns(connection: Connection) -> str:
+    """Return the columns of a document that is a summary ``s`` of a record ``c``."""
+    place = index_sql(connection).summary_place
+    return f"{AFTER_MESSAGES} + {place} AS place, {_SUMMARY_COLUMNS}"
 
 
-def messages_at(connection: Connection, places: Iterable[Place]) -> dict[Place, Message]:
-    """Return the messages that are stored at some places, as messages of a chat."""
-    listed = json.dumps([*places])
-    listing = spelling(connection).places
-    calls: dict[Place, list[object]] = {}
-    sql = f"{_CALLS} WHERE {_at.format('c')} ORDER BY c.tree_id, c.branch, c.seq, c.position"
-    for tree_id, branch, seq, *call in statement(sql.format(listing)).rows(
-        connection, places=listed
-    ):
+def load_messages(connection: Connection, keys: Iterable[MessageKey]) -> dict[MessageKey, Message]:
+    """Return messages by their keys, as messages of a chat."""
+    places = json.dumps([*keys])
+    listing = index_sql(connection).message_keys
+    calls: dict[MessageKey, list[object]] = {}
+    call_rows = cached_statement(_STORED_CALLS.format(listing)).rows(connection, places=places)
+    for tree_id, branch, seq, *call in call_rows:
         calls.setdefault((tree_id, branch, seq), []).append(join_call(*call))
-    sql = f"{_MESSAGES} WHERE {_at.format('m')}"
-    found = statement(sql.format(listing)).rows(connection, places=listed)
+    rows = cached_statement(_STORED_MESSAGES.format(listing)).rows(connection, places=places)
     return {
         (tree_id, branch, seq): assemble(columns, calls.get((tree_id, branch, seq)))
-        for tree_id, branch, seq, *columns in found
+        for tree_id, branch, seq, *columns in rows
     }
 
 
-def texts(
-    connection: Connection, rows: Collection[Row], tools: frozenset[str] | None = None
-) -> dict[Row, str]:
-    """Return what rows say; with ``tools`` of those alone that are calls or results of them."""
-    stored = {row: (row.tree_id, row.branch, row.seq) for row in rows if not row.summary}
-    messages = messages_at(connection, stored.values()) if stored else {}
-    answered = _tools_at(connection, stored.values()) if stored and tools is not None else {}
-    found = {
-        row: said(messages[place])
-        for row, place in stored.items()
-        if tools is None or not tools.isdisjoint((answered.get(place), *tools_in(messages[place])))
+def load_texts(
+    connection: Connection, documents: Collection[Document], tools: frozenset[str] | None = None
+) -> dict[Document, str]:
+    """Return the texts of documents; with ``tools`` only of calls and results of these tools."""
+    listing = index_sql(connection).message_keys
+    keys = {each: (each.tree_id, each.branch, each.seq) for each in documents if not each.summary}
+    messages = load_messages(connection, keys.values()) if keys else {}
+    texts = {
+        document: message_text(messages[key])
+        for document, key in _keep_tools(connection, keys, messages, tools)
     }
-    summaries = {row: (row.tree_id, 0, row.summary) for row in rows if row.summary}
-    if summaries:
-        told = statement(_SUMMARIES.format(spelling(connection).places)).rows(
-            connection, places=json.dumps([*summaries.values()])
+    summary_keys = {each: (each.tree_id, 0, each.summary) for each in documents if each.summary}
+    if summary_keys:
+        rows = cached_statement(_SUMMARY_TEXTS.format(listing)).rows(
+            connection, places=json.dumps([*summary_keys.values()])
         )
-        bodies = {(tree_id, 0, number): in_summary(*each) for tree_id, _, number, *each in told}
-        found |= {row: bodies[place] for row, place in summaries.items()}
-    return found
+        bodies = {(tree_id, 0, number): summary_text(*text) for tree_id, _, number, *text in rows}
+        texts |= {document: bodies[key] for document, key in summary_keys.items()}
+    return texts
 
 
-def _tools_at(connection: Connection, places: Iterable[Place]) -> dict[Place, str | None]:
-    """Return the tool of each result that is stored at one of some places."""
-    sql = f"{_TOOLS} WHERE {_at.format('t')}".format(spelling(connection).places)
-    rows = statement(sql).rows(connection, places=json.dumps([*places]))
-    return {(tree_id, branch, seq): name for tree_id, branch, seq, name in rows}
+def _keep_tools(
+    connection: Connection,
+    keys: dict[Document, MessageKey],
+    messages: dict[MessageKey, Message],
+    tools: frozenset[str] | None,
+) -> Iterator[tuple[Document, MessageKey]]:
+    """Yield the messages that are calls or results of some tools; all, if no tools are given."""
+    if tools is None or not keys:
+        yield from keys.items()
+        return
+    rows = cached_statement(_RESULT_TOOLS.format(index_sql(connection).message_keys)).rows(
+        connection, places=json.dumps([*keys.values()])
+    )
+    result_tools = {(tree_id, branch, seq): name for tree_id, branch, seq, name in rows}
+    for document, key in keys.items():
+        calls = _as_list(messages[key].get("tool_calls"))
+        names = [result_tools.get(key), *(_called_function(call).get("name") for call in calls)]
+        if any(isinstance(name, str) and name in tools for name in names):
+            yield document, key
+
+
+def message_text(message: Message) -> str:
+    """Return the text of a message that is searched: its texts, the names and arguments of calls.
+
+    Pictures and other data are left out.
+    """
+    content = message.get("content")
+    texts = [content] if isinstance(content, str) else []
+    texts += filter(None, map(part_text, _as_list(content)))
+    for call in _as_list(message.get("tool_calls")):
+        function = _called_function(call)
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            with suppress(ValueError, RecursionError):  # no JSON is searched as it is
+                arguments = json.loads(arguments)
+        texts += [*_scalar_texts(function.get("name")), *_scalar_texts(arguments)]
+    return normalize_text("\n".join(texts))
+
+
+def summary_text(title: str | None, body: str) -> str:
+    """Return the text of a summary that is searched, its title before it."""
+    return normalize_text("\n".join(filter(None, (title, body))))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _called_function(call: Any) -> dict[str, Any]:
+    fields = call if isinstance(call, dict) else {}
+    function = fields.get("function")
+    return function if isinstance(function, dict) else fields
+
+
+def _scalar_texts(value: Any) -> Iterator[str]:
+    """Yield the keys, texts and numbers of a JSON value, in their order."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += [part for pair in reversed(each.items()) for part in reversed(pair)]
+        elif isinstance(each, list):
+            waiting += reversed(each)
+        elif each is not None:
+            yield str(each)

@@ -1,44 +1,108 @@
-"""Search: titles, then what has the words, then what has them in names.
+"""Search: titles, then documents with all the words, then documents with them in names.
 
-Candidates come from the index, what was stored last first, as many as are taken, and from what the
-index has not taken in yet. Each is a live row, so what was erased or redacted is none whatever the
-index still holds; and one that a session has on its line, which is what an owner, or a session, is
-limited by. All that counts candidates counts these, so nobody's search depends on others.
+Candidates come from the index, the last stored first, as many as are taken, and from the backlog of
+messages that are not indexed yet. Each is a live row, so an erased or redacted message is no
+candidate whatever the index still holds, and each is on the line of a session in the scope, which
+limits a search to an owner or a session. Every number counts such candidates only, so nobody's
+search depends on others.
 
-The next page begins after a hit that the caller has seen. Hits that are ranked are found again by
-what they say of themselves, since neither score nor moment ever changes; those in the order of
-storing by their place.
+The next page begins after a hit that the caller has seen. Ranked hits are found again by their own
+fields, since neither score nor time ever changes; hits in the order of storing by their place.
+
+Titles may change at any time, so they are in no index: those of the newest sessions are read, as
+they are now. When a session was created never changes, so whatever happens to sessions between two
+pages, their order stays.
 """
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, dropwhile, groupby, islice
 from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now
-from ..database import Transactions
-from ..history import lines
-from ..history import sessions as known_sessions
+from ..database import Statement, Transactions
+from ..database import sessions as sessions_table
+from ..errors import StoreError
+from ..history import NO_LIMIT, lines, sessions
 from ..records import Hit, Hits
-from . import index
-from .backlog import look_through
-from .candidates import NOWHERE, Bound, bound_of, in_names, in_words
-from .documents import CHUNK, Row, texts
-from .query import TITLE, Asked, asked, check_roles
-from .scope import Of, Trees
-from .scores import IN_NAMES, LEAST, UNRANKED, Found, order_of, rank_of, score
-from .snippets import has, snippet
-from .terms import folded
-from .titles import titled
+from .backlog import search_backlog
+from .dialects import cached_statement, index_sql
+from .documents import (
+    AFTER_MESSAGES,
+    OF_MESSAGE,
+    OF_RECORD,
+    TEXT_BATCH,
+    Document,
+    load_texts,
+    message_columns,
+    summary_columns,
+)
+from .index import SEARCH_IS_OFF, has_index, is_index_behind, is_search_on, try_index_step
+from .query import (
+    LEAST_SCORE,
+    NAME_SCORE,
+    TITLE,
+    UNRANKED_SCORE,
+    Match,
+    Query,
+    build_query,
+    check_roles,
+    score_text,
+)
+from .scope import Scope, TreeCache
+from .terms import (
+    LONGEST_TERM,
+    WORD_PATTERN,
+    Term,
+    first_word,
+    fold_text,
+    has_terms,
+    make_snippet,
+)
 
-RANKED = 1_000
-"""Messages that are ranked at most; where more have the words, what was stored last comes first."""
-Query = Callable[[Connection, Asked, Bound], Iterator[Row]]
-"""What yields rows of the index up to a place."""
+MOST_RANKED = 1_000
+"""Messages that are ranked at most; where more have the words, the last stored comes first."""
+FIRST_ROWS = 2_000
+"""Rows that are selected at first; hardly any page needs more."""
+PART_TRIGRAMS = 60
+"""Trigrams of a part of a name that are looked for."""
+MOST_TITLES = 5_000
+"""Sessions whose titles are read: the newest, of those that are not archived."""
+TITLE_SCORE = 1e9
+_LIKE_SIGN = re.compile(r"[\\%_]")
+_ESCAPED_SIGN = r"\\\g<0>"
+
+_titled_sessions = (
+    select(
+        *(sessions_table.c[name] for name in ("id", "owner", "head_branch", "created_at", "title"))
+    )
+    .where(sessions_table.c.archived == literal_column("0"))
+    .order_by(sessions_table.c.created_at.desc(), sessions_table.c.id.desc())
+    .limit(literal_column(str(MOST_TITLES)))
+)
+LIST_TITLES = Statement(_titled_sessions)
+LIST_TITLES_OWNED = Statement(_titled_sessions.where(sessions_table.c.owner == bindparam("owner")))
+LIST_TITLES_OF_TREE = Statement(
+    _titled_sessions.where(sessions_table.c.tree_id == bindparam("tree"))
+)
+
+
+class UpperBound(NamedTuple):
+    """The highest place and the highest number in the index of documents to select."""
+
+    place: int = NO_LIMIT
+    number: int = NO_LIMIT
+
+
+UNBOUNDED = UpperBound()
+CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
+"""A function that selects documents of the index up to a bound."""
 
 
 def search(
@@ -73,142 +137,307 @@ def search(
     searching is switched off, and InvalidValue, also for an empty text and for a role that no
     message has.
     """
-    of = Of(session, known_sessions.validate_text("owner", owner), left)
-    wanted = asked(text, of, roles, tools, since, until, order, limit, after)
+    scope = Scope(session, sessions.validate_text("owner", owner), left)
+    query = build_query(text, scope, roles, tools, since, until, order, limit, after)
     with transactions.reading() as connection:
-        index.check_on(connection)
-        is_behind = index.is_behind(connection, _of_tree(connection, of))
+        if not is_search_on(connection):
+            raise StoreError(SEARCH_IS_OFF)
+        is_behind = is_index_behind(connection, _with_tree(connection, scope))
     if is_behind:
-        index.take_step(transactions)
+        try_index_step(transactions)
     with transactions.reading() as connection:
-        check_roles(connection, wanted)
-        found = Search(connection, wanted._replace(of=_of_tree(connection, of)))
-        if not wanted.terms:
+        check_roles(connection, query)
+        search = Search(connection, query._replace(scope=_with_tree(connection, scope)))
+        if not query.terms:
             return Hits()
-        unread = found.look_through()
-        return Hits(islice(found.hits(), limit), behind=unread)
+        unread = search.read_backlog()
+        return Hits(islice(search.hits(), limit), behind=unread)
 
 
-def _of_tree(connection: Connection, of: Of) -> Of:
-    """Return what is asked for, with the tree of the session. Raises SessionNotFound."""
-    if of.session is None:
-        return of
-    return of._replace(tree=lines.load_pointer(connection, of.session).tree_id)
+def _with_tree(connection: Connection, scope: Scope) -> Scope:
+    """Return a scope with the tree of its session. Raises SessionNotFound."""
+    if scope.session is None:
+        return scope
+    return scope._replace(tree=lines.load_pointer(connection, scope.session).tree_id)
 
 
 class Search:
     """A search in one state of the store."""
 
-    def __init__(self, connection: Connection, wanted: Asked) -> None:
-        self._connection, self._asked = connection, wanted
-        self._trees = Trees(connection, wanted.of)
-        after = wanted.after
+    def __init__(self, connection: Connection, query: Query) -> None:
+        self._connection, self._query = connection, query
+        self._trees = TreeCache(connection, query.scope)
+        after = query.after
         self._after = None if after is None or after.role == TITLE else after
-        self._new: list[Found] = []
+        self._backlog: list[Match] = []
 
-    def look_through(self) -> int:
-        """Find what is not in the index, too; return how many messages were not looked at."""
-        self._new, unread = look_through(self._connection, self._asked, self._trees)
+    def read_backlog(self) -> int:
+        """Find messages that are not indexed, too; return how many were not read."""
+        self._backlog, unread = search_backlog(self._connection, self._query, self._trees)
         return unread
 
     def hits(self) -> Iterator[Hit]:
-        """Yield what is found after the last hit already seen."""
-        yield from titled(self._connection, self._asked)
-        for found, text in self._read(self._in_words()):
-            yield self._hit(found, text)
-        for found, text in self._read(self._in_names()):
-            yield self._hit(found, text)
+        """Yield the hits after the last one already seen."""
+        yield from self._title_hits()
+        for matches in (self._word_matches(), self._name_matches()):
+            for (document, holder, score), text in self._with_texts(matches):
+                line, marks = make_snippet(text, self._query.terms)
+                place = (holder.session_id, document.branch, document.seq, holder.on_line)
+                record = document.record or None
+                yield Hit(*place, document.role, document.at, line, score, marks, record)
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows that have what is asked for, in no order that means anything."""
-        yield from (found.row for found in self._stored(in_words))
-        yield from (found.row for found, _ in self._read(self._in_names()))
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that match, in no particular order."""
+        yield from (match.document for match in self._stored_matches(select_by_words))
+        yield from (match.document for match, _ in self._with_texts(self._name_matches()))
 
-    def _in_words(self) -> Iterator[Found]:
-        """Yield what has all the words: ranked, where that is asked for and they are not too many.
+    def _title_hits(self) -> Iterator[Hit]:
+        """Yield the titles that have all terms, those of the newest sessions first."""
+        query, after, scope = self._query, self._query.after, self._query.scope
+        if not query.has_role(TITLE) or (after is not None and after.role != TITLE):
+            return
+        if scope.tree is not None:
+            rows = LIST_TITLES_OF_TREE.rows(self._connection, tree=scope.tree)
+        elif scope.owner is not None:
+            rows = LIST_TITLES_OWNED.rows(self._connection, owner=scope.owner)
+        else:
+            rows = LIST_TITLES.rows(self._connection)
+        first = first_word(query.terms[0])
+        for session_id, owner, branch, created_at, title in rows:
+            if first not in fold_text(title or "") or title is None:
+                continue
+            if not (scope.has_session(session_id, owner) and query.has_moment(created_at)):
+                continue
+            if has_terms(title, query.terms) and (
+                after is None or (created_at, session_id) < (after.at, after.session_id)
+            ):
+                line, marks = make_snippet(title, query.terms)
+                place = (session_id, branch, 0, True)
+                yield Hit(*place, TITLE, created_at, line, TITLE_SCORE, marks)
+
+    def _word_matches(self) -> Iterator[Match]:
+        """Yield the documents with all words: ranked, if that is asked and they are not too many.
 
         A later page goes on as the first one began, however many there are by then.
         """
         after = self._after
-        if after is not None and after.score <= IN_NAMES:
+        if after is not None and after.score <= NAME_SCORE:
             return
-        found = self._stored(in_words)
-        if self._asked.order == "best" and (after is None or after.score < UNRANKED):
-            some = [*islice(found, RANKED + 1)]
-            if after is not None or len(some) <= RANKED:
-                ranked = sorted(self._scored([*some, *found]), key=lambda each: each.rank)
-                seen = rank_of(after) if after is not None else None
-                yield from (each for each in ranked if seen is None or each.rank > seen)
+        matches = self._stored_matches(select_by_words)
+        if self._query.order == "best" and (after is None or after.score < UNRANKED_SCORE):
+            some = [*islice(matches, MOST_RANKED + 1)]
+            if after is not None or len(some) <= MOST_RANKED:
+                scored = self._with_scores([*some, *matches])
+                last_key = None
+                if after is not None:
+                    place = (after.session_id, -after.branch, after.compaction or 0)
+                    last_key = (-after.score, -after.at, -after.seq, *place)
+                for match in sorted(scored, key=attrgetter("rank_key")):
+                    if last_key is None or match.rank_key > last_key:
+                        yield match
                 return
-        for each in self._stored_after(in_words):
-            yield each._replace(score=UNRANKED)
+        for match in self._stored_matches_after(select_by_words):
+            yield match._replace(score=UNRANKED_SCORE)
 
-    def _in_names(self) -> Iterator[Found]:
-        """Yield what may have every term as words or in a name, and has not all as words."""
+    def _name_matches(self) -> Iterator[Match]:
+        """Yield documents that may have every term as words or in a name, and not all as words."""
         after = self._after
-        if after is not None and after.score <= IN_NAMES:
-            yield from self._stored_after(in_names)
+        if after is not None and after.score <= NAME_SCORE:
+            yield from self._stored_matches_after(select_by_names)
         else:
-            yield from self._stored(in_names)
+            yield from self._stored_matches(select_by_names)
 
-    def _stored_after(self, query: Query) -> Iterator[Found]:
-        """Yield what was stored before the last hit already seen, or all.
+    def _stored_matches_after(self, candidates: CandidateQuery) -> Iterator[Match]:
+        """Yield the matches that were stored before the last hit already seen, or all.
 
-        Where its message is no more, what was said before it.
+        If its message is no longer there, the messages from before its time.
         """
         after = self._after
         if after is None:
-            return self._stored(query)
-        place = (after.session_id, after.branch, after.seq, after.compaction or 0)
-        bound = bound_of(self._connection, *place)
+            return self._stored_matches(candidates)
+        bound = _bound_of_hit(self._connection, after)
         if bound is None:
-            return dropwhile(lambda each: each.row.at >= after.at, self._stored(query))
-        seen = order_of(after, bound.place)
-        return (each for each in self._stored(query, bound) if each.order > seen)
+            matches = self._stored_matches(candidates)
+            return dropwhile(lambda match: match.document.at >= after.at, matches)
+        place = (after.session_id, -after.branch, after.compaction or 0)
+        last_key = (-bound.place, 0, -after.seq, *place)
+        matches = self._stored_matches(candidates, bound)
+        return (match for match in matches if match.place_key > last_key)
 
-    def _stored(self, query: Query, bound: Bound = NOWHERE) -> Iterator[Found]:
-        """Yield what the index has and what it has not, the last stored first."""
-        is_named = query is in_names
-        new = [each for each in self._new if (each.score == IN_NAMES) is is_named]
-        new.sort(key=attrgetter("order"))
-        stored = groupby(self._indexed(query, bound), key=lambda each: each.row.place)
-        ordered = chain.from_iterable(sorted(group, key=attrgetter("order")) for _, group in stored)
-        return heapq.merge(new, ordered, key=attrgetter("order"))
+    def _stored_matches(
+        self, candidates: CandidateQuery, bound: UpperBound = UNBOUNDED
+    ) -> Iterator[Match]:
+        """Yield the matches of the index and of the backlog, the last stored first."""
+        is_by_name = candidates is select_by_names
+        new = [match for match in self._backlog if (match.score == NAME_SCORE) is is_by_name]
+        new.sort(key=attrgetter("place_key"))
+        matches = self._indexed_matches(candidates, bound)
+        by_place = groupby(matches, key=lambda match: match.document.place)
+        groups = (sorted(group, key=attrgetter("place_key")) for _, group in by_place)
+        return heapq.merge(new, chain.from_iterable(groups), key=attrgetter("place_key"))
 
-    def _indexed(self, query: Query, bound: Bound) -> Iterator[Found]:
-        """Yield what the index has, of sessions, roles and moments that are asked for."""
-        if not index.is_made(self._connection):
+    def _indexed_matches(self, candidates: CandidateQuery, bound: UpperBound) -> Iterator[Match]:
+        """Yield the documents of the index in the scope that pass the filters."""
+        if not has_index(self._connection):
             return
-        worth = IN_NAMES if query is in_names else UNRANKED
-        rows = filter(self._asked.has_row, query(self._connection, self._asked, bound))
-        while chunk := [*islice(rows, CHUNK)]:
-            self._trees.read(row.tree_id for row in chunk)
-            for row in chunk:
-                if holder := self._trees[row.tree_id].holder(row.branch, row.counted):
-                    yield Found(row, holder, worth)
+        score = NAME_SCORE if candidates is select_by_names else UNRANKED_SCORE
+        selected = candidates(self._connection, self._query, bound)
+        documents = filter(self._query.has_document, selected)
+        while batch := [*islice(documents, TEXT_BATCH)]:
+            self._trees.load(document.tree_id for document in batch)
+            for document in batch:
+                tree = self._trees[document.tree_id]
+                if holder := tree.find_holder(document.branch, document.origin):
+                    yield Match(document, holder, score)
 
-    def _scored(self, found: list[Found]) -> Iterator[Found]:
-        """Yield what has the words with its score."""
-        for each, text in self._read(found):
-            if each.score == UNRANKED:
-                worth = score(folded(text), self._asked.terms)
-                yield each._replace(score=max(LEAST, worth))
+    def _with_scores(self, matches: list[Match]) -> Iterator[Match]:
+        for match, text in self._with_texts(matches):
+            if match.score == UNRANKED_SCORE:
+                score = score_text(fold_text(text), self._query.terms)
+                yield match._replace(score=max(LEAST_SCORE, score))
             else:
-                yield each
+                yield match
 
-    def _read(self, found: Iterable[Found]) -> Iterator[tuple[Found, str]]:
-        """Yield what is found with what it says, of the tools that are asked for."""
-        waiting = iter(found)
-        while chunk := [*islice(waiting, CHUNK)]:
-            said = texts(self._connection, [each.row for each in chunk], self._asked.tools)
-            for each in chunk:
-                text = said.get(each.row)
-                if text is None or (each.score == IN_NAMES and not has(text, self._asked.terms)):
+    def _with_texts(self, matches: Iterable[Match]) -> Iterator[tuple[Match, str]]:
+        """Yield matches with their texts, those of the tools that are asked for."""
+        waiting = iter(matches)
+        while batch := [*islice(waiting, TEXT_BATCH)]:
+            documents = [match.document for match in batch]
+            texts = load_texts(self._connection, documents, self._query.tools)
+            for match in batch:
+                text = texts.get(match.document)
+                is_by_name = match.score == NAME_SCORE
+                if text is None or (is_by_name and not has_terms(text, self._query.terms)):
                     continue
-                yield each, text
+                yield match, text
 
-    def _hit(self, found: Found, text: str) -> Hit:
-        row, holder, worth = found
-        line, marks = snippet(text, self._asked.terms)
-        place = (holder.session_id, row.branch, row.seq, holder.on_line)
-        return Hit(*place, row.role, row.at, line, worth, marks, row.record or None)
+
+def _bound_of_hit(connection: Connection, hit: Hit) -> UpperBound | None:
+    """Return the place of a hit's document and its number; None if it is no longer there.
+
+    Only in a file numbers are in the order of storing, so that they limit what is read.
+    """
+    sql = index_sql(connection)
+    message = f"""SELECT {sql.message_place}, r.number FROM sessions x
+    JOIN messages m ON m.tree_id = x.tree_id AND m.branch = :branch AND m.seq = :seq
+    LEFT JOIN search_rows r ON {OF_MESSAGE} AND r.summary = 0 WHERE x.id = :session"""
+    summary = f"""SELECT {AFTER_MESSAGES} + {sql.summary_place}, 0 FROM sessions x
+    JOIN compaction_records c ON c.tree_id = x.tree_id AND c.compaction = :record
+    JOIN summaries s ON {OF_RECORD} WHERE x.id = :session"""
+    row = cached_statement(summary if hit.compaction else message).row(
+        connection,
+        session=hit.session_id,
+        branch=hit.branch,
+        seq=hit.seq,
+        record=hit.compaction or 0,
+    )
+    if row is None:
+        return None
+    place, number = row
+    is_file = sql.message_place == "m.rowid"
+    return UpperBound(place, number if is_file and number is not None else NO_LIMIT)
+
+
+class NumberQuery(NamedTuple):
+    """A query for numbers of the index that ends in a condition, and its column of the number."""
+
+    sql: str
+    column: str
+
+
+def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
+    """Yield the documents of the index with all words."""
+    sql = index_sql(connection)
+    parameters = {"asked": _word_expression(connection.dialect.name, [*query.terms])}
+    numbers = NumberQuery(sql.match_words.format(name="asked"), sql.number)
+    yield from _select_documents(connection, query.scope, numbers, parameters, bound)
+
+
+def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
+    """Yield the documents with every term as words or in a name that `select_by_words` lacks."""
+    if not any(term.name_part for term in query.terms):
+        return
+    dialect, sql = connection.dialect.name, index_sql(connection)
+    parameters = {"asked": _word_expression(dialect, [*query.terms])}
+    with_words = sql.match_words.format(name="asked")
+    with_terms = []
+    for number, term in enumerate(query.terms):
+        queries = [sql.match_words.format(name=f"word{number}")]
+        parameters[f"word{number}"] = _word_expression(dialect, [term])
+        if term.name_part:
+            queries.append(sql.match_names.format(name=f"part{number}"))
+            parameters[f"part{number}"] = _name_expression(dialect, term.name_part)
+        with_terms.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
+    if len(with_terms) == 1:  # one term is looked for as far as a page needs it
+        is_new = f"+{sql.number} NOT IN (SELECT number FROM ({with_words}) AS said)"
+        with_name = sql.match_names.format(name="part0")
+        numbers = NumberQuery(f"{with_name} AND {is_new}", sql.number)
+        del parameters["word0"]
+    else:
+        both = f"{' INTERSECT '.join(with_terms)} EXCEPT {with_words}"
+        numbers = NumberQuery(f"SELECT number FROM ({both}) AS named WHERE true", "number")
+    yield from _select_documents(connection, query.scope, numbers, parameters, bound)
+
+
+def _select_documents(
+    connection: Connection,
+    scope: Scope,
+    numbers: NumberQuery,
+    parameters: dict[str, Any],
+    bound: UpperBound,
+) -> Iterator[Document]:
+    """Yield the documents of numbers: messages, then summaries, each the last stored first."""
+    sql, column = numbers
+    if scope.parameters:
+        parameters = parameters | scope.parameters
+        in_scope = scope.tree_condition("r")
+        sql += f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
+    message_place = index_sql(connection).message_place
+    # In a file the order of storing is that of numbers, which is read as far as needed.
+    is_file = message_place == "m.rowid"
+    order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
+    messages = f"""SELECT {message_columns(connection)} FROM (
+    {sql} AND {column} > 0 AND {column} <= :number ORDER BY {column} DESC) AS found
+    CROSS JOIN search_rows r CROSS JOIN messages m
+    WHERE r.number = found.number AND r.summary = 0 AND {OF_MESSAGE}
+    AND {message_place} <= :place
+    ORDER BY {order} LIMIT :most"""
+    seen = 0
+    for most in (FIRST_ROWS, NO_LIMIT):
+        rows = cached_statement(messages).scan(
+            connection, **parameters, **bound._asdict(), most=most
+        )
+        for row in islice(rows, seen, None):
+            seen += 1
+            yield Document(*row)
+        if seen < FIRST_ROWS:
+            break
+    summaries = f"""SELECT {summary_columns(connection)} FROM (
+    {sql} AND {column} < 0) AS found
+    CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
+    WHERE r.number = found.number AND r.summary > 0
+    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {OF_RECORD}
+    ORDER BY place DESC"""
+    yield from map(Document._make, cached_statement(summaries).rows(connection, **parameters))
+
+
+def _word_expression(dialect: str, terms: list[Term]) -> str:
+    """Return the full-text expression of texts that have all terms as words."""
+    if dialect == "sqlite":
+        unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
+        return " AND ".join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
+    phrases = []
+    for term in terms:
+        words = WORD_PATTERN.findall(fold_text(term.index_text))
+        phrase = " <-> ".join(f"'{word[:LONGEST_TERM]}'" for word in words)
+        phrases.append(f"({phrase}{':*' * term.is_prefix})")
+    return " & ".join(phrases)
+
+
+def _name_expression(dialect: str, part: str) -> str:
+    """Return the expression of names that have a part: its trigrams, or a pattern of LIKE."""
+    if dialect == "sqlite":
+        text = part.replace('"', " ")
+        trigrams = islice((text[at : at + 3] for at in range(len(text) - 2)), PART_TRIGRAMS)
+        return " AND ".join(f'"{trigram}"' for trigram in trigrams)
+    return f"%{_LIKE_SIGN.sub(_ESCAPED_SIGN, part.lower())}%"

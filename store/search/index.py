@@ -1,9 +1,9 @@
 """The index, and how it catches up: nothing is written to it when messages are appended.
 
-Its rows have numbers. Those of messages go up from 1 in the order in which they were stored, those
-of summaries down from -1, so the newest row tells up to where messages are known, and the first one
-up to where summaries are. On a file that is the place of a row in its table; a server has no such
-place, and is asked for what has no row.
+Its entries have numbers. Those of messages go up from 1 in the order in which they were stored,
+those of summaries down from -1, so the newest entry shows up to where messages are indexed, and the
+first one up to where summaries are. On a file that is the place of a row in its table; a server has
+no such place, and is asked for messages without an entry.
 """
 
 from __future__ import annotations
@@ -15,43 +15,67 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
-from ..database import Statement, Transactions, search_rows, settings
+from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import StoreError
 from ..records import Index
-from .dialects import Kept, keep, spelling, statement
-from .documents import messages_at
-from .said import in_summary, said
-from .scope import Of
+from .dialects import cached_statement, index_sql
+from .documents import load_messages, message_text, summary_text
+from .scope import Scope
+from .terms import extract_names, split_cjk, split_words
 
-STEP = 256
-"""Messages that a search takes into the index at most, before it looks for anything."""
+STEP_MESSAGES = 256
+"""Messages that a search indexes at most, before it looks for anything."""
 STEP_LENGTH = 256 * 1024
-"""Code points that it takes, but for a message that is longer."""
-CHUNK = 8
+"""Code points that it indexes at most, except for a message that is longer."""
+MESSAGE_BATCH = 8
 """Messages that are in memory at once, as they are stored."""
-SUMMARIES = 16
-"""Summaries that it takes."""
+STEP_SUMMARIES = 16
+"""Summaries that it indexes at most."""
+LONGEST_ON_SERVER = 400_000
+"""Code points of a message of which a server indexes the words: more than its type has room for."""
+LAST_WORD_PLACE = 16_383
+"""The last place of a word that a server knows."""
 OFF = "off"
 SETTING = "search"
-IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
+SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
 
+INSERT_ENTRIES = Insertion(search_rows)
+INSERT_ENTRY_PLACES = Insertion(search_rows, "tree_id", "branch", "seq", "summary", "number")
+INSERT_WORDS = "INSERT INTO search_words (rowid, text) VALUES (:number, :text)"
+INSERT_NAMES = "INSERT INTO search_parts (rowid, names) VALUES (:number, :text)"
 _setting = settings.c.name == bindparam("setting")
-SET = Statement(select(settings.c.value).where(_setting))
-UNSET = Statement(delete(settings).where(_setting))
-SET_TO = Statement(insert(settings).values(name=bindparam("of"), value=bindparam("to")))
-FORGET_ALL = Statement(delete(search_rows))
-KNOWN = Statement(text("SELECT COUNT(*) FROM search_rows"))
-ALL = Statement(text("SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM summaries)"))
-DEAD = "SELECT (SELECT COUNT(*) FROM search_words_docsize) > (SELECT COUNT(*) FROM search_rows)"
+GET_SETTING = Statement(select(settings.c.value).where(_setting))
+DELETE_SETTING = Statement(delete(settings).where(_setting))
+INSERT_SETTING = Statement(insert(settings).values(name=bindparam("of"), value=bindparam("to")))
+DELETE_ENTRIES = Statement(delete(search_rows))
+COUNT_ENTRIES = Statement(text("SELECT COUNT(*) FROM search_rows"))
+COUNT_DOCUMENTS = Statement(
+    text("SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM summaries)")
+)
+HAS_STALE_ENTRIES = (
+    "SELECT (SELECT COUNT(*) FROM search_words_docsize) > (SELECT COUNT(*) FROM search_rows)"
+)
 
-_place = "m.tree_id, m.branch, m.seq"
-_told = "s.tree_id, s.branch, s.last, s.summary, s.title, s.body"
-_message = "r.tree_id = m.tree_id AND r.branch = m.branch AND r.seq = m.seq AND r.summary = 0"
-_summary = "r.tree_id = s.tree_id AND r.summary = s.summary"
+_message_entry = "r.tree_id = m.tree_id AND r.branch = m.branch AND r.seq = m.seq AND r.summary = 0"
+_summary_entry = "r.tree_id = s.tree_id AND r.summary = s.summary"
 
 
-class Waiting(NamedTuple):
-    """What has no row yet, of messages ``m`` and of summaries ``s``: where, and in which order."""
+class IndexEntry(NamedTuple):
+    """An entry of the index: the place of its document, its number, and its text."""
+
+    tree_id: int
+    branch: int
+    seq: int
+    summary: int
+    number: int
+    text: str
+
+
+class UnindexedSql(NamedTuple):
+    """The tables and conditions of messages ``m`` and summaries ``s`` without an entry.
+
+    ``order`` is the column of the order of storing.
+    """
 
     messages: str
     messages_where: str
@@ -60,181 +84,186 @@ class Waiting(NamedTuple):
     summaries_where: str
 
 
-_FILE = Waiting(
+_FILE_UNINDEXED = UnindexedSql(
     "messages m",
-    f"""+m.rowid > COALESCE((SELECT m.rowid FROM search_rows r JOIN messages m ON {_message}
+    f"""+m.rowid > COALESCE((SELECT m.rowid FROM search_rows r JOIN messages m ON {_message_entry}
     WHERE r.number > 0 ORDER BY r.number DESC LIMIT 1), -1)""",
     "rowid",
     "summaries s",
-    f"""s.rowid > COALESCE((SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary}
+    f"""s.rowid > COALESCE((SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary_entry}
     WHERE r.number < 0 ORDER BY r.number LIMIT 1), -1)""",
 )
-_SERVER = Waiting(
-    f"messages m LEFT JOIN search_rows r ON {_message}",
+_SERVER_UNINDEXED = UnindexedSql(
+    f"messages m LEFT JOIN search_rows r ON {_message_entry}",
     "r.tree_id IS NULL",
     "stored_at",
-    f"summaries s LEFT JOIN search_rows r ON {_summary} AND r.branch = s.branch AND r.seq = s.last",
+    f"summaries s LEFT JOIN search_rows r ON {_summary_entry}"
+    " AND r.branch = s.branch AND r.seq = s.last",
     "r.tree_id IS NULL",
 )
-WAITING = {"sqlite": _FILE, "postgresql": _SERVER}
-ANYBODY = Of()
+UNINDEXED_SQL = {"sqlite": _FILE_UNINDEXED, "postgresql": _SERVER_UNINDEXED}
+WHOLE_STORE = Scope()
 
 
-def waiting(connection: Connection, of: Of = ANYBODY) -> Waiting:
-    """Return what of somebody's has no row yet.
+def unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> UnindexedSql:
+    """Return the SQL of the messages and summaries of a scope that have no entry.
 
-    On a file all that is new has the highest places of its table; the sign before such a place lets
-    the messages of few trees be found by their trees.
+    On a file all new messages have the highest places of their table; the sign before such a place
+    lets the messages of few trees be found by their trees.
     """
-    told = WAITING[connection.dialect.name]
-    new = told.messages_where if of.limits else told.messages_where.removeprefix("+")
-    return told._replace(
-        messages_where=f"{new}{of.within('m')}",
-        summaries_where=f"{told.summaries_where}{of.within('s')}",
+    sql = UNINDEXED_SQL[connection.dialect.name]
+    where = sql.messages_where if scope.parameters else sql.messages_where.removeprefix("+")
+    return sql._replace(
+        messages_where=f"{where}{scope.tree_condition('m')}",
+        summaries_where=f"{sql.summaries_where}{scope.tree_condition('s')}",
     )
 
 
-def is_on(connection: Connection) -> bool:
-    """Tell whether the store is to be searched."""
-    return bool(SET.value(connection, setting=SETTING) != OFF)
+def is_search_on(connection: Connection) -> bool:
+    """Tell whether searching is switched on."""
+    return bool(GET_SETTING.value(connection, setting=SETTING) != OFF)
 
 
-def is_made(connection: Connection) -> bool:
-    """Tell whether the database has what the index needs."""
-    return statement(spelling(connection).is_made).row(connection) is not None
+def has_index(connection: Connection) -> bool:
+    """Tell whether the database has the tables or indexes of the index."""
+    return cached_statement(index_sql(connection).exists).row(connection) is not None
 
 
-def is_behind(connection: Connection, of: Of = ANYBODY) -> bool:
-    """Tell whether somebody has messages or summaries that have no row."""
+def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
+    """Tell whether a scope has messages or summaries that have no entry."""
     is_file = connection.dialect.name == "sqlite"
-    if is_file and of.limits and not is_behind(connection):  # which a file tells at a glance
+    # A file tells at a glance whether anything at all has no entry.
+    if is_file and scope.parameters and not is_index_behind(connection):
         return False
-    new = waiting(connection, of)
-    asked = (
+    new = unindexed_sql(connection, scope)
+    queries = (
         f"SELECT 1 FROM {new.messages} WHERE {new.messages_where} LIMIT 1",
         f"SELECT 1 FROM {new.summaries} WHERE {new.summaries_where} LIMIT 1",
     )
-    return any(statement(each).row(connection, **of.limits) for each in asked)
+    return any(cached_statement(each).row(connection, **scope.parameters) for each in queries)
 
 
-def catch_up(connection: Connection) -> bool:
-    """Take a step: make rows of some messages and summaries; tell whether there were any."""
-    spelled = spelling(connection)
-    _run(connection, spelled.alone)
-    _run(connection, () if is_made(connection) else spelled.make)
-    rows = [*_of_messages(connection), *_of_summaries(connection)]
-    keep(connection, rows)
-    return bool(rows)
+def index_step(connection: Connection) -> bool:
+    """Index some messages and summaries; tell whether there were any."""
+    sql = index_sql(connection)
+    _run_statements(connection, sql.lock)
+    _run_statements(connection, () if has_index(connection) else sql.create)
+    entries = [*_new_message_entries(connection), *_new_summary_entries(connection)]
+    if connection.dialect.name == "sqlite":
+        INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
+        for entry in entries:
+            words, names = split_cjk(entry.text), extract_names(entry.text)
+            number = entry.number
+            cached_statement(INSERT_WORDS).run(connection, number=number, text=words)
+            if names:
+                cached_statement(INSERT_NAMES).run(connection, number=number, text=names)
+        return bool(entries)
+    rows = []
+    for entry in entries:  # a server has words with their places, and names in small letters
+        content = entry.text[:LONGEST_ON_SERVER]
+        vector = " ".join(
+            f"'{word}':{min(place, LAST_WORD_PLACE)}"
+            for place, word in enumerate(split_words(content), start=1)
+        )
+        rows.append((*entry[:-1], vector, extract_names(content).lower()))
+    INSERT_ENTRIES.insert_many(connection, rows)
+    return bool(entries)
 
 
-def _run(connection: Connection, statements: Iterable[str]) -> None:
+def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
     for each in statements:
-        statement(each).run(connection)
+        cached_statement(each).run(connection)
 
 
-def _number(connection: Connection, sql: str) -> int:
-    return statement(sql).value(connection) or 0
-
-
-def _of_messages(connection: Connection) -> Iterator[Kept]:
-    """Yield the next rows of messages, as many as a step takes."""
-    new = waiting(connection)
-    order = f"ORDER BY m.{new.order}, m.seq, m.branch, m.tree_id LIMIT {STEP}"
-    sql = f"SELECT {_place} FROM {new.messages} WHERE {new.messages_where} {order}"
-    number = max(0, _number(connection, spelling(connection).newest))
-    length, places = 0, map(tuple, statement(sql).rows(connection))
-    while length <= STEP_LENGTH and (chunk := [*islice(places, CHUNK)]):
-        messages = messages_at(connection, chunk)
-        for place in chunk:
+def _new_message_entries(connection: Connection) -> Iterator[IndexEntry]:
+    """Yield the next entries of messages, as many as a step makes."""
+    new = unindexed_sql(connection)
+    query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages} WHERE {new.messages_where}
+    ORDER BY m.{new.order}, m.seq, m.branch, m.tree_id LIMIT {STEP_MESSAGES}"""
+    newest = cached_statement(index_sql(connection).max_number).value(connection)
+    number = max(0, newest or 0)
+    length, keys = 0, map(tuple, cached_statement(query).rows(connection))
+    while length <= STEP_LENGTH and (batch := [*islice(keys, MESSAGE_BATCH)]):
+        messages = load_messages(connection, batch)
+        for key in batch:
             if length > STEP_LENGTH:
                 return
-            words = said(messages[place])
-            length += len(words)
+            content = message_text(messages[key])
+            length += len(content)
             number += 1
-            tree_id, branch, seq = place
-            yield Kept(tree_id, branch, seq, 0, number, words)
+            tree_id, branch, seq = key
+            yield IndexEntry(tree_id, branch, seq, 0, number, content)
 
 
-def _of_summaries(connection: Connection) -> Iterator[Kept]:
-    """Yield the next rows of summaries, as many as a step takes."""
-    new = waiting(connection)
-    order = f"ORDER BY s.created_at, s.summary LIMIT {SUMMARIES}"
-    sql = f"SELECT {_told} FROM {new.summaries} WHERE {new.summaries_where} {order}"
-    first = min(0, _number(connection, spelling(connection).oldest))
-    for number, row in enumerate(statement(sql).rows(connection), start=1 - first):
+def _new_summary_entries(connection: Connection) -> Iterator[IndexEntry]:
+    """Yield the next entries of summaries, as many as a step makes."""
+    new = unindexed_sql(connection)
+    query = f"""SELECT s.tree_id, s.branch, s.last, s.summary, s.title, s.body FROM {new.summaries}
+    WHERE {new.summaries_where} ORDER BY s.created_at, s.summary LIMIT {STEP_SUMMARIES}"""
+    newest = cached_statement(index_sql(connection).min_number).value(connection)
+    first = min(0, newest or 0)
+    for number, row in enumerate(cached_statement(query).rows(connection), start=1 - first):
         tree_id, branch, last, summary, title, body = row
-        yield Kept(tree_id, branch, last, summary, -number, in_summary(title, body))
+        yield IndexEntry(tree_id, branch, last, summary, -number, summary_text(title, body))
 
 
-def take_step(transactions: Transactions) -> None:
-    """Take a step where nobody is in the way; else what there is has to do."""
+def try_index_step(transactions: Transactions) -> None:
+    """Index some messages if nobody else writes; else a search uses the index as it is."""
     with suppress(StoreError), transactions.soon() as connection:
-        if is_on(connection):
-            catch_up(connection)
+        if is_search_on(connection):
+            index_step(connection)
 
 
-def check_on(connection: Connection) -> None:
-    """Raise StoreError where searching is switched off."""
-    if not is_on(connection):
-        raise StoreError(IS_OFF)
-
-
-def empty_stale_index(connection: Connection) -> None:
-    """Empty the index of a file where it holds words of what was erased or redacted."""
-    is_file = connection.dialect.name == "sqlite"
-    if is_file and is_made(connection) and statement(DEAD).value(connection):
-        empty(connection)
-
-
-def empty(connection: Connection) -> None:
-    """Take everything out of the index."""
-    FORGET_ALL.run(connection)
-    _run(connection, spelling(connection).empty if is_made(connection) else ())
-
-
-def switch(connection: Connection, *, on: bool) -> None:
-    """Note whether the store is to be searched; where it is not, drop the index."""
-    UNSET.run(connection, setting=SETTING)
-    if on:
-        return
-    SET_TO.run(connection, of=SETTING, to=OFF)
-    FORGET_ALL.run(connection)
-    _run(connection, spelling(connection).drop)
-
-
-def state(connection: Connection) -> Index:
-    """Return what there is of the index."""
-    on, made = is_on(connection), is_made(connection)
-    known = KNOWN.value(connection)
-    size = _number(connection, spelling(connection).size) if made else 0
-    return Index(on, known, ALL.value(connection) - known, size)
-
-
-def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
-    """Switch the index on or off or empty it, as asked; where it is on, let it catch up."""
-    if on is not None or anew:
-        with transactions.writing() as connection:
-            if on is not None:
-                switch(connection, on=on)
-            if anew:
-                empty(connection)
-    take_all(transactions)
-    with transactions.reading() as connection:
-        return state(connection)
-
-
-def take_all(transactions: Transactions) -> None:
+def index_all(transactions: Transactions) -> None:
     """Let the index catch up, if it is on, in steps between which other writers have their turn."""
     with transactions.reading() as connection:
-        is_left = is_on(connection) and is_behind(connection)
+        is_left = is_search_on(connection) and is_index_behind(connection)
     while is_left:
         with transactions.writing() as connection:
-            is_left = is_on(connection) and catch_up(connection)
+            is_left = is_search_on(connection) and index_step(connection)
+
+
+def clear_index(connection: Connection) -> None:
+    """Delete all entries of the index."""
+    DELETE_ENTRIES.run(connection)
+    _run_statements(connection, index_sql(connection).clear if has_index(connection) else ())
+
+
+def clear_stale_index(connection: Connection) -> None:
+    """Clear the index of a file if it holds words of messages that were erased or redacted."""
+    is_file = connection.dialect.name == "sqlite"
+    if is_file and has_index(connection) and cached_statement(HAS_STALE_ENTRIES).value(connection):
+        clear_index(connection)
 
 
 def refill_index(transactions: Transactions) -> None:
-    """Make the index anew that a purge has emptied."""
+    """Index everything anew after a purge has cleared the index."""
     with transactions.reading() as connection:
-        is_empty = is_made(connection) and not KNOWN.value(connection)
+        is_empty = has_index(connection) and not COUNT_ENTRIES.value(connection)
     if is_empty:
-        take_all(transactions)
+        index_all(transactions)
+
+
+def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
+    """Switch the index on or off or clear it, as asked; if it is on, let it catch up.
+
+    An index that is switched off is dropped.
+    """
+    if on is not None or anew:
+        with transactions.writing() as connection:
+            if on is not None:
+                DELETE_SETTING.run(connection, setting=SETTING)
+                if not on:
+                    INSERT_SETTING.run(connection, of=SETTING, to=OFF)
+                    DELETE_ENTRIES.run(connection)
+                    _run_statements(connection, index_sql(connection).drop)
+            if anew:
+                clear_index(connection)
+    index_all(transactions)
+    with transactions.reading() as connection:
+        entries = COUNT_ENTRIES.value(connection)
+        size = 0
+        if has_index(connection):
+            size = cached_statement(index_sql(connection).size).value(connection) or 0
+        waiting = COUNT_DOCUMENTS.value(connection) - entries
+        return Index(is_search_on(connection), entries, waiting, size)

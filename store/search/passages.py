@@ -1,13 +1,10 @@
-"""Call back what is out of sight: what compactions hide, and what rules cleared or shortened.
+"""Recall: find messages that a view hides, and those that rules cleared or shortened.
 
-What is asked for is names, or words: each finds what has it, and the rarer it is, the more it
+A query has names, or words: each finds messages that have it, and the rarer it is, the more it
 counts. A passage is a whole group, a message alone or a call with all its results, since a result
-says little without what was asked for. So a call is found, too, that is in sight while its result
-is not: the line in place of a cleared result names a file or a command, and by that name it is
-called back. A call that is about what is asked for counts more than what mentions it, and a call
-that reads it most.
-
-Where the index knows all that the session has, it is asked; else what is out of sight is read.
+says little without its call. So a call is found, too, that is in sight while its result is not: the
+placeholder of a cleared result names a file or a command, and by that name it is called back. A
+call about a name counts more than a mention of it, and a call that reads it most.
 """
 
 from __future__ import annotations
@@ -15,9 +12,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
@@ -32,59 +28,57 @@ from ..text import ELLIPSES, ELLIPSIS
 from ..tokens import estimate
 from ..tools import kind_name
 from ..view import build, describe_target, rules
-from . import index
-from .documents import CHUNK, Place, messages_at
+from .documents import TEXT_BATCH, MessageKey, load_messages, message_text
 from .hits import Search
-from .query import MOST_HITS, asked
-from .said import said
-from .scope import Of
-from .snippets import around, has_term
-from .terms import Term, folded, terms
+from .index import is_index_behind, is_search_on
+from .query import MOST_HITS, build_query
+from .scope import Scope
+from .terms import Term, cut_excerpt, fold_text, has_term, parse_terms
 
 AGENT = Policy.named("agent")
-BUDGET = 6_000
+RECALL_BUDGET = 6_000
 """Tokens of all passages together: the usual read of a file has room."""
 HIDDEN = "hidden"
-BATCH = 8
+PASSAGE_BATCH = 8
 """Passages that are read at once."""
-LEAST = 80
+LEAST_LENGTH = 80
 """Code points that are shown at least of a message that has no room."""
 
-MOST = 100
-"""Passages that are looked at for what there is room for, the best ones."""
-MENTIONED, OWN, READ = 1, 2, 3
-"""What a term counts in what mentions it, in a call about it, and in a call that reads it."""
+MOST_PASSAGES = 100
+"""The best passages, which are tried for the budget."""
+MENTION, ABOUT, READ_CALL = 1, 2, 3
+"""The weights of a term in a mention, in a call about it, and in a call that reads it."""
 
-ROLES = Statement(
+LINE_ROLES = Statement(
     select(message_facts.c.seq, message_facts.c.role)
     .where(lines.in_run(message_facts))
     .order_by(message_facts.c.seq)
 )
 
-Having = dict[Term, set[int]]
-"""The positions out of sight that have each term."""
-Span = tuple[int, int]
-"""The first and the last position of a group."""
-Names = dict[str, tuple[Term, ...]]
-"""What a call may be about, as `_plain` writes it, and the terms that it is asked for by."""
+TermPositions = dict[Term, set[int]]
+"""The hidden positions that have each term."""
+Group = tuple[int, int]
+"""The first and the last position of a group: a message, or a call with its results."""
+TargetNames = dict[str, tuple[Term, ...]]
+"""The names that a call may be about, as `_compare_name` writes them, and the terms of each."""
 
 
-class Sight(NamedTuple):
-    """A line, what of it is asked for, why positions are out of sight, and its groups.
+class HiddenPart(NamedTuple):
+    """The positions of a line that are out of sight, and the terms to find in them.
 
-    ``shown`` is what stands in the place of results that were cleared; ``groups`` has the group of
-    each position.
+    ``reasons`` says why each position is; ``placeholders`` are the texts in place of cleared
+    results; ``groups`` has the group of each position.
     """
 
     line: Line
     terms: tuple[Term, ...]
-    why: dict[int, str]
-    shown: dict[int, str]
-    groups: dict[int, Span]
+    reasons: dict[int, str]
+    placeholders: dict[int, str]
+    groups: dict[int, Group]
     runs: list[Segment]
 
-    def places(self, group: Span) -> list[Place]:
-        """Return where the messages of a group are stored."""
+    def message_keys(self, group: Group) -> list[MessageKey]:
+        """Return the keys of the messages of a group."""
         tree_id, first, last = self.line.pointer.tree_id, *group
         at = bisect_left(self.runs, first, key=lambda run: run.last)
         return [
@@ -100,7 +94,7 @@ def recall(
     wanted: str | Iterable[str],
     *,
     policy: Policy | None = None,
-    budget: int = BUDGET,
+    budget: int = RECALL_BUDGET,
     now: Now = None,
 ) -> list[Passage]:
     """Return what is not in sight of a session's line, or only in part, and has what is wanted.
@@ -112,165 +106,147 @@ def recall(
     at most: of a passage that alone is larger, what stands around the words is shown, if it is the
     best. Raises SessionNotFound, InvalidValue.
     """
-    _check(budget)
-    policy = AGENT if policy is None else policy
-    names = _names(wanted)
-    asked_for = tuple(dict.fromkeys(chain.from_iterable(names.values())))
-    sight = _sight(connection, session_id, asked_for, policy, given(now))
-    having = _having(sight, session_id)
-    worth = {term: _worth(len(sight.why), len(found)) for term, found in having.items()}
-    found = _terms_by_group(sight, having)
-    weights = _weights(sight, found, names, policy)
-    scores = {
-        group: sum(worth[term] * weights.get((group, term), MENTIONED) for term in has)
-        for group, has in found.items()
-    }
-    best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
-    return list(_within(sight, best, scores, budget))
-
-
-def _check(budget: int) -> None:
     if type(budget) is not int or budget < 1:
         raise InvalidValue(f"budget is a number of tokens from 1, not {quoted(budget)}")
+    policy = AGENT if policy is None else policy
+    names = _parse_names(wanted)
+    terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
+    hidden = _load_hidden_part(connection, session_id, terms, policy, given(now))
+    positions = _find_term_positions(hidden, session_id)
+    # The fewer hidden messages have a term, the more it counts.
+    worth = {
+        term: math.log(1 + len(hidden.reasons) / len(found)) for term, found in positions.items()
+    }
+    group_terms: dict[Group, list[Term]] = {}
+    for term, found in positions.items():
+        for group in {hidden.groups[seq] for seq in found}:
+            group_terms.setdefault(group, []).append(term)
+    weights = _weigh_terms(hidden, group_terms, names, policy)
+    scores = {
+        group: sum(worth[term] * weights.get((group, term), MENTION) for term in has)
+        for group, has in group_terms.items()
+    }
+    return list(_select_passages(hidden, scores, budget))
 
 
-def _sight(
+def _load_hidden_part(
     connection: Connection,
     session_id: str,
-    wanted: tuple[Term, ...],
+    terms: tuple[Term, ...],
     policy: Policy,
     moment: int,
-) -> Sight:
-    """Return the line of a session, and what of it a view does not send as it is stored."""
+) -> HiddenPart:
+    """Return the positions of a session's line that a view does not send as they are stored."""
     view = build.view(connection, session_id, policy, now=moment)
     line = Line(connection, lines.load_pointer(connection, session_id))
-    why = dict.fromkeys(range(1, line.pointer.head + 1), HIDDEN)
-    shown: dict[int, str] = {}
+    head = line.pointer.head
+    reasons = dict.fromkeys(range(1, head + 1), HIDDEN)
+    placeholders: dict[int, str] = {}
     for entry in view.entries:
         if entry.seq is not None and entry.rule is None:
-            why.pop(entry.seq, None)
+            reasons.pop(entry.seq, None)
         elif entry.seq is not None:
-            why[entry.seq] = entry.rule or HIDDEN
+            reasons[entry.seq] = entry.rule or HIDDEN
             if entry.rule in rules.NAMING:
-                shown[entry.seq] = str(entry.message.get("content"))
-    runs = line.runs(1, line.pointer.head)
-    groups = _groups(line, runs)
-    for place, reason in [*why.items()]:
-        why.setdefault(groups[place][0], reason)  # a call counts while its result is out of sight
-    return Sight(line, wanted, why, shown, groups, runs)
-
-
-def _groups(line: Line, runs: list[Segment]) -> dict[int, Span]:
-    """Return the group of each position of a line: a message, and the results that follow it."""
-    rows = (ROLES.rows(line.connection, **run.within(line.pointer.tree_id)) for run in runs)
+                placeholders[entry.seq] = str(entry.message.get("content"))
+    runs = line.runs(1, head)
+    rows = (LINE_ROLES.rows(connection, **run.within(line.pointer.tree_id)) for run in runs)
     starts = [seq for seq, role in chain.from_iterable(rows) if role != "tool" or seq == 1]
-    ends = [*(seq - 1 for seq in starts[1:]), line.pointer.head]
-    spans = zip(starts, ends, strict=False)
-    return {seq: span for span in spans for seq in range(span[0], span[1] + 1)}
+    ends = [*(seq - 1 for seq in starts[1:]), head]
+    groups = {
+        seq: (first, last)
+        for first, last in zip(starts, ends, strict=False)
+        for seq in range(first, last + 1)
+    }
+    for seq, reason in [*reasons.items()]:
+        reasons.setdefault(groups[seq][0], reason)  # a call counts while its result is hidden
+    return HiddenPart(line, terms, reasons, placeholders, groups, runs)
 
 
-def _names(wanted: str | Iterable[str]) -> Names:
-    """Return what is wanted: a text and each of its words, or names. Raises InvalidValue."""
+def _parse_names(wanted: str | Iterable[str]) -> TargetNames:
+    """Return the names to recall: a text and each of its words, or names. Raises InvalidValue."""
     if isinstance(wanted, str):
-        words = terms(wanted)
-        each_word = {_plain(each.written): (each,) for each in words}
-        return {_plain(wanted): tuple(words)} | each_word
-    names: Names = {}
+        terms = parse_terms(wanted)
+        words = {_compare_name(term.text): (term,) for term in terms}
+        return {_compare_name(wanted): tuple(terms)} | words
+    names: TargetNames = {}
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
             raise InvalidValue(f"what is wanted is a text or names, not {quoted(name)}")
         phrase = name.replace('"', " ")
-        names[_plain(name)] = tuple(terms(f'"{phrase}"'))
+        names[_compare_name(name)] = tuple(parse_terms(f'"{phrase}"'))
     return names
 
 
-def _plain(name: str) -> str:
+def _compare_name(name: str) -> str:
     """Return a name as it is compared: without quotes, case, or an ellipsis at its end."""
-    plain = " ".join(folded(name).replace('"', " ").split())
+    plain = " ".join(fold_text(name).replace('"', " ").split())
     return plain.rstrip("".join(ELLIPSES)) if plain.endswith(ELLIPSES) else plain
 
 
-def _having(sight: Sight, session_id: str) -> Having:
-    """Return the positions out of sight that have each term, as far as any has it."""
-    connection = sight.line.connection
-    of = Of(session_id, tree=sight.line.pointer.tree_id)
-    is_known = index.is_on(connection) and not index.is_behind(connection, of)
-    found = _by_index(sight, of) if is_known else _by_reading(sight)
-    for seq, text in sight.shown.items():
-        plain = folded(text)
-        for term in filter(partial(has_term, plain), sight.terms):
-            found[term].add(seq)
-    return {term: places for term, places in found.items() if places}
+def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
+    """Return the hidden positions that have each term, without terms that none has.
+
+    The index is used if it has all messages of the session; else they are read.
+    """
+    line = hidden.line
+    scope = Scope(session_id, tree=line.pointer.tree_id)
+    positions: TermPositions = {term: set() for term in hidden.terms}
+    texts: Iterable[tuple[int, str]] = hidden.placeholders.items()
+    if is_search_on(line.connection) and not is_index_behind(line.connection, scope):
+        for term in hidden.terms:
+            query = build_query(term.text, scope, None, None, None, None, "newest", MOST_HITS, None)
+            documents = Search(line.connection, query._replace(terms=(term,))).documents()
+            messages = (document.seq for document in documents if not document.summary)
+            positions[term] = {*islice(messages, MOST_HITS)} & hidden.reasons.keys()
+    else:
+        stored = raw_messages.load_chat_messages(line, 1, line.pointer.head)
+        read = (
+            (each.seq, message_text(each.message) if each.seq in hidden.reasons else "")
+            for each in stored
+        )
+        texts = chain(read, texts)
+    for seq, text in texts:
+        folded = fold_text(text)
+        for term in hidden.terms:
+            if has_term(folded, term):
+                positions[term].add(seq)
+    return {term: found for term, found in positions.items() if found}
 
 
-def _by_index(sight: Sight, of: Of) -> Having:
-    found: Having = {}
-    for term in sight.terms:
-        wanted = asked(term.written, of, None, None, None, None, "newest", MOST_HITS, None)
-        rows = Search(sight.line.connection, wanted._replace(terms=(term,))).rows()
-        messages = (row.seq for row in rows if not row.summary)
-        found[term] = {*islice(messages, MOST_HITS)} & sight.why.keys()
-    return found
-
-
-def _by_reading(sight: Sight) -> Having:
-    found: Having = {term: set() for term in sight.terms}
-    for stored in raw_messages.load_chat_messages(sight.line, 1, sight.line.pointer.head):
-        plain = folded(said(stored.message)) if stored.seq in sight.why else ""
-        for term in filter(partial(has_term, plain), sight.terms):
-            found[term].add(stored.seq)
-    return found
-
-
-def _worth(messages: int, having: int) -> float:
-    """Return what a term counts: the more, the fewer messages out of sight have it."""
-    return math.log(1 + messages / having)
-
-
-def _terms_by_group(sight: Sight, having: Having) -> dict[Span, list[Term]]:
-    """Return the groups that have anything of what is asked for, and what."""
-    found: dict[Span, list[Term]] = {}
-    for term, places in having.items():
-        for group in {sight.groups[place] for place in places}:
-            found.setdefault(group, []).append(term)
-    return found
-
-
-def _weights(
-    sight: Sight, found: dict[Span, list[Term]], names: Names, policy: Policy
-) -> dict[tuple[Span, Term], int]:
-    """Return what terms count in groups whose calls are about what is asked for."""
-    weights: dict[tuple[Span, Term], int] = {}
-    kinds = {**load_tool_kinds(sight.line.connection), **policy.tool_kinds}
-    calls = [group for group in found if group[0] < group[1]]
-    for at in range(0, len(calls), CHUNK):
-        chunk = calls[at : at + CHUNK]
-        places = {group: sight.places((group[0], group[0]))[0] for group in chunk}
-        messages = messages_at(sight.line.connection, places.values())
-        for group, place in places.items():
-            for target, kind in _targets(messages[place], kinds, sight.line.pointer.project_root):
-                about = (asked for name, asked in names.items() if _is_about(target, name))
+def _weigh_terms(
+    hidden: HiddenPart,
+    group_terms: dict[Group, list[Term]],
+    names: TargetNames,
+    policy: Policy,
+) -> dict[tuple[Group, Term], int]:
+    """Return the weights of terms in groups with calls about them."""
+    weights: dict[tuple[Group, Term], int] = {}
+    line = hidden.line
+    kinds = {**load_tool_kinds(line.connection), **policy.tool_kinds}
+    calls = [group for group in group_terms if group[0] < group[1]]
+    for at in range(0, len(calls), TEXT_BATCH):
+        batch = calls[at : at + TEXT_BATCH]
+        keys = {group: hidden.message_keys((group[0], group[0]))[0] for group in batch}
+        messages = load_messages(line.connection, keys.values())
+        for group, key in keys.items():
+            for call in messages[key].get("tool_calls") or ():
+                function = call.get("function") if isinstance(call, dict) else None
+                if not isinstance(function, dict):
+                    continue
+                arguments = function.get("arguments")
+                kind = kinds.get(kind_name(function.get("name"), arguments) or "")
+                target = describe_target(arguments, kind, line.pointer.project_root)
+                about = (terms for name, terms in names.items() if _is_about(target, name))
                 for term in chain.from_iterable(about):
-                    least = weights.get((group, term), MENTIONED)
-                    weights[group, term] = max(least, READ if kind == "file_read" else OWN)
+                    known = weights.get((group, term), MENTION)
+                    weights[group, term] = max(known, READ_CALL if kind == "file_read" else ABOUT)
     return weights
 
 
-def _targets(
-    message: Message, kinds: dict[str, Any], project_root: str | None
-) -> Iterator[tuple[str, str | None]]:
-    """Yield the file or the command of each call, and of which kind its tool is."""
-    for call in message.get("tool_calls") or ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            arguments = function.get("arguments")
-            kind = kinds.get(kind_name(function.get("name"), arguments) or "")
-            yield describe_target(arguments, kind, project_root), kind
-
-
 def _is_about(target: str, name: str) -> bool:
-    """Tell whether a call's file or command is what is asked for: its path may be longer."""
-    known = _plain(target)
+    """Tell whether a call's file or command is of a name; one path may be longer than the other."""
+    known = _compare_name(target)
     if not known or not name:
         return False
     is_path = known.endswith(f"/{name}") or name.endswith(f"/{known}")
@@ -280,45 +256,41 @@ def _is_about(target: str, name: str) -> bool:
     return known == name or is_path or is_cut
 
 
-def _within(
-    sight: Sight, best: list[Span], scores: dict[Span, float], budget: int
+def _select_passages(
+    hidden: HiddenPart, scores: dict[Group, float], budget: int
 ) -> Iterator[Passage]:
-    """Yield the passages that there is room for; the first in part, where that has none."""
+    """Yield the best passages that fit in a budget; the first cut, if it alone does not."""
+    best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
     left = budget
-    for at in range(0, min(len(best), MOST), BATCH):
-        groups = best[at : at + BATCH]
-        places = {group: sight.places(group) for group in groups}
-        messages = messages_at(sight.line.connection, chain.from_iterable(places.values()))
-        for group in groups:
-            stored = [(seq, messages[tree, branch, seq]) for tree, branch, seq in places[group]]
-            text = "\n".join(_told(seq, message, said(message)) for seq, message in stored)
-            if estimate(text) > budget and group == best[0]:
-                text = _cut(sight, stored, text, budget)
+    for at in range(0, min(len(best), MOST_PASSAGES), PASSAGE_BATCH):
+        batch = best[at : at + PASSAGE_BATCH]
+        keys = {group: hidden.message_keys(group) for group in batch}
+        messages = load_messages(hidden.line.connection, chain.from_iterable(keys.values()))
+        for group in batch:
+            stored = [(key[-1], messages[key]) for key in keys[group]]
+            text = _write_passage(stored, hidden.terms)
+            length = budget * len(text) // max(1, estimate(text)) // len(stored)
+            while group == best[0] and estimate(text) > budget:
+                text = _write_passage(stored, hidden.terms, length)
+                if length < LEAST_LENGTH:
+                    break
+                length = length * 3 // 4
             tokens = min(budget, estimate(text))
             if tokens <= left:
                 left -= tokens
-                why = next(sight.why[seq] for seq, _ in stored if seq in sight.why)
-                yield Passage(*group, why, scores[group], text, tokens)
+                reason = next(hidden.reasons[seq] for seq, _ in stored if seq in hidden.reasons)
+                yield Passage(*group, reason, scores[group], text, tokens)
 
 
-def _told(seq: int, message: Message, text: str) -> str:
-    """Return a message as a passage shows it."""
-    speaker = "calls" if message.get("tool_calls") else str(message["role"])
-    return f"[{seq}] {speaker}: {text}"
-
-
-def _cut(
-    sight: Sight,
-    stored: list[tuple[int, Message]],
-    whole: str,
-    budget: int,
+def _write_passage(
+    stored: list[tuple[int, Message]], terms: tuple[Term, ...], length: int | None = None
 ) -> str:
-    """Return a passage of which each message is shown where it has what is asked for."""
-    room = budget * len(whole) // estimate(whole) // len(stored)
-    while True:
-        text = "\n".join(
-            _told(seq, message, around(said(message), sight.terms, room)) for seq, message in stored
-        )
-        if estimate(text) <= budget or room < LEAST:
-            return text
-        room = room * 3 // 4
+    """Return messages as a passage shows them, each cut to a length where it has the terms."""
+    shown = []
+    for seq, message in stored:
+        text = message_text(message)
+        if length is not None:
+            text = cut_excerpt(text, terms, length)
+        speaker = "calls" if message.get("tool_calls") else str(message["role"])
+        shown.append(f"[{seq}] {speaker}: {text}")
+    return "\n".join(shown)

@@ -1,8 +1,15 @@
-"""What a search is asked for, checked."""
+"""A search's query, checked, and how well a document matches it.
+
+The score follows from the text alone: how often each word is in it, each further one counting less,
+and how long it is, as in BM25, whose constants these are. The figures of BM25 about all texts (how
+rare a word is, how long texts are on average) are left out: they would change with the messages of
+others, so one owner's hits would tell of another's messages, and with each new message, so pages
+would overlap. Since a hit has all words, how rare each is hardly changes the order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -13,24 +20,40 @@ from ..database import Statement, message_facts
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Hit
 from ..text import is_text
-from .dialects import statement
-from .documents import Row
-from .scope import Counted, Of, Trees
-from .terms import Term, terms
+from .dialects import cached_statement
+from .documents import Document
+from .scope import Holder, Origin, Scope, TreeCache
+from .terms import Term, count_term, parse_terms
 
-ORDERS = ("best", "newest")
+HIT_ORDERS = ("best", "newest")
 MOST_HITS = 1_000
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
-ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
+HIT_ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
 """The roles that hits mostly have; a message may have any other."""
 
+SATURATION = 1.2
+"""How often a word is in a text of the usual length for about half of the score."""
+LENGTH_SHARE = 0.75
+"""The share of it that depends on the length."""
+USUAL_LENGTH = 1_000
+"""Code points of a text of the usual length."""
+NAME_SCORE = 0.0
+"""The score of a document that has a term in a name only."""
+LEAST_SCORE = 1e-6
+"""The score of a document that has the words by the index, though none is seen in its text."""
+UNRANKED_SCORE = 1.0
+"""The score of documents with the words if they are not ranked: above all others."""
 
-class Asked(NamedTuple):
-    """What is searched for, in what, in which order, and how much of it."""
+SortKey = tuple[float, int, int, str, int, int]
+"""The key by which hits are sorted: their score or place, then the rest that tells them apart."""
+
+
+class Query(NamedTuple):
+    """The terms of a search, its scope and filters, the order and number of its hits."""
 
     terms: tuple[Term, ...]
-    of: Of
+    scope: Scope
     roles: frozenset[str] | None
     tools: frozenset[str] | None
     since: int | None
@@ -40,25 +63,46 @@ class Asked(NamedTuple):
     after: Hit | None
 
     def has_role(self, role: str) -> bool:
-        """Tell whether hits of a role are asked for."""
+        """Tell whether hits of a role pass the filters."""
         if self.tools is not None and role in (TITLE, SUMMARY):
             return False
         return self.roles is None or role in self.roles
 
-    def has_row(self, row: Row) -> bool:
-        """Tell whether rows of a role and a moment are asked for."""
-        return self.has_role(row.role) and self.has_moment(row.at)
+    def has_document(self, document: Document) -> bool:
+        """Tell whether a document's role and time pass the filters."""
+        return self.has_role(document.role) and self.has_moment(document.at)
 
     def has_moment(self, at: int) -> bool:
-        """Tell whether messages of a moment are asked for."""
+        """Tell whether messages of a time pass the filters."""
         is_early = self.since is not None and at < self.since
         is_late = self.until is not None and at > self.until
         return not (is_early or is_late)
 
 
-def asked(
+class Match(NamedTuple):
+    """A document that matches a query, a session that has it, and its score."""
+
+    document: Document
+    holder: Holder
+    score: float
+
+    @property
+    def rank_key(self) -> SortKey:
+        """The sort key where hits are ranked."""
+        document, score = self.document, -self.score
+        session_id, branch = self.holder.session_id, -document.branch
+        return score, -document.at, -document.seq, session_id, branch, document.record
+
+    @property
+    def place_key(self) -> SortKey:
+        """The sort key in the order of storing, the last first."""
+        document, session_id = self.document, self.holder.session_id
+        return -document.place, 0, -document.seq, session_id, -document.branch, document.record
+
+
+def build_query(
     text: str,
-    of: Of,
+    scope: Scope,
     roles: Iterable[str] | None,
     tools: Iterable[str] | None,
     since: Now,
@@ -66,40 +110,36 @@ def asked(
     order: str,
     limit: int,
     after: Hit | None,
-) -> Asked:
-    """Return what is asked for. Raises InvalidValue."""
-    _check(text, order, limit, after)
-    return Asked(
-        tuple(terms(text)),
-        of,
-        _names("roles", roles),
-        _names("tools", tools),
-        _moment(since),
-        _moment(until),
+) -> Query:
+    """Return a query. Raises InvalidValue."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"what is searched for is a text, not {quoted(text)}")
+    if not text.strip():
+        raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
+    one_of(HIT_ORDERS, "order", order)
+    if type(limit) is not int or not 0 <= limit <= MOST_HITS:
+        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {quoted(limit)}")
+    if after is not None and not isinstance(after, Hit):
+        raise InvalidValue(f"after is the last hit that was seen, not {quoted(after)}")
+    return Query(
+        tuple(parse_terms(text)),
+        scope,
+        _check_names("roles", roles),
+        _check_names("tools", tools),
+        None if since is None else given(since),
+        None if until is None else given(until),
         order,
         limit,
         after,
     )
 
 
-def _check(text: str, order: str, limit: int, after: Hit | None) -> None:
-    if not isinstance(text, str):
-        raise InvalidValue(f"what is searched for is a text, not {quoted(text)}")
-    if not text.strip():
-        raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
-    one_of(ORDERS, "order", order)
-    if type(limit) is not int or not 0 <= limit <= MOST_HITS:
-        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {quoted(limit)}")
-    if after is not None and not isinstance(after, Hit):
-        raise InvalidValue(f"after is the last hit that was seen, not {quoted(after)}")
-
-
-def _names(what: str, given: Iterable[str] | None) -> frozenset[str] | None:
-    if given is None:
+def _check_names(option: str, value: Iterable[str] | None) -> frozenset[str] | None:
+    if value is None:
         return None
-    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
+    names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
     if not all(map(is_text, names)):
-        raise InvalidValue(f"{what} are names, not {quoted(given)}")
+        raise InvalidValue(f"{option} are names, not {quoted(value)}")
     return frozenset(names)
 
 
@@ -108,39 +148,42 @@ HAS_ROLE = Statement(
     .where(message_facts.c.role == bindparam("role"))
     .limit(literal_column("1"))
 )
-
-
-_ROLE_OF_OWNER = (
+_OWNED_ROLE = (
     "SELECT f.tree_id, f.branch, MIN(f.seq) FROM message_facts f WHERE f.role = :role{}"
     " GROUP BY f.tree_id, f.branch"
 )
 
 
-def check_roles(connection: Connection, wanted: Asked) -> None:
+def check_roles(connection: Connection, query: Query) -> None:
     """Raise InvalidValue for a role that no hit can have, since no message has it.
 
     For an owner it is one that none of the owner's messages has.
     """
-    for role in sorted(wanted.roles or ()):
-        if role not in ROLES and not _is_role(connection, role, wanted.of.owner):
-            raise InvalidValue(f"no message has the role {quoted(role)}{_meant(role)}")
+    for role in sorted(query.roles or ()):
+        if role not in HIT_ROLES and not _has_role(connection, role, query.scope.owner):
+            similar = get_close_matches(role, HIT_ROLES, n=1)
+            roles = f"; roles are {', '.join(HIT_ROLES)}"
+            advice = f", did you mean {similar[0]!r}?" if similar else roles
+            raise InvalidValue(f"no message has the role {quoted(role)}{advice}")
 
 
-def _is_role(connection: Connection, role: str, owner: str | None) -> bool:
+def _has_role(connection: Connection, role: str, owner: str | None) -> bool:
+    """Tell whether a message has a role; with an owner, a message of theirs."""
     if owner is None:
         return HAS_ROLE.value(connection, role=role) is not None
-    of = Of(owner=owner, left=True)
-    trees = Trees(connection, of)
-    sql = _ROLE_OF_OWNER.format(of.within("f"))
-    found = statement(sql).rows(connection, role=role, **of.limits)
-    places = ((trees[tree], branch, seq) for tree, branch, seq in found)
-    return any(tree.holder(branch, Counted(branch, seq, 0)) for tree, branch, seq in places)
+    scope = Scope(owner=owner, left=True)
+    trees = TreeCache(connection, scope)
+    first_of_branches = cached_statement(_OWNED_ROLE.format(scope.tree_condition("f")))
+    return any(
+        trees[tree].find_holder(branch, Origin(branch, seq, 0))
+        for tree, branch, seq in first_of_branches.rows(connection, role=role, **scope.parameters)
+    )
 
 
-def _meant(role: str) -> str:
-    like = get_close_matches(role, ROLES, n=1)
-    return f", did you mean {like[0]!r}?" if like else f"; roles are {', '.join(ROLES)}"
-
-
-def _moment(moment: Now) -> int | None:
-    return None if moment is None else given(moment)
+def score_text(folded: str, terms: Sequence[Term]) -> float:
+    """Return how well a folded text has the terms as words: below 1; 0 where it lacks one."""
+    length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(folded) / USUAL_LENGTH
+    counts = [count_term(folded, term) for term in terms]
+    if not all(counts):
+        return 0.0
+    return sum(count / (count + SATURATION * length) for count in counts) / len(counts)

@@ -1,12 +1,12 @@
-"""Whose lines run through a message, or know a summary; and who had it and left it.
+"""The sessions that a search may return messages of, and which of them has a message or a summary.
 
-A search asks this of every row that has its words, so it is asked of a tree in memory: its sessions
-and branches are read once, and each line is walked up once, with the same bounds that `line_cte`
-carries. A message is on a line where one of the line's branches holds it, at or before the position
-at which the line leaves that branch. A summary is on it where the record of its compaction is: its
-branch is one of the line's, it was made at or before that position, and it is no newer than the
-newest record that the branch above may know. So a summary that somebody makes after a fork is none
-of the fork's, though all messages that it stands for are.
+A search asks this of every row that has its words, so it is answered from memory: the sessions and
+branches of a tree are read once, and each line is walked up once, with the same bounds that
+`line_cte` carries. A message is on a line if one of the line's branches holds it, at or before the
+position at which the line leaves that branch. A summary is on it if the record of its compaction
+is: the record's branch is one of the line's, it was made at or before that position, and it is no
+newer than the newest record that the branch above may know. So a summary that is made after a fork
+is none of the fork's, though all messages that it stands for are.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from ..database import Statement, branches, positions, sessions
 from ..history import NO_LIMIT
 
 
-class Of(NamedTuple):
-    """Whose messages are asked for: a session's, an owner's (None: anybody's); ``left`` ones too.
+class Scope(NamedTuple):
+    """The sessions whose messages are searched: one session, an owner's (None: anybody's).
 
-    ``tree`` is the session's.
+    ``tree`` is the tree of the session. ``left``: messages that their lines have left are found,
+    too.
     """
 
     session: str | None = None
@@ -32,31 +33,31 @@ class Of(NamedTuple):
     left: bool = False
     tree: int | None = None
 
-    def has(self, session_id: str, owner: str | None) -> bool:
-        """Tell whether a session is one of those."""
+    def has_session(self, session_id: str, owner: str | None) -> bool:
+        """Tell whether a session is in the scope."""
         return self.session in (None, session_id) and self.owner in (None, owner)
 
     @property
-    def limits(self) -> dict[str, Any]:
-        """The values that `within` binds."""
+    def parameters(self) -> dict[str, Any]:
+        """The values that `tree_condition` binds; none where the scope is the whole store."""
         known = {"tree": self.tree, "owner": self.owner}
         return {name: value for name, value in known.items() if value is not None}
 
-    def within(self, alias: str) -> str:
-        """Return the condition that a table's rows are of trees in which such sessions are."""
-        return "".join(_WITHIN[name].format(alias) for name in self.limits)
+    def tree_condition(self, alias: str) -> str:
+        """Return the condition that a table's rows are of trees with sessions in the scope."""
+        return "".join(_TREE_CONDITIONS[name].format(alias) for name in self.parameters)
 
 
-_WITHIN = {
+_TREE_CONDITIONS = {
     "tree": " AND {}.tree_id = :tree",
     "owner": " AND {}.tree_id IN (SELECT tree_id FROM sessions WHERE owner = :owner)",
 }
 
 
-class Counted(NamedTuple):
-    """What makes a row count on a line: where it was made, and the record that it came with.
+class Origin(NamedTuple):
+    """The place that decides which lines have a message or a summary, and the summary's record.
 
-    A message came with none, which is 0.
+    That of a message is its own, with record 0; that of a summary is the one of its compaction.
     """
 
     branch: int
@@ -64,19 +65,19 @@ class Counted(NamedTuple):
     record: int
 
 
-class Bounds(NamedTuple):
-    """Up to where a line has a branch, and the newest record of that branch that it may know."""
+class BranchBounds(NamedTuple):
+    """The last position of a branch that a line has, and the branch's newest record it may know."""
 
     last: int
-    newest: int
+    newest_record: int
 
 
-Line = dict[int, Bounds]
-"""The branches of a line."""
+LineBounds = dict[int, BranchBounds]
+"""The branches of a line, and the bounds of each."""
 
 
-class Pointed(NamedTuple):
-    """A session, and where its head is."""
+class SessionHead(NamedTuple):
+    """A session and its head."""
 
     id: str
     owner: str | None
@@ -91,8 +92,8 @@ class Holder(NamedTuple):
     on_line: bool
 
 
-class Hung(NamedTuple):
-    """A branch, what it hangs on and where, whose it is, and the newest record of its past."""
+class BranchLink(NamedTuple):
+    """A branch, its parent and position there, its session, and the newest record of its past."""
 
     branch: int
     parent: int | None
@@ -101,12 +102,12 @@ class Hung(NamedTuple):
     records_seen: int
 
 
-SESSIONS = Statement(
+TREE_SESSIONS = Statement(
     select(*(sessions.c[name] for name in ("tree_id", "id", "owner", "head_branch", "head")))
     .where(sessions.c.tree_id.in_(positions("trees")))
     .order_by(sessions.c.tree_id, sessions.c.id)
 )
-BRANCHES = Statement(
+TREE_BRANCHES = Statement(
     select(
         branches.c.tree_id,
         branches.c.branch,
@@ -118,82 +119,81 @@ BRANCHES = Statement(
 )
 
 
-class Tree:
-    """The sessions that are asked for of a tree, and their lines, as one transaction sees them."""
+class TreeLines:
+    """The lines of a tree's sessions that are in a scope, as one transaction sees them."""
 
-    def __init__(self, hung: list[Hung], known: list[Pointed], of: Of) -> None:
-        self._branches = {each.branch: each for each in hung}
-        theirs = [each for each in known if of.has(each.id, each.owner)]
-        self._lines = {each.id: [self._line(each.branch, each.head)] for each in theirs}
-        left = theirs if of.left else ()
-        self._left: dict[str, list[Line]] = {each.id: [] for each in left}
-        for branch, *_, session_id, _ in hung:
-            if session_id in self._left:
-                self._left[session_id].append(self._line(branch, NO_LIMIT))
-        self._ends: dict[int, int] = {}
-        for line in (each for lines in self._all() for each in lines):
-            for branch, bounds in line.items():
-                self._ends[branch] = max(bounds.last, self._ends.get(branch, 0))
+    def __init__(self, links: list[BranchLink], heads: list[SessionHead], scope: Scope) -> None:
+        self._branches = {link.branch: link for link in links}
+        in_scope = [head for head in heads if scope.has_session(head.id, head.owner)]
+        self._lines = {head.id: [self._line_bounds(head.branch, head.head)] for head in in_scope}
+        self._left_lines: dict[str, list[LineBounds]] = {
+            head.id: [] for head in (in_scope if scope.left else ())
+        }
+        for branch, *_, session_id, _ in links:
+            if session_id in self._left_lines:
+                self._left_lines[session_id].append(self._line_bounds(branch, NO_LIMIT))
+        self._last_positions: dict[int, int] = {}
+        for lines in (*self._lines.values(), *self._left_lines.values()):
+            for line in lines:
+                for branch, bounds in line.items():
+                    known = self._last_positions.get(branch, 0)
+                    self._last_positions[branch] = max(bounds.last, known)
 
-    def _all(self) -> Iterable[list[Line]]:
-        return (*self._lines.values(), *self._left.values())
-
-    def _line(self, branch: int | None, last: int) -> Line:
+    def _line_bounds(self, branch: int | None, last: int) -> LineBounds:
         """Return a line, from the end of a branch up to the root."""
-        line: Line = {}
-        newest = NO_LIMIT
+        line: LineBounds = {}
+        newest_record = NO_LIMIT
         while branch is not None:
-            line[branch] = Bounds(last, newest)
-            hung = self._branches[branch]
-            branch, last, newest = hung.parent, min(last, hung.position), hung.records_seen
+            line[branch] = BranchBounds(last, newest_record)
+            link = self._branches[branch]
+            branch, last, newest_record = link.parent, min(last, link.position), link.records_seen
         return line
 
-    def end(self, branch: int) -> int:
+    def last_position(self, branch: int) -> int:
         """Return the last position of a branch that any of the lines has; 0 where none has any."""
-        return self._ends.get(branch, 0)
+        return self._last_positions.get(branch, 0)
 
-    def holder(self, branch: int, counted: Counted) -> Holder | None:
+    def find_holder(self, branch: int, origin: Origin) -> Holder | None:
         """Return a session that has a row, the one of its branch if possible; else None."""
-        if counted.position > self.end(counted.branch):
+        if origin.position > self.last_position(origin.branch):
             return None
         own = self._branches.get(branch)
-        for lines in (self._lines, self._left):
+        for lines in (self._lines, self._left_lines):
             first = [own.session_id] if own and own.session_id in lines else []
             for session_id in (*first, *lines):
-                if any(_has(line, counted) for line in lines[session_id]):
-                    return Holder(session_id, on_line=lines is self._lines)
+                for line in lines[session_id]:
+                    bounds = line.get(origin.branch)
+                    if (
+                        bounds is not None
+                        and origin.position <= bounds.last
+                        and origin.record <= bounds.newest_record
+                    ):
+                        return Holder(session_id, on_line=lines is self._lines)
         return None
 
 
-def _has(line: Line, counted: Counted) -> bool:
-    bounds = line.get(counted.branch)
-    return bounds is not None and (
-        counted.position <= bounds.last and counted.record <= bounds.newest
-    )
-
-
-class Trees(dict[int, Tree]):
+class TreeCache(dict[int, TreeLines]):
     """The trees that a search meets, each read once."""
 
-    def __init__(self, connection: Connection, of: Of) -> None:
+    def __init__(self, connection: Connection, scope: Scope) -> None:
         super().__init__()
-        self._connection, self._of = connection, of
+        self._connection, self._scope = connection, scope
 
-    def read(self, tree_ids: Iterable[int]) -> None:
-        """Read those of some trees that are not known yet, all at once."""
+    def load(self, tree_ids: Iterable[int]) -> None:
+        """Read the trees that are not in the cache yet, all at once."""
         new = {each for each in tree_ids if each not in self}
         if not new:
             return
         trees = json.dumps([*new])
-        hung: dict[int, list[Hung]] = {each: [] for each in new}
-        known: dict[int, list[Pointed]] = {each: [] for each in new}
-        for tree_id, *row in BRANCHES.rows(self._connection, trees=trees):
-            hung[tree_id].append(Hung(*row))
-        for tree_id, *row in SESSIONS.rows(self._connection, trees=trees):
-            known[tree_id].append(Pointed(*row))
+        links: dict[int, list[BranchLink]] = {each: [] for each in new}
+        heads: dict[int, list[SessionHead]] = {each: [] for each in new}
+        for tree_id, *row in TREE_BRANCHES.rows(self._connection, trees=trees):
+            links[tree_id].append(BranchLink(*row))
+        for tree_id, *row in TREE_SESSIONS.rows(self._connection, trees=trees):
+            heads[tree_id].append(SessionHead(*row))
         for each in new:
-            self[each] = Tree(hung[each], known[each], self._of)
+            self[each] = TreeLines(links[each], heads[each], self._scope)
 
-    def __missing__(self, tree_id: int) -> Tree:
-        self.read([tree_id])
+    def __missing__(self, tree_id: int) -> TreeLines:
+        self.load([tree_id])
         return self[tree_id]

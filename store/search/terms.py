@@ -1,122 +1,130 @@
-"""What is asked for and what is kept: texts as words, pairs of signs, and parts of names.
+"""The terms of a query, and where they are in a text.
 
-Chinese, Japanese and Korean are written without spaces, so each run of their signs is kept as all
-pairs of neighbours, and its last sign alone: 数据库 as 数据 据库 库. What is asked for is then the
-pairs one after the other, and a single sign is asked for as the beginning of a pair. Whatever else
-a text holds is taken apart by the database, into words; a path or a name with underlines is several
-of them, one after the other. Parts of a word are found in names alone, by their trigrams.
+The index holds texts as words, pairs of signs, and parts of names. Chinese, Japanese and Korean are
+written without spaces, so each run of their signs is indexed as all pairs of neighbours, and its
+last sign alone: 数据库 as 数据 据库 库. A query has the pairs one after the other, and a single
+sign is a prefix of a pair. All other text is split into words by the database; a path or a name
+with underlines is several of them, one after the other. Parts of a word are found in names alone,
+by their trigrams.
 
-Nothing that a user writes is a command of the database: each word is asked for in quotes.
+No text of a user is a command of the database: each word of a query is quoted.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..text import ELLIPSES
 
 MOST_TERMS = 32
-"""Words that are asked for at once; further ones are left out."""
+"""Words of a query; further ones are left out."""
 LONGEST_TERM = 200
-"""Code points of a word that is asked for."""
+"""Code points of a word of a query."""
 SHORTEST_PART = 3
 """Code points that a part of a name has at least."""
-LONGEST_NAME = 200
-"""Code points of a name that is kept for its parts; what is longer is no name."""
+LONGEST_INDEXED_NAME = 200
+"""Code points of a name that is indexed for its parts; a longer word is no name."""
+SNIPPET_LENGTH = 160
+"""Code points of a snippet."""
+SNIPPET_LEAD = 40
+"""Code points of a snippet before its first word."""
+SNIPPET_STARTS = 100
+"""Places that are tried for the snippet with most of the terms."""
+_ELLIPSIS = "…"
 
-_SIGNS = (
+_CJK = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u1100-\u11ff\uac00-\ud7a3\uf900-\ufaff"
     "\uff66-\uff9d\U00020000-\U0003134f"
 )
-SIGNS = re.compile(f"[{_SIGNS}]+")
-"""Runs of Chinese, Japanese and Korean signs."""
-WORD = re.compile(r"[^\W_]+")
-_ASKED = re.compile(r'"([^"]+)"|(\S+)')
+CJK_RUN = re.compile(f"[{_CJK}]+")
+"""A run of Chinese, Japanese and Korean signs."""
+WORD_PATTERN = re.compile(r"[^\W_]+")
+_QUERY_WORD = re.compile(r'"([^"]+)"|(\S+)')
 _NAME = re.compile("[A-Za-z0-9_À-ɏ][A-Za-z0-9_À-ɏ./:@#-]*[A-Za-z0-9_À-ɏ]")
-_IS_NAME = re.compile("[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[_./:@#-]")
+_NAME_SIGN = re.compile("[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[_./:@#-]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+TextRange = tuple[int, int]
+"""The first and the last code point of a word, the last one excluded."""
+TermRange = tuple[int, int, int]
+"""The range of a term, and the number of the term."""
 
 
 class Term(NamedTuple):
-    """A word that is asked for, or several in quotes: as written, and as it is kept.
+    """A word of a query, or several in quotes: as written, and as the index holds it.
 
-    ``begins``: its last sign may be the beginning of a pair, or its last word that of a word.
+    ``is_prefix``: its last sign may be the beginning of a pair, or its last word that of a word.
     """
 
-    written: str
-    kept: str
-    begins: bool
+    text: str
+    index_text: str
+    is_prefix: bool
 
     @property
-    def part(self) -> str | None:
-        """What is looked for inside of names; None where that is too little, or no name."""
-        is_part = len(self.written) >= SHORTEST_PART and not SIGNS.search(self.written)
-        return self.written if is_part else None
+    def name_part(self) -> str | None:
+        """The text to look for inside names; None for a text that is too short, or no name."""
+        is_part = len(self.text) >= SHORTEST_PART and not CJK_RUN.search(self.text)
+        return self.text if is_part else None
 
 
-def terms(text: str) -> list[Term]:
-    """Return what a text asks for, each once: words, and what it has in double quotes.
+def parse_terms(text: str) -> list[Term]:
+    """Return the terms of a query, each once: its words, and its phrases in double quotes.
 
-    One that ends in an ellipsis, as what was shortened does, is the beginning of what is meant.
+    A term that ends in an ellipsis, as a shortened text does, is a prefix.
     """
-    found = (quoted or word for quoted, word in _ASKED.findall(clean(text)))
-    said = (each[:LONGEST_TERM] for each in found if WORD.search(each))
-    return [_term(each) for each in list(dict.fromkeys(said))[:MOST_TERMS]]
+    found = (quoted or word for quoted, word in _QUERY_WORD.findall(normalize_text(text)))
+    words = (each[:LONGEST_TERM] for each in found if WORD_PATTERN.search(each))
+    return [_parse_term(each) for each in list(dict.fromkeys(words))[:MOST_TERMS]]
 
 
-def _term(written: str) -> Term:
-    if written.endswith(ELLIPSES):
-        return _term(written.rstrip("".join(ELLIPSES)))._replace(begins=True)
-    runs = [*SIGNS.finditer(written)]
+def _parse_term(text: str) -> Term:
+    if text.endswith(ELLIPSES):
+        return _parse_term(text.rstrip("".join(ELLIPSES)))._replace(is_prefix=True)
+    runs = [*CJK_RUN.finditer(text)]
     last = runs[-1] if runs else None
-    if last is None or WORD.search(written, last.end()):
-        return Term(written, spaced(written), begins=False)
-    pairs = _pairs(last[0])
-    kept = f"{spaced(written[: last.start()])} {' '.join(pairs)}"
-    return Term(written, kept, begins=len(last[0]) == 1)
+    if last is None or WORD_PATTERN.search(text, last.end()):
+        return Term(text, split_cjk(text), is_prefix=False)
+    signs = last[0]
+    pairs = [signs[at : at + 2] for at in range(max(1, len(signs) - 1))]
+    index_text = f"{split_cjk(text[: last.start()])} {' '.join(pairs)}"
+    return Term(text, index_text, is_prefix=len(signs) == 1)
 
 
-def clean(text: str) -> str:
-    """Return a text as every database holds it, its signs composed."""
+def normalize_text(text: str) -> str:
+    """Return a text as every database can hold it, its signs composed."""
     if text.isascii():
         return text.replace("\0", " ")
-    held = text.encode("utf-8", "replace").decode().replace("\0", " ")
-    return unicodedata.normalize("NFC", held)
+    encodable = text.encode("utf-8", "replace").decode().replace("\0", " ")
+    return unicodedata.normalize("NFC", encodable)
 
 
-def spaced(text: str) -> str:
+def split_cjk(text: str) -> str:
     """Return a text in which runs of signs are pairs, and the last sign alone."""
-    return text if text.isascii() else SIGNS.sub(_apart, text)
+    if text.isascii():
+        return text
+    return CJK_RUN.sub(
+        lambda run: f" {' '.join(run[0][at : at + 2] for at in range(len(run[0])))} ", text
+    )
 
 
-def _apart(run: re.Match[str]) -> str:
-    signs = run[0]
-    if len(signs) == 1:
-        return f" {signs} "
-    return f" {' '.join(_pairs(signs))} {signs[-1]} "
-
-
-def _pairs(signs: str) -> list[str]:
-    """Return the neighbours in a run of signs; a single one as it is."""
-    return [signs[at : at + 2] for at in range(max(1, len(signs) - 1))]
-
-
-def names(text: str) -> str:
+def extract_names(text: str) -> str:
     """Return the names in a text, each once: identifiers, paths and the like, a line each."""
-    return "\n".join(dict.fromkeys(filter(_is_name, _NAME.findall(text))))
-
-
-def _is_name(word: str) -> bool:
-    is_long_enough = SHORTEST_PART < len(word) <= LONGEST_NAME
-    return is_long_enough and _IS_NAME.search(word) is not None
+    names = (
+        word
+        for word in _NAME.findall(text)
+        if SHORTEST_PART < len(word) <= LONGEST_INDEXED_NAME and _NAME_SIGN.search(word)
+    )
+    return "\n".join(dict.fromkeys(names))
 
 
 class _Folds(dict[int, str]):
-    """What signs become where neither case nor accents count: one sign for each."""
+    """The folded sign of each sign, without case and accents: one sign for each."""
 
     def __missing__(self, point: int) -> str:
         sign = chr(point)
@@ -126,25 +134,105 @@ class _Folds(dict[int, str]):
 
 
 _FOLDS = _Folds()
-_OTHER = re.compile(r"[^\x00-\x7f]+")
 
 
-def folded(text: str) -> str:
-    """Return a text of the same length in which neither case nor accents count."""
-    return text.lower() if text.isascii() else _OTHER.sub(_fold, text).lower()
-
-
-def _fold(run: re.Match[str]) -> str:
-    return run[0].translate(_FOLDS)
+def fold_text(text: str) -> str:
+    """Return a text of the same length without case and accents."""
+    if text.isascii():
+        return text.lower()
+    return _NOT_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
 
 
 @lru_cache(maxsize=256)
 def first_word(term: Term) -> str:
-    """Return the first word of a term, which a folded text that has the term has."""
-    found = WORD.search(folded(term.written))
+    """Return the first word of a term; each folded text with the term has it."""
+    found = WORD_PATTERN.search(fold_text(term.text))
     return found[0] if found else ""
 
 
-def words(text: str) -> Iterator[str]:
-    """Yield the words of a text as a server keeps them."""
-    return (word[:LONGEST_TERM] for word in WORD.findall(folded(spaced(text))))
+def split_words(text: str) -> Iterator[str]:
+    """Yield the words of a text as a server indexes them."""
+    return (word[:LONGEST_TERM] for word in WORD_PATTERN.findall(fold_text(split_cjk(text))))
+
+
+@lru_cache(maxsize=256)
+def _term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of a term in a folded text: as words, and as a part of a name.
+
+    The condition on the sign before the first word follows that word in the pattern: a pattern that
+    begins with a text is found far faster than one that begins with a condition.
+    """
+    text = fold_text(term.text)
+    first, *others = map(re.escape, WORD_PATTERN.findall(text))
+    is_word = not CJK_RUN.search(text)
+    before = rf"(?<![^\W_]{first})" if is_word else ""
+    after = r"(?![^\W_])" if is_word and not term.is_prefix else ""
+    as_words = re.compile(r"[\W_]+".join((first + before, *others)) + after)
+    return as_words, re.compile(re.escape(text))
+
+
+def has_terms(text: str, terms: Iterable[Term]) -> bool:
+    """Tell whether a text has all terms."""
+    folded = fold_text(text)
+    return all(has_term(folded, term) for term in terms)
+
+
+def has_term(folded: str, term: Term) -> bool:
+    """Tell whether a folded text has a term, as words or as a part of a name."""
+    is_likely = first_word(term) in folded
+    return is_likely and any(each.search(folded) for each in _term_patterns(term))
+
+
+def count_term(folded: str, term: Term) -> int:
+    """Return how often a folded text has a term as words."""
+    if first_word(term) not in folded:
+        return 0
+    return sum(1 for _ in _term_patterns(term)[0].finditer(folded))
+
+
+def make_snippet(text: str, terms: Iterable[Term]) -> tuple[str, tuple[TextRange, ...]]:
+    """Return a line of a text around its first terms, and the ranges of the words in the line."""
+    found = sorted(_find_terms(fold_text(text), terms))
+    begin = max(0, _choose_start(found) - SNIPPET_LEAD)
+    end = min(len(text), begin + SNIPPET_LENGTH)
+    line = re.sub(r"\s", " ", text[begin:end])
+    before, after = _ELLIPSIS * (begin > 0), _ELLIPSIS * (end < len(text))
+    moved = len(before) - begin
+    marks: list[TextRange] = []
+    for first, last, _ in found:
+        is_shown = begin <= first < last <= end
+        if is_shown and (not marks or first + moved >= marks[-1][1]):  # marks do not overlap
+            marks.append((first + moved, last + moved))
+    return f"{before}{line}{after}", tuple(marks)
+
+
+def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
+    """Return ``length`` code points of a text, unchanged, where it has most of the terms."""
+    if len(text) <= length:
+        return text
+    begin = max(0, _choose_start(sorted(_find_terms(fold_text(text), terms))) - length // 4)
+    end = begin + length
+    before, after = _ELLIPSIS * (begin > 0), _ELLIPSIS * (end < len(text))
+    return f"{before}{text[begin:end]}{after}"
+
+
+def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
+    """Yield the ranges of terms in a folded text: as words, else as parts."""
+    for number, term in enumerate(terms):
+        for pattern in _term_patterns(term):
+            ranges = [(*each.span(), number) for each in pattern.finditer(folded)]
+            yield from ranges
+            if ranges:
+                break
+
+
+def _choose_start(found: list[TermRange]) -> int:
+    """Return the first place from which a snippet has most of the terms."""
+    best, most = 0, 0
+    for at, (first, *_) in enumerate(found[:SNIPPET_STARTS]):
+        end = first + SNIPPET_LENGTH - SNIPPET_LEAD
+        near = takewhile(lambda each: each[1] <= end, found[at:])  # noqa: B023
+        count = len({number for *_, number in near})
+        if count > most:
+            best, most = first, count
+    return best

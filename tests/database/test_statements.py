@@ -95,15 +95,19 @@ ACROSS_TREES = {
     **dict.fromkeys(
         (
             "search.query.HAS_ROLE",
-            "search.scope.BRANCHES",
-            "search.scope.SESSIONS",
-            "search.titles.TITLES",
-            "search.titles.TITLES_OWNED",
+            "search.scope.TREE_BRANCHES",
+            "search.scope.TREE_SESSIONS",
+            "search.hits.LIST_TITLES",
+            "search.hits.LIST_TITLES_OWNED",
         ),
         "searches all trees",
     ),
     **dict.fromkeys(
-        ("search.index.ALL", "search.index.FORGET_ALL", "search.index.KNOWN"),
+        (
+            "search.index.COUNT_DOCUMENTS",
+            "search.index.DELETE_ENTRIES",
+            "search.index.COUNT_ENTRIES",
+        ),
         "an index is of the whole store",
     ),
 }
@@ -287,9 +291,9 @@ SCANNED = {
     "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.TOTALS": "counts over the whole store",
     "search.query.HAS_ROLE": "only for a role that few stores have",
-    "search.index.ALL": "counts over the whole store",
-    "search.index.FORGET_ALL": "empties the index",
-    "search.index.KNOWN": "counts over the whole store",
+    "search.index.COUNT_DOCUMENTS": "counts over the whole store",
+    "search.index.DELETE_ENTRIES": "empties the index",
+    "search.index.COUNT_ENTRIES": "counts over the whole store",
 }
 """The statements that walk a whole table of conversations, each with its reason."""
 
@@ -440,10 +444,10 @@ HOT = {
     "history.erasure_batches.OPEN_PART": ["erasures", "messages"],
     "history.erasure_batches.DELETE_BEYOND.8": ["messages"],
     "history.erasure_batches.DELETE_BEYOND.9": ["search_rows"],
-    "search.scope.BRANCHES": ["branches"],
-    "search.scope.SESSIONS": ["sessions"],
-    "search.titles.TITLES": ["sessions"],
-    "search.titles.TITLES_OWNED": ["sessions"],
+    "search.scope.TREE_BRANCHES": ["branches"],
+    "search.scope.TREE_SESSIONS": ["sessions"],
+    "search.hits.LIST_TITLES": ["sessions"],
+    "search.hits.LIST_TITLES_OWNED": ["sessions"],
 }
 """What the hot paths look up, table by table (``parents``: the walk up the branches)."""
 

@@ -61,7 +61,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explained.entries_of": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
-    "store.search.hits.snippet": (ValueError, lambda s: [*s.search("file")]),
+    "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
     "store.history.append.taken": (KeyError, lambda s: s.append("s", said("never"))),
     "store.history.append.facts.write": (AttributeError, lambda s: s.append("s", said("never"))),
     "store.history.append._move_head": (AssertionError, lambda s: s.append("s", said("never"))),

@@ -68,7 +68,7 @@ INSIDE = {
     ),
     "messages": "json_text columns media wire_fields copying prepared_messages redacted_messages",
     "records": "compactions search_results maintenance sessions views",
-    "search": "terms said snippets dialects scope documents scores query index backlog candidates titles hits passages",
+    "search": "terms dialects scope documents query index backlog hits passages",
     "simulation": "prices reuse replay",
     "summaries": (
         "texts values labels prompts facts_ledger names_index fitting brief speech outcomes deeds whole "

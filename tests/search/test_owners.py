@@ -225,13 +225,13 @@ def asked(chance: random.Random) -> tuple[str, dict[str, Any]]:
     return " ".join(words), options
 
 
-@pytest.mark.parametrize("ranked", [searching.RANKED, 7])
+@pytest.mark.parametrize("ranked", [searching.MOST_RANKED, 7])
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
 def test_an_owners_search_is_that_of_a_store_of_its_own(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, seed: int, ranked: int
 ) -> None:
     """A thousand queries: hits, their order and scores, pages, and how far it looked."""
-    monkeypatch.setattr(searching, "RANKED", ranked)
+    monkeypatch.setattr(searching, "MOST_RANKED", ranked)
     chance = random.Random(seed)
     talk(pair, chance, 60)
     for number in range(QUERIES // (8 if seed > 1 else 40)):
@@ -252,9 +252,9 @@ def test_an_owners_search_is_that_of_a_store_of_its_own(
 
 def test_only_an_owners_own_is_behind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is looked through: as many as in a store of its own; none where all is."""
-    monkeypatch.setattr(index, "take_step", lambda _: None)
-    monkeypatch.setattr(backlog, "SECONDS", -1)
-    monkeypatch.setattr(backlog, "LEAST", 0)
+    monkeypatch.setattr(searching, "try_index_step", lambda _: None)
+    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
+    monkeypatch.setattr(backlog, "LEAST_READ", 0)
     talk(pair, random.Random(5), 40, indexes=False)
     for options in ({}, {"left": True}, {"session": "F"}, {"session": "b1", "left": True}):
         here, there = (face.search("parcel", **options) for face in (pair.bob, pair.alone))
@@ -271,7 +271,7 @@ def test_an_owner_finds_what_is_new_while_others_wait(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many of another's messages come first; the owner may take them in, too."""
-    monkeypatch.setattr(index, "STEP", 4)
+    monkeypatch.setattr(index, "STEP_MESSAGES", 4)
     alice, bob = store.scoped("alice"), store.scoped("bob")
     for face, name, number in ((alice, "A", 60), (bob, "B", 3), (alice, "A", 60)):
         face.create_session(name, exist_ok=True)
@@ -286,12 +286,15 @@ def test_the_newest_are_looked_at_however_busy_the_machine_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no time is left at once, the last few all the same; the others are told of."""
-    monkeypatch.setattr(index, "take_step", lambda _: None)
-    monkeypatch.setattr(backlog, "SECONDS", -1)
+    monkeypatch.setattr(searching, "try_index_step", lambda _: None)
+    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
     store.create_session("s")
-    store.append("s", [said("a word")] * (backlog.LEAST + 5))
+    store.append("s", [said("a word")] * (backlog.LEAST_READ + 5))
     hits = store.search("word", limit=100)
-    assert ([hits[0].seq, len(hits)], hits.behind) == ([backlog.LEAST + 5, backlog.LEAST], 5)
+    assert ([hits[0].seq, len(hits)], hits.behind) == (
+        [backlog.LEAST_READ + 5, backlog.LEAST_READ],
+        5,
+    )
 
 
 def test_a_role_of_others_is_none_for_an_owner(store: Store) -> None:
@@ -321,15 +324,15 @@ def test_a_role_of_others_is_none_for_an_owner(store: Store) -> None:
 
 
 @pytest.mark.parametrize("order", ["best", "newest"])
-@pytest.mark.parametrize("ranked", [searching.RANKED, 9])
+@pytest.mark.parametrize("ranked", [searching.MOST_RANKED, 9])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.sampled(4)
 def test_pages_go_on_while_sessions_grow(
     store: Store, monkeypatch: pytest.MonkeyPatch, seed: int, ranked: int, order: str
 ) -> None:
     """No hit twice, none missing of those that were there; whoever indexes meanwhile."""
-    monkeypatch.setattr(searching, "RANKED", ranked)
-    monkeypatch.setattr(index, "STEP", 5)
+    monkeypatch.setattr(searching, "MOST_RANKED", ranked)
+    monkeypatch.setattr(index, "STEP_MESSAGES", 5)
     chance = random.Random(seed)
     for name in ("s", "t", "u"):
         store.create_session(name, title=f"parcel {name}", now=NOW + chance.randint(0, 1))
@@ -373,9 +376,9 @@ def test_what_has_no_row_is_found_as_what_has_one(
 ) -> None:
     """The same hits in the same order, whether the index has them or not."""
     with monkeypatch.context() as patch:
-        patch.setattr(index, "take_step", lambda _: None)
+        patch.setattr(searching, "try_index_step", lambda _: None)
         talk(pair, random.Random(7), 30)
-        monkeypatch.setattr(backlog, "SECONDS", 60)
+        monkeypatch.setattr(backlog, "BACKLOG_SECONDS", 60)
         chance = random.Random(8)
         queries = [asked(chance) for _ in range(40)]
         for _, options in queries:

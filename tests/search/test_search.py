@@ -20,8 +20,8 @@ from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.records import Hits
 from store.search import backlog, index
 from store.search import hits as searching
-from store.search.said import said as text_of
-from store.search.terms import WORD, spaced, terms
+from store.search.documents import message_text
+from store.search.terms import WORD_PATTERN, parse_terms, split_cjk
 
 NOW = 1_767_225_600_000
 
@@ -161,13 +161,13 @@ def test_what_is_asked_for_is_narrowed(chats: Store) -> None:
 
 
 @pytest.mark.parametrize("order", ["best", "newest"])
-@pytest.mark.parametrize("ranked", [searching.RANKED, 5])
+@pytest.mark.parametrize("ranked", [searching.MOST_RANKED, 5])
 def test_pages_hold_each_hit_once(
     store: Store, monkeypatch: pytest.MonkeyPatch, order: str, ranked: int
 ) -> None:
     """The next page begins behind the last hit, in titles, in words and in names."""
-    monkeypatch.setattr(searching, "RANKED", ranked)
-    monkeypatch.setattr(searching, "CHUNK", 4)
+    monkeypatch.setattr(searching, "MOST_RANKED", ranked)
+    monkeypatch.setattr(searching, "TEXT_BATCH", 4)
     for number in range(3):
         name = f"s{number}"
         store.create_session(name, title=f"apple {number}")
@@ -229,25 +229,29 @@ def test_summaries_are_found(store: Store) -> None:
 def rows(store: Store) -> int:
     """Return how many rows the index has."""
     with store.database.reading() as connection:
-        return int(index.KNOWN.value(connection))
+        return int(index.COUNT_ENTRIES.value(connection))
 
 
 def test_an_append_writes_nothing_to_the_index(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search does, some messages at a time; it says how many it did not look at."""
-    monkeypatch.setattr(backlog, "SECONDS", -1)
-    monkeypatch.setattr(backlog, "LEAST", 0)
+    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
+    monkeypatch.setattr(backlog, "LEAST_READ", 0)
     store.create_session("s")
-    store.append("s", [said(f"w.{number:04}") for number in range(2 * index.STEP + 10)])
+    store.append("s", [said(f"w.{number:04}") for number in range(2 * index.STEP_MESSAGES + 10)])
     assert rows(store) == 0
     first = store.search("0001")
-    assert (found(first), first.behind, rows(store)) == ([("s", 2)], index.STEP + 10, index.STEP)
-    assert store.search(f"{index.STEP:04}").behind == 10
-    last = store.search(f"{2 * index.STEP:04}")
-    assert (found(last), last.behind) == ([("s", 2 * index.STEP + 1)], 0)
+    assert (found(first), first.behind, rows(store)) == (
+        [("s", 2)],
+        index.STEP_MESSAGES + 10,
+        index.STEP_MESSAGES,
+    )
+    assert store.search(f"{index.STEP_MESSAGES:04}").behind == 10
+    last = store.search(f"{2 * index.STEP_MESSAGES:04}")
+    assert (found(last), last.behind) == ([("s", 2 * index.STEP_MESSAGES + 1)], 0)
     store.append("s", [said("and more")] * 300)
-    assert store.index()[:3] == (True, 2 * index.STEP + 310, 0)
+    assert store.index()[:3] == (True, 2 * index.STEP_MESSAGES + 310, 0)
     assert store.search("more").behind == 0
 
 
@@ -269,7 +273,7 @@ def test_a_busy_store_is_searched_as_far_as_it_is(store: Store) -> None:
     store.search("first")
     store.append("s", said("second, then first"))
     with store.database.writing() as connection:
-        Statement(index.KNOWN._construct).value(connection)
+        Statement(index.COUNT_ENTRIES._construct).value(connection)
         hits = store.search("first")
         assert (found(hits), hits.behind) == ([("s", 1), ("s", 2)], 0)
     assert found(store.search("second")) == [("s", 2)]
@@ -359,7 +363,9 @@ def test_a_purge_leaves_no_word(path: Path) -> None:
 def test_a_store_that_nobody_searches_has_no_index(path: Path) -> None:
     """Its tables are made by the first search, and known to the check of the schema."""
     made = Statement(
-        index.statement("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'")._construct
+        index.cached_statement(
+            "SELECT name FROM sqlite_schema WHERE name LIKE 'search%'"
+        )._construct
     )
     with Store(path) as store:
         with store.database.reading() as connection:
@@ -479,12 +485,14 @@ def test_each_word_of_recordings_finds_its_message(tmp_path: Path) -> None:
         for number, each in enumerate(recorded):
             store.create_session(f"s{number}")
             store.append(f"s{number}", each.messages)
-            length += sum(len(text_of(message).encode()) for message in each.messages)
+            length += sum(len(message_text(message).encode()) for message in each.messages)
         assert store.index().size < 1.5 * length
         for number, each in enumerate(recorded):
             for seq in chance.sample(range(len(each.messages)), min(8, len(each.messages))):
                 words = [
-                    word for word in WORD.findall(text_of(each.messages[seq])) if word.isascii()
+                    word
+                    for word in WORD_PATTERN.findall(message_text(each.messages[seq]))
+                    if word.isascii()
                 ]
                 for word in chance.sample(words, min(4, len(words))):
                     hits = store.search(word, session=f"s{number}", limit=1000)
@@ -496,8 +504,10 @@ def test_each_word_of_recordings_finds_its_message(tmp_path: Path) -> None:
 
 def test_signs_are_kept_as_pairs() -> None:
     """Runs of signs as pairs, and the last alone; what is asked for without it."""
-    assert spaced("用SQLite数据库。") == " 用 SQLite 数据 据库 库 。"
-    assert [(each.kept.split(), each.begins) for each in terms('数据库 库 a数 数a "x y"')] == [
+    assert split_cjk("用SQLite数据库。") == " 用 SQLite 数据 据库 库 。"
+    assert [
+        (each.index_text.split(), each.is_prefix) for each in parse_terms('数据库 库 a数 数a "x y"')
+    ] == [
         (["数据", "据库"], False),
         (["库"], True),
         (["a", "数"], True),
@@ -510,9 +520,18 @@ def test_what_a_message_says() -> None:
     """Texts of its parts, names of tools, keys and values of arguments; no data of pictures."""
     parts = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     message = {**call("edit", path="a.py", lines=[1, {"to": "二"}]), "content": parts}
-    assert text_of(message).split() == ["one", "edit", "path", "a.py", "lines", "1", "to", "二"]
+    assert message_text(message).split() == [
+        "one",
+        "edit",
+        "path",
+        "a.py",
+        "lines",
+        "1",
+        "to",
+        "二",
+    ]
     odd = {"role": "assistant", "tool_calls": [5, {"function": {"arguments": "{"}}]}
-    assert text_of(odd) == "{"
+    assert message_text(odd) == "{"
 
 
 # --- The command ----------------------------------------------------------------------------------
