@@ -358,8 +358,8 @@ class AsyncOperations(Threads):
         """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
         The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
-        -20 gives what stands at the newest 20, or all where there are fewer. A message that stands at
-        several positions, as one with several results does, is at the last of them. ``last`` counts
+        -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
+        positions, such as one with several results, is at the last of them. ``last`` counts
         messages instead: the newest so many, whatever positions they take; it goes without ``start``
         and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
         InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just

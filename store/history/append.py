@@ -1,7 +1,7 @@
-"""Append to a line. Nothing here ever changes a message.
+"""Append messages to a line. Nothing here ever changes a message.
 
-What an append needs no connection for is done first: the messages are taken apart, hashed and
-weighed (`prepare_batch`) before the transaction holds up others.
+Messages are parsed, hashed and measured (`prepare_batch`) before the transaction begins, so that
+other writers do not wait.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from ..messages import (
 from ..records import StoredMessage, make_stored_message
 from ..tokens import estimated_tokens
 from . import append_warnings, facts, lines
-from .joining import joined
 from .lines import Line
-from .places import PLACE, Pointer
-from .raw_messages import load_chat_messages
+from .places import PLACE
+from .raw_messages import join_parts, load_chat_messages
 from .sessions import create_session, set_metadata
 
 INSERT_MESSAGES = Insertion(
@@ -44,16 +43,17 @@ INSERT_MESSAGES = Insertion(
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
 MOVE_HEAD = Statement(lines.update_session(head=bindparam("to"), updated_at=bindparam("now")))
 Dedupe = Literal["refuse", "ignore", "off"]
-"""What is done with a message whose id is on the line already.
+"""How a message is treated whose id is already on the line.
 
-``refuse`` returns the one that is there, and refuses another message under its id; ``ignore``
-returns it, whatever is given; with ``off`` ids are no keys, and every message is stored.
+``refuse`` returns the stored message, and refuses a different message with the same id; ``ignore``
+returns the stored message whatever is given; with ``off`` ids are not compared, and every message
+is stored.
 """
 DEDUPES = get_args(Dedupe)
 
 
-class Known(NamedTuple):
-    """Where in a tree a message of some id stands."""
+class MessageLocation(NamedTuple):
+    """The place of a message with some id in a tree, and its digest."""
 
     branch: int
     seq: int
@@ -61,43 +61,35 @@ class Known(NamedTuple):
     stored_at: int
 
 
-KNOWN = Statement(
-    select(*(messages.c[name] for name in Known._fields))
+MESSAGE_LOCATIONS = Statement(
+    select(*(messages.c[name] for name in MessageLocation._fields))
     .where(messages.c.tree_id == bindparam("tree_id"))
     .where(messages.c.message_id == bindparam("message_id")),
-    row=Known,
+    row=MessageLocation,
 )
 HAS_REDACTED = Statement(
     select(exists().where(redactions.c.tree_id == bindparam("tree_id"))),
 )
 MessageInput: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
 """A message or several, as callers give them."""
-ByIndex = dict[int, StoredMessage]
-"""Messages of a batch as they are stored, by their index in it."""
 
 
 class Batch(NamedTuple):
-    """Messages that are ready to be stored at a moment, with their tokens and digests."""
+    """Messages that are prepared for storing at a moment, with their tokens and digests."""
 
     messages: list[PreparedMessage]
     tokens: list[int]
     digests: list[bytes]
     moment: int
 
-    def of(self, indices: list[int]) -> Batch:
-        """Return a part of the batch."""
-        if len(indices) == len(self.messages):
-            return self
+    def select(self, indices: list[int]) -> Batch:
+        """Return the messages at some indices as a batch."""
         return Batch(
             [self.messages[index] for index in indices],
             [self.tokens[index] for index in indices],
             [self.digests[index] for index in indices],
             self.moment,
         )
-
-    def given(self, stored: list[StoredMessage]) -> list[StoredMessage]:
-        """Return all rows of the batch, as they are stored, as the messages that were given."""
-        return joined(stored, [each.wire_format for each in self.messages])
 
 
 def append(
@@ -131,23 +123,36 @@ def append(
     InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
     batch = prepare_batch(messages, given(now), format)
-    _check_asked(expected_head, dedupe)
-    pointer = _locked(connection, session_id, batch.moment if create else None)
+    if expected_head is not None and type(expected_head) is not int:
+        raise InvalidValue(f"expected_head is a position, not {quoted(expected_head)}")
+    one_of(DEDUPES, "dedupe", dedupe)
+    pointer = None
+    try:
+        pointer = lines.lock_session(connection, session_id)
+    except SessionNotFound:
+        if not create or session_id is None:
+            raise
+    if pointer is None:
+        create_session(connection, session_id, exist_ok=True, now=batch.moment)
+        pointer = lines.lock_session(connection, session_id)
     line = Line(connection, pointer)
-    known, fresh = _told_apart(line, batch.messages, dedupe)
-    if fresh or metadata:
-        _check_as_known(pointer, expected_head, expected)
-    stored = _store(line, batch.of(fresh))
+    duplicates, new = split_duplicates(line, batch.messages, dedupe)
+    if new or metadata:
+        lines.check_revision(pointer, expected)
+        if expected_head is not None and expected_head != pointer.head:
+            raise HeadMoved(pointer.session_id, expected_head, pointer.head)
+    stored = store_batch(line, batch, duplicates, new)
     if metadata is not None:
         set_metadata(connection, session_id, metadata, merge=True)
-    return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
+    return stored
 
 
 def append_batch(line: Line, batch: Batch) -> list[StoredMessage]:
-    """Append what a line does not have yet; return all as stored. Raises InvalidMessage."""
-    known, fresh = _told_apart(line, batch.messages, "refuse")
-    stored = _store(line, batch.of(fresh))
-    return batch.given(_in_order(batch.messages, known, dict(zip(fresh, stored, strict=True))))
+    """Append the messages that a line does not have yet; return all as stored.
+
+    Raises InvalidMessage.
+    """
+    return store_batch(line, batch, *split_duplicates(line, batch.messages, "refuse"))
 
 
 def prepare_batch(
@@ -161,207 +166,154 @@ def prepare_batch(
     """
     if isinstance(messages, Batch):
         return messages
-    listed = enumerate(_listed(messages))
-    return make_batch(
-        [row for index, message in listed for row in _prepared(message, format, index)], moment
-    )
+    if isinstance(messages, list):
+        listed = messages
+    elif isinstance(messages, Mapping) or is_model(messages):
+        listed = [messages]
+    elif isinstance(messages, Iterable):
+        listed = [*messages]
+    else:
+        raise InvalidMessage(0, None, f"a message is an object, this is {type(messages).__name__}")
+    prepared: list[PreparedMessage] = []
+    for index, message in enumerate(listed):
+        wire_format, rows = taken(to_object(message, index), format, index)
+        if wire_format is None:
+            prepared.append(prepare_object(rows[0], index))
+        else:
+            prepared += [prepare_object(r, index)._replace(wire_format=wire_format) for r in rows]
+    return make_batch(prepared, moment)
 
 
 def make_batch(rows: list[PreparedMessage], moment: int) -> Batch:
-    """Return rows that are prepared as a batch, which `append` takes in place of messages."""
+    """Return prepared messages as a batch, which `append` accepts in place of messages."""
     tokens = [estimated_tokens(each.message, each.text_size) for each in rows]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     return Batch(rows, tokens, digests, moment)
 
 
-def _prepared(message: object, name: str | None, index: int) -> Iterable[PreparedMessage]:
-    """Return a message as the rows that it is stored as."""
-    came_as, rows = taken(to_object(message, index), name, index)
-    if came_as is None:
-        return (prepare_object(rows[0], index),)
-    return [prepare_object(row, index)._replace(wire_format=came_as) for row in rows]
-
-
-def _check_asked(head: int | None, dedupe: str) -> None:
-    if head is not None and type(head) is not int:
-        raise InvalidValue(f"expected_head is a position, not {quoted(head)}")
-    one_of(DEDUPES, "dedupe", dedupe)
-
-
-def _locked(connection: Connection, session_id: str, created_at: int | None) -> Pointer:
-    """Lock a session, made at a moment if it is not there (None: it has to be there)."""
-    try:
-        return lines.lock_session(connection, session_id)
-    except SessionNotFound:
-        if created_at is None or session_id is None:
-            raise
-    create_session(connection, session_id, exist_ok=True, now=created_at)
-    return lines.lock_session(connection, session_id)
-
-
-def _check_as_known(pointer: Pointer, head: int | None, revision: str | None) -> None:
-    """Refuse to append to a session that is not as the caller knows it."""
-    lines.check_revision(pointer, revision)
-    if head is not None and head != pointer.head:
-        raise HeadMoved(pointer.session_id, head, pointer.head)
-
-
-def _in_order(batch: list[PreparedMessage], known: ByIndex, stored: ByIndex) -> list[StoredMessage]:
-    """Return each message of a batch as stored; one given twice is stored at its first index."""
-    if len(stored) == len(batch):
-        return [*stored.values()]
-    by_index = known | stored
-    by_id = {batch[index].columns.message_id: each for index, each in by_index.items()}
-    return [
-        by_index[index] if index in by_index else by_id[each.columns.message_id]
-        for index, each in enumerate(batch)
-    ]
-
-
-def _listed(given: MessageInput) -> list[GivenMessage]:
-    if isinstance(given, list):
-        return given
-    if isinstance(given, Mapping) or is_model(given):
-        return [given]
-    if not isinstance(given, Iterable):
-        raise InvalidMessage(0, None, f"a message is an object, this is {type(given).__name__}")
-    return [*given]
-
-
-def _told_apart(
+def split_duplicates(
     line: Line, batch: list[PreparedMessage], dedupe: Dedupe
-) -> tuple[ByIndex, list[int]]:
-    """Return the messages of the batch that the line has already, and the indices to store.
+) -> tuple[dict[int, StoredMessage], list[int]]:
+    """Separate messages that are already stored from new ones, by message id.
 
-    Raises InvalidMessage for a changed one.
+    Returns the stored messages by their index in the batch, and the indices still to be inserted.
+    Raises InvalidMessage where an id names two different messages and ``dedupe`` is "refuse".
     """
-    if dedupe == "off" or all(each.columns.message_id is None for each in batch):
+    ids = [each.columns.message_id for each in batch]
+    if dedupe == "off" or ids.count(None) == len(ids):
         return {}, list(range(len(batch)))
-    known = _known(line, batch, dedupe)
-    return known, _fresh(batch, known, dedupe)
-
-
-def _known(line: Line, batch: list[PreparedMessage], dedupe: Dedupe) -> ByIndex:
-    """Return the messages of the batch that the line has already."""
-    known: ByIndex = {}
     has_redacted = bool(HAS_REDACTED.value(line.connection, tree_id=line.pointer.tree_id))
-    for index, prepared in enumerate(batch):
-        message_id = prepared.columns.message_id
+    duplicates: dict[int, StoredMessage] = {}
+    for index, message_id in enumerate(ids):
         if message_id is None:
             continue
-        found = find_message(line, message_id, has_redacted=has_redacted)
-        if found is not None:
-            known[index] = _the_known(line, found, prepared, index, dedupe)
-    return known
+        location = find_message(line, message_id, has_redacted=has_redacted)
+        if location is not None:
+            duplicates[index] = load_duplicate(line, location, batch[index], index, dedupe)
+    new = []
+    first_index: dict[str, int] = {}
+    for index, message_id in enumerate(ids):
+        earlier = index if message_id is None else first_index.setdefault(message_id, index)
+        if earlier == index and index not in duplicates:
+            new.append(index)
+        if earlier != index and dedupe == "refuse":
+            one, other = batch[earlier], batch[index]
+            if one.digest != other.digest and one.message != other.message:
+                raise different_message(index, other, f"index {earlier}")
+    return duplicates, new
 
 
-def _the_known(
-    line: Line, found: Known, prepared: PreparedMessage, index: int, dedupe: Dedupe
+def find_message(
+    line: Line, message_id: str, *, has_redacted: bool = True
+) -> MessageLocation | None:
+    """Return the place of the newest message with an id on a line; None where there is none.
+
+    A redacted message is found by the id that replaced its own, if the tree has any redacted
+    message (``has_redacted``).
+    """
+    connection, tree_id = line.connection, line.pointer.tree_id
+    locations = MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=message_id)
+    neutral = neutral_id(message_id) if has_redacted else message_id
+    if neutral != message_id:
+        locations += MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=neutral)
+    if len(locations) > 1:
+        locations.sort(key=attrgetter("seq"), reverse=True)
+    for location in locations:
+        is_before_head = location.seq <= line.pointer.head
+        if is_before_head and line.place(location.seq)["branch"] == location.branch:
+            return location
+    return None
+
+
+def load_duplicate(
+    line: Line, location: MessageLocation, message: PreparedMessage, index: int, dedupe: Dedupe
 ) -> StoredMessage:
-    """Return the message that the line has under a given one's id."""
-    if dedupe == "refuse" and _is_same(found, prepared):
-        return _as_stored(found, prepared)
-    (stored,) = load_chat_messages(line, found.seq, found.seq)
+    """Return the stored message that has the id of a given one.
+
+    With ``dedupe`` "refuse" it has to be the same message, else InvalidMessage is raised. A message
+    whose keys come in another order has another digest, but is the same; so is one that an earlier
+    release stored, or that was redacted.
+    """
     if dedupe == "refuse":
-        _check_same(stored, prepared, index)
+        same_digest = digest_row(message.digest, location.stored_at, message.wire_format)
+        if location.digest == same_digest:
+            _, seq, digest, stored_at = location
+            return StoredMessage(seq, message.message, stored_at, digest)
+    (stored,) = load_chat_messages(line, location.seq, location.seq)
+    is_compared = dedupe == "refuse" and not is_redacted(stored.message)
+    if is_compared and stored.message != message.message:
+        raise different_message(index, message, f"position {stored.seq}")
     return stored
 
 
-def _is_same(found: Known, given: PreparedMessage) -> bool:
-    return found.digest == digest_row(given.digest, found.stored_at, given.wire_format)
-
-
-def find_message(line: Line, message_id: str, *, has_redacted: bool = True) -> Known | None:
-    """Return where the newest message of an id stands on a line; None where there is none.
-
-    One that is redacted is known by what stands for its id, if the tree has any such.
-    """
-    connection, tree_id = line.connection, line.pointer.tree_id
-    found = KNOWN.rows(connection, tree_id=tree_id, message_id=message_id)
-    neutral = neutral_id(message_id) if has_redacted else message_id
-    if neutral != message_id:
-        found = found + KNOWN.rows(connection, tree_id=tree_id, message_id=neutral)
-    if len(found) > 1:
-        found.sort(key=attrgetter("seq"), reverse=True)
-    return next((each for each in found if _is_on(line, each)), None)
-
-
-def _is_on(line: Line, found: Known) -> bool:
-    if found.seq > line.pointer.head:
-        return False
-    return line.place(found.seq)["branch"] == found.branch
-
-
-def _check_same(stored: StoredMessage, given: PreparedMessage, index: int) -> None:
-    """Refuse another message of the same id.
-
-    One whose keys come in another order has another digest, but is the same; so has one that an
-    earlier release stored, or that was redacted.
-    """
-    if is_redacted(stored.message):
-        return
-    if stored.message != given.message:
-        raise _another(index, given, f"position {stored.seq}")
-
-
-def _as_stored(found: Known, given: PreparedMessage) -> StoredMessage:
-    return StoredMessage(found.seq, given.message, found.stored_at, found.digest)
-
-
-def _another(index: int, given: PreparedMessage, place: str) -> InvalidMessage:
-    message_id = given.columns.message_id
+def different_message(index: int, message: PreparedMessage, place: str) -> InvalidMessage:
+    """Return the error for a message whose id belongs to a different one."""
+    message_id = message.columns.message_id
     return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
 
 
-def _fresh(batch: list[PreparedMessage], known: ByIndex, dedupe: Dedupe) -> list[int]:
-    """Return the indices to store: neither on the line nor given twice."""
-    first: dict[str, int] = {}
-    fresh = []
-    for index, prepared in enumerate(batch):
-        message_id = prepared.columns.message_id
-        earlier = index if message_id is None else first.setdefault(message_id, index)
-        if earlier == index and index not in known:
-            fresh.append(index)
-        if earlier != index and dedupe == "refuse":
-            _check_repeated(batch, earlier, index)
-    return fresh
+def store_batch(
+    line: Line, batch: Batch, duplicates: dict[int, StoredMessage], new: list[int]
+) -> list[StoredMessage]:
+    """Insert the new messages of a batch, their derived rows and the new head of the line.
+
+    Returns all messages of the batch as stored, those of other formats joined from their parts; a
+    message that the batch holds twice is stored at its first index.
+    """
+    given_messages = batch.messages
+    stored: list[StoredMessage] = []
+    if new:
+        batch = batch if len(new) == len(given_messages) else batch.select(new)
+        insert_batch(line, batch)
+        messages = (each.message for each in batch.messages)
+        numbers = count(line.pointer.head + 1)
+        rows = zip(numbers, messages, repeat(batch.moment), batch.digests)
+        stored = [*map(make_stored_message, rows)]
+    if len(stored) < len(given_messages):
+        by_index = duplicates | dict(zip(new, stored, strict=True))
+        by_id = {given_messages[index].columns.message_id: by_index[index] for index in by_index}
+        stored = [
+            by_index[index] if index in by_index else by_id[each.columns.message_id]
+            for index, each in enumerate(given_messages)
+        ]
+    return join_parts(stored, [each.wire_format for each in given_messages])
 
 
-def _check_repeated(batch: list[PreparedMessage], earlier: int, index: int) -> None:
-    """Refuse one id with two texts in a batch."""
-    one, other = batch[earlier], batch[index]
-    if one.digest != other.digest and one.message != other.message:
-        raise _another(index, other, f"index {earlier}")
-
-
-def _store(line: Line, batch: Batch) -> list[StoredMessage]:
-    """Write messages, what follows from them and the new head; return them as stored."""
-    if not batch.messages:
-        return []
-    start = line.pointer.head + 1
-    _insert(line, start, batch)
-    facts.write(line, start, batch.messages, batch.tokens)
-    _move_head(line, start + len(batch.messages) - 1, batch.moment)
-    append_warnings.note(line.pointer.session_id, batch.messages)
-    given = [each.message for each in batch.messages]
-    rows = zip(count(start), given, repeat(batch.moment), batch.digests)
-    return [*map(make_stored_message, rows)]
-
-
-def _move_head(line: Line, head: int, moment: int) -> None:
-    MOVE_HEAD.run(line.connection, **line.pointer.changed(), to=head, now=moment)
-
-
-def _insert(line: Line, start: int, batch: Batch) -> None:
-    """Write the raw rows of messages that stand from position ``start`` on."""
-    tree_id, branch = line.pointer.tree_id, line.pointer.branch
+def insert_batch(line: Line, batch: Batch) -> None:
+    """Write messages after a line's head, the rows derived from them, and the new head."""
+    connection, pointer = line
+    start = pointer.head + 1
     rows: list[Row] = []
     calls: list[Row] = []
     pairs = zip(batch.messages, batch.digests, strict=True)
-    for seq, (each, digest) in enumerate(pairs, start):
-        place = (tree_id, branch, seq)
-        rows.append((*place, *each.columns, batch.moment, digest, each.wire_format))
-        for number, call in enumerate(each.calls):
+    for seq, (message, digest) in enumerate(pairs, start):
+        place = (pointer.tree_id, pointer.branch, seq)
+        rows.append((*place, *message.columns, batch.moment, digest, message.wire_format))
+        for number, call in enumerate(message.calls):
             calls.append((*place, number, *call))
-    INSERT_MESSAGES.insert_many(line.connection, rows)
-    INSERT_CALLS.insert_many(line.connection, calls)
+    INSERT_MESSAGES.insert_many(connection, rows)
+    INSERT_CALLS.insert_many(connection, calls)
+    facts.write(line, start, batch.messages, batch.tokens)
+    head = pointer.head + len(rows)
+    MOVE_HEAD.run(connection, **pointer.changed(), to=head, now=batch.moment)
+    append_warnings.note(pointer.session_id, batch.messages)

@@ -1,8 +1,13 @@
-"""What was said, as it went in: a line read whole, in part, or page by page."""
+"""Raw messages as they went in: a line read whole, in part, or page by page.
+
+A message of another format may be several rows (see `store.formats`); each row says which part of
+how many it is. A message is identified by its last position, so that rewinding there keeps all of
+it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,10 +16,9 @@ from sqlalchemy import Connection, select
 
 from ..database import Row, Statement, Transactions, messages, paused, tool_calls
 from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
-from ..messages import Columns, StoredCall, assemble, find_digest_version, join_call
+from ..messages import WIRE, Columns, StoredCall, assemble, find_digest_version, join_call
 from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
-from .joining import joined, part_of
 from .lines import Line, in_run
 from .newest import MOST, Stored, newest_rows
 
@@ -36,6 +40,60 @@ CALLS_IN_RUN = Statement(
 )
 
 
+class Part(NamedTuple):
+    """The number of a part of a message, counted from 0, and how many parts there are."""
+
+    number: int = 0
+    of: int = 1
+
+
+WHOLE = Part()
+
+
+def parse_part(row: StoredMessage, wire_format: str | None) -> Part:
+    """Return which part of a message a row is. Raises Damaged for an impossible one."""
+    held = row.message.get(WIRE) if wire_format else None
+    if not isinstance(held, dict) or "part" not in held:
+        return WHOLE
+    problem = f"position {row.seq} is not part of a message; {VERIFY}"
+    try:
+        number, of = held["part"]
+        if 0 <= number < of:
+            return Part(number, of)
+    except (TypeError, ValueError) as error:
+        raise Damaged(problem) from error
+    raise Damaged(problem)
+
+
+def join_parts(rows: list[StoredMessage], formats: Sequence[str | None]) -> list[StoredMessage]:
+    """Return the messages that went in, joined from rows and the format of each row."""
+    if not any(formats):
+        return rows
+    joined: list[StoredMessage] = []
+    parts: list[StoredMessage] = []
+    previous: tuple[str | None, Part] = (None, WHOLE)
+    for row, wire_format in zip(rows, formats, strict=True):
+        part = parse_part(row, wire_format)
+        wire_format_before, (number, of) = previous
+        if parts and (wire_format, part) != (wire_format_before, Part(number + 1, of)):
+            joined.append(_join_message(parts, wire_format_before))
+            parts = []
+        parts.append(row)
+        previous = (wire_format, part)
+    if parts:
+        joined.append(_join_message(parts, previous[0]))
+    return joined
+
+
+def _join_message(parts: list[StoredMessage], wire_format: str | None) -> StoredMessage:
+    last = parts[-1]
+    if wire_format is None:
+        return last
+    from ..formats import given_back
+
+    return last._replace(message=given_back(wire_format, [each.message for each in parts]))
+
+
 def read_messages(
     connection: Connection,
     session_id: str,
@@ -49,8 +107,8 @@ def read_messages(
     """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
     The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
-    -20 gives what stands at the newest 20, or all where there are fewer. A message that stands at
-    several positions, as one with several results does, is at the last of them. ``last`` counts
+    -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
+    positions, such as one with several results, is at the last of them. ``last`` counts
     messages instead: the newest so many, whatever positions they take; it goes without ``start``
     and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
     InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
@@ -59,24 +117,21 @@ def read_messages(
     line = Line(connection, session_branches.find(connection, session_id, branch))
     end = lines.resolve_position(line.pointer, at)
     if last is not None:
-        _check_last(last, start, stop)
-        return _newest(line, last, end)
+        if type(last) is not int or last < 0:
+            raise InvalidValue(f"last is a number of messages, not {quoted(last)}")
+        if start != 1 or stop is not None:
+            raise InvalidValue("last goes without start and stop, which count positions")
+        return _load_newest(line, last, end)
     first, final = lines.resolve_range(start, stop, end)
     with paused(final - first + 1):
         return load_messages(line, first, final, end)
 
 
-def _check_last(last: int, start: int, stop: int | None) -> None:
-    if type(last) is not int or last < 0:
-        raise InvalidValue(f"last is a number of messages, not {quoted(last)}")
-    if start != 1 or stop is not None:
-        raise InvalidValue("last goes without start and stop, which count positions")
+def _load_newest(line: Line, count: int, end: int) -> list[StoredMessage]:
+    """Return the newest messages up to a position.
 
-
-def _newest(line: Line, count: int, end: int) -> list[StoredMessage]:
-    """Return the newest messages up to a position: as many positions, and more where that is few.
-
-    Of a message that stands at several positions the earlier ones hold nothing that is missing.
+    As many positions are read as messages are asked for, and more while that gives fewer messages,
+    because a message may take several positions and is returned at the last of them.
     """
     found: list[StoredMessage] = []
     final = end
@@ -96,9 +151,9 @@ def read_chat_messages(
     *,
     branch: int | None = None,
 ) -> list[StoredMessage]:
-    """Return what stands at a line's positions ``first`` to ``last``, as messages of a chat.
+    """Return the rows at a line's positions ``first`` to ``last``, as messages of a chat.
 
-    Whatever format they came in, each position has one. Raises what `read_messages` does.
+    Each position has one, in whatever format the messages came. Raises what `read_messages` does.
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
     first, last = lines.resolve_range(first, last, line.pointer.head)
@@ -107,31 +162,26 @@ def read_chat_messages(
 
 
 def load_messages(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
-    """Return the messages that went in, of those that stand at a line's positions first to last.
+    """Return the messages that went in at a line's positions first to last.
 
-    One that stands at several counts by the last, or by the last up to the line's ``end``.
+    One that takes several positions belongs to the last of them, or the last up to ``end``.
     """
-    rows, formats = _between(line, first, last)
+    rows, formats = load_rows(line, first, last)
     if not any(formats):
         return rows
-    before = part_of(rows[0], formats[0]).number
+    before = parse_part(rows[0], formats[0]).number
     if before:
-        earlier, theirs = _between(line, max(1, first - before), first - 1)
+        earlier, theirs = load_rows(line, max(1, first - before), first - 1)
         rows, formats = earlier + rows, theirs + formats
     with reporting_damage(line.connection, partial(line.ranges, first - before, last)):
-        whole = joined(rows, formats)
-    if rows[-1].seq < end and _goes_on(line, rows[-1], formats[-1]):
-        whole.pop()
+        whole = join_parts(rows, formats)
+    last_row, last_format = rows[-1], formats[-1]
+    number, of = parse_part(last_row, last_format) if last_row.seq < end else WHOLE
+    if number + 1 < of:
+        (following,), theirs = load_rows(line, last_row.seq + 1, last_row.seq + 1)
+        if parse_part(following, theirs[0]) == (number + 1, of):
+            whole.pop()  # it goes on after these positions
     return [each for each in whole if each.seq >= first]
-
-
-def _goes_on(line: Line, row: StoredMessage, wire_format: str | None) -> bool:
-    """Tell whether a message has more parts behind a row on its line."""
-    number, of = part_of(row, wire_format)
-    if number + 1 == of:
-        return False
-    (following,), formats = _between(line, row.seq + 1, row.seq + 1)
-    return part_of(following, formats[0]) == (number + 1, of)
 
 
 class LocatedMessage(NamedTuple):
@@ -142,13 +192,13 @@ class LocatedMessage(NamedTuple):
 
 
 def load_message_at(line: Line, seq: int) -> LocatedMessage:
-    """Return the message that went in, a row of which stands at a position."""
-    (row,), (wire_format,) = _between(line, seq, seq)
-    number, of = part_of(row, wire_format)
+    """Return the message that went in at a position, which may be one of several that it takes."""
+    (row,), (wire_format,) = load_rows(line, seq, seq)
+    number, of = parse_part(row, wire_format)
     last = min(seq + of - 1 - number, line.pointer.head)
     first = max(1, seq - number)
     with reporting_damage(line.connection, partial(line.ranges, first, last)):
-        whole = joined(*_between(line, first, last))
+        whole = join_parts(*load_rows(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
     return LocatedMessage(one, max(earlier, default=first - 1))
@@ -156,14 +206,18 @@ def load_message_at(line: Line, seq: int) -> LocatedMessage:
 
 def load_chat_messages(line: Line, first: int, last: int) -> list[StoredMessage]:
     """Return the rows of a line from one position to another, as messages of a chat."""
-    return _between(line, first, last)[0]
+    return load_rows(line, first, last)[0]
 
 
 Rows = tuple[list[StoredMessage], list[str | None]]
-"""Rows as messages of a chat, and in which format each came."""
+"""Rows as messages of a chat, and the format of each."""
 
 
-def _between(line: Line, first: int, last: int) -> Rows:
+def load_rows(line: Line, first: int, last: int) -> Rows:
+    """Return the rows of a line from one position to another, each with its format.
+
+    Raises Damaged where one is missing, or cannot be decoded because it was changed.
+    """
     found: Rows = ([], [])
     is_newest = last == line.pointer.head and last - first < MOST
     read = partial(newest_rows, load_stored) if is_newest else load_stored
@@ -178,11 +232,12 @@ def _between(line: Line, first: int, last: int) -> Rows:
             raise
         found[0].extend(rows)
         found[1].extend(formats)
-    _check_count(found, line.pointer.tree_id, first, last)
+    require_complete(found, line.pointer.tree_id, first, last)
     return found
 
 
-def _check_count(found: Rows, tree_id: int, first: int, last: int) -> None:
+def require_complete(found: Rows, tree_id: int, first: int, last: int) -> None:
+    """Raise Damaged where there are fewer rows than positions."""
     if len(found[0]) <= last - first:
         problem = f"tree {tree_id} lacks messages of the positions {first} to {last}"
         raise Damaged(f"{problem}; {VERIFY}")
@@ -192,9 +247,9 @@ def _check_count(found: Rows, tree_id: int, first: int, last: int) -> None:
 def reporting_damage(
     connection: Connection, find_runs: Callable[[], Iterable[dict[str, int]]]
 ) -> Iterator[None]:
-    """Report damage where decoding messages fails and their digests do not hold.
+    """Raise Damaged where decoding messages fails and their digests do not match.
 
-    Any other error arrives as itself: rows that are what was stored are no reason to fail.
+    If all digests match, the error is not caused by the rows, and is raised unchanged.
     """
     try:
         yield
@@ -207,7 +262,7 @@ def reporting_damage(
 
 
 def check_digests(run: dict[str, int], stored: Stored) -> None:
-    """Raise Damaged for the first message that is not what was stored."""
+    """Raise Damaged for the first message whose row was changed after it was stored."""
     calls: dict[int, list[StoredCall]] = {}
     for seq, *call in stored.calls:
         calls.setdefault(seq, []).append(StoredCall(*call))
@@ -221,19 +276,19 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
 def load_run(connection: Connection, run: dict[str, int]) -> Rows:
     """Return the rows of a run, by the names that `Segment.within` gives."""
     found = decode_stored(load_stored(connection, run))
-    _check_count(found, run["tree_id"], run["first"], run["last"])
+    require_complete(found, run["tree_id"], run["first"], run["last"])
     return found
 
 
 def load_stored(connection: Connection, run: dict[str, int]) -> Stored:
-    """Return what is stored of a run."""
+    """Return the stored rows of a run."""
     calls = CALLS_IN_RUN.rows(connection, **run)
     return Stored(MESSAGES_IN_RUN.rows(connection, **run), calls)
 
 
 def decode_stored(stored: Stored) -> Rows:
-    """Return what is stored as messages of a chat."""
-    calls = _by_position(stored.calls)
+    """Return stored rows as messages of a chat, with their formats."""
+    calls = group_calls(stored.calls)
     rows = [
         make_stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
         for row in stored.messages
@@ -246,10 +301,11 @@ def load_calls(
     run: dict[str, int],
 ) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
-    return _by_position(CALLS_IN_RUN.rows(connection, **run))
+    return group_calls(CALLS_IN_RUN.rows(connection, **run))
 
 
-def _by_position(rows: list[Row]) -> dict[int, list[Any]]:
+def group_calls(rows: list[Row]) -> dict[int, list[Any]]:
+    """Return decoded tool calls by the position of their message."""
     calls: dict[int, list[Any]] = {}
     for seq, call_id, name, form, arguments, extra in rows:
         call = join_call(call_id, name, form, arguments, extra)
@@ -275,7 +331,7 @@ def pages(
 
 
 class Pages(Iterator[list[StoredMessage]]):
-    """The pages of a line; one that is closed raises StoreError, so nobody takes it for the end."""
+    """The pages of a line; after `close` they raise StoreError, and do not just end."""
 
     def __init__(self, pages: Generator[list[StoredMessage]]) -> None:
         self._pages, self._is_closed = pages, False
@@ -286,7 +342,7 @@ class Pages(Iterator[list[StoredMessage]]):
         return next(self._pages)
 
     def close(self) -> None:
-        """Give no page any more."""
+        """Stop the iterator."""
         self._is_closed = True
         self._pages.close()
 
@@ -299,33 +355,20 @@ def _pages(
     at: int | None,
     size: int,
 ) -> Generator[list[StoredMessage]]:
-    _check_size(size)
-    with transactions.reading() as connection:
-        branch, start, last = resolve_page_range(connection, session_id, start, stop, at)
-    for first in range(start, last + 1, size):
-        end = min(first + size - 1, last)
-        yield _page(transactions, session_id, first, end, last, branch)
-
-
-def _page(
-    transactions: Transactions, session_id: str, first: int, end: int, last: int, branch: int
-) -> list[StoredMessage]:
-    """Return a page to which nothing else refers, so that one is gone when the next is read."""
-    with transactions.reading() as connection:
-        return read_messages(connection, session_id, first, end, last, branch=branch)
-
-
-def _check_size(size: int) -> None:
     if type(size) is not int or size < 1:
         raise InvalidValue(f"a page has at least 1 message, not {quoted(size)}")
+    with transactions.reading() as connection:
+        pointer = lines.load_pointer(connection, session_id)
+        end = lines.resolve_position(pointer, at)
+        start, last = lines.resolve_range(start, stop, end)
+    for first in range(start, last + 1, size):
+        final = min(first + size - 1, last)
+        yield _load_page(transactions, session_id, first, final, last, pointer.branch)
 
 
-def resolve_page_range(
-    connection: Connection, session_id: str, start: int, stop: int | None, at: int | None
-) -> tuple[int, int, int]:
-    """Return the head branch, the first and the last position of what `read_messages` would return.
-
-    Raises what that does.
-    """
-    pointer = lines.load_pointer(connection, session_id)
-    return pointer.branch, *lines.resolve_range(start, stop, lines.resolve_position(pointer, at))
+def _load_page(
+    transactions: Transactions, session_id: str, first: int, end: int, last: int, branch: int
+) -> list[StoredMessage]:
+    """Return a page that nothing else refers to, so its memory is freed before the next is read."""
+    with transactions.reading() as connection:
+        return read_messages(connection, session_id, first, end, last, branch=branch)

@@ -9,10 +9,9 @@ from sqlalchemy import Connection
 from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
-from .joining import joined, part_of
 from .lines import Line
 from .places import NO_LIMIT, Pointer, Segment
-from .raw_messages import load_message_at, load_run, reporting_damage
+from .raw_messages import join_parts, load_message_at, load_run, parse_part, reporting_damage
 from .session_branches import QUERIES, find
 
 
@@ -67,9 +66,9 @@ def _sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
     run = Segment(holder, seq, seq).within(pointer.tree_id)
     (row,), (wire_format,) = load_run(connection, run)
     is_current = through.branch == pointer.branch
-    if part_of(row, wire_format).of == 1:
+    if parse_part(row, wire_format).of == 1:
         with reporting_damage(connection, lambda: [run]):
-            (stored,) = joined([row], [wire_format])
+            (stored,) = join_parts([row], [wire_format])
     else:
         there = find(connection, pointer.session_id, None if is_current else through.branch)
         stored = load_message_at(Line(connection, there), seq).message

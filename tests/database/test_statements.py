@@ -382,7 +382,7 @@ HOT = {
     "history.lines.SEGMENTS": ["branches", "parents"],
     "history.raw_messages.MESSAGES_IN_RUN": ["messages"],
     "history.raw_messages.CALLS_IN_RUN": ["tool_calls"],
-    "history.append.KNOWN": ["messages"],
+    "history.append.MESSAGE_LOCATIONS": ["messages"],
     "history.session_branches.BRANCHES": [
         "sessions",
         "forks",

@@ -64,7 +64,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
     "store.history.append.taken": (KeyError, lambda s: s.append("s", said("never"))),
     "store.history.append.facts.write": (AttributeError, lambda s: s.append("s", said("never"))),
-    "store.history.append._move_head": (AssertionError, lambda s: s.append("s", said("never"))),
+    "store.history.append.MOVE_HEAD.run": (AssertionError, lambda s: s.append("s", said("never"))),
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
     "store.history.heads._point": (ValueError, lambda s: s.rewind("s", 3)),
     "store.history.redaction.at_end": (IndexError, lambda s: s.redact("s", 3, "asked for")),
@@ -106,7 +106,7 @@ def test_a_mistake_of_ours_in_a_step_arrives_as_itself(store: Store) -> None:
 
     def work(steps: Any) -> None:
         steps.append("s", said("one"))
-        with patch("store.history.append._move_head", side_effect=bug):
+        with patch("store.history.append.MOVE_HEAD.run", side_effect=bug):
             with pytest.raises(TypeError) as caught:
                 steps.append("s", said("never"))
             assert caught.value is bug
