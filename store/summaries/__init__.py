@@ -12,6 +12,7 @@ from ..doors import door
 
 if TYPE_CHECKING:
     from . import names_index
+    from .actions import describe_failure, find_outcome, strip_heredocs
     from .brief import (
         BRIEF_FLOOR,
         DEFAULT_LIMITS,
@@ -20,23 +21,14 @@ if TYPE_CHECKING:
         fit_brief_transcript,
         render_brief_transcript,
     )
-    from .extracts import EXTRACTIVE_MODEL, extractive
+    from .extractive_summary import EXTRACTIVE_MODEL, extractive
     from .facts_ledger import HiddenFact, build_facts_ledger
     from .fitting import FittedTranscript
     from .labels import get_labels
-    from .outcomes import describe_failure, find_outcome, strip_heredocs
     from .prompts import Prompt, describe_unfinished_turn, load
-    from .returned import EMPTY_SUMMARY_ERROR, normalize_summary
     from .summarizers import NAMED_SUMMARIZERS, call_summarizer, chat_model, named
-    from .texts import (
-        RESULT_ROLES,
-        SYSTEM_ROLES,
-        cut_at_line_end,
-        extract_command,
-        extract_message_text,
-        scrub_text,
-    )
-    from .values import (
+    from .summary import (
+        EMPTY_SUMMARY_ERROR,
         TIMED_OUT_NOTICE,
         FileChange,
         KeyAction,
@@ -44,7 +36,16 @@ if TYPE_CHECKING:
         Summary,
         SummaryRequest,
         build_title,
+        normalize_summary,
         render_summary,
+    )
+    from .texts import (
+        RESULT_ROLES,
+        SYSTEM_ROLES,
+        cut_at_line_end,
+        extract_command,
+        extract_message_text,
+        scrub_text,
     )
     from .whole import DatedMessage, fit_whole_transcript
 
@@ -95,25 +96,24 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        actions="describe_failure find_outcome strip_heredocs",
         brief=(
             "BRIEF_FLOOR DEFAULT_LIMITS TranscriptLimits find_group_ends fit_brief_transcript "
             "render_brief_transcript"
         ),
-        extracts="EXTRACTIVE_MODEL extractive",
+        extractive_summary="EXTRACTIVE_MODEL extractive",
         facts_ledger="HiddenFact build_facts_ledger",
         fitting="FittedTranscript",
         labels="get_labels",
-        outcomes="describe_failure find_outcome strip_heredocs",
         prompts="Prompt describe_unfinished_turn load",
-        returned="EMPTY_SUMMARY_ERROR normalize_summary",
         summarizers="NAMED_SUMMARIZERS call_summarizer chat_model named",
+        summary=(
+            "EMPTY_SUMMARY_ERROR TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary "
+            "SummaryRequest build_title normalize_summary render_summary"
+        ),
         texts=(
             "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
             "scrub_text"
-        ),
-        values=(
-            "TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary SummaryRequest build_title "
-            "render_summary"
         ),
         whole="DatedMessage fit_whole_transcript",
     )

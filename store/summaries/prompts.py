@@ -15,7 +15,7 @@ from ..database import resources
 from ..errors import InvalidValue, StoreError, quoted
 from ..ready import Language, phrase
 from .labels import spoken_in
-from .values import moment
+from .summary import to_datetime
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
 """What each prompt has a place for."""
@@ -158,5 +158,5 @@ def _unfenced(text: str) -> str:
 
 
 def _told(milliseconds: int | None, language: Language) -> str:
-    when = moment(milliseconds)
+    when = to_datetime(milliseconds)
     return f"{when:%Y-%m-%d %H:%M} UTC" if when else phrase("unknown_time", language)

@@ -30,10 +30,9 @@ from ..errors import (
 from ..messages import content_text
 from ..ready import Language, phrase
 from .causes import chain_of
-from .extracts import completed, extractive
-from .returned import normalize_summary
+from .extractive_summary import complete_summary, extractive
+from .summary import Summarizer, Summary, SummaryRequest, normalize_summary
 from .texts import cut_at_line_end, scrub_text
-from .values import Summarizer, Summary, SummaryRequest
 
 TIMEOUT = 120.0
 """Seconds a summary may take."""
@@ -82,7 +81,7 @@ def _made(summarizer: Summarizer, request: SummaryRequest, timeout: float | None
         summary = normalize_summary(given, request)
     except ValueError as problem:
         raise SummaryGenerationError(str(problem)) from problem
-    return completed(summary, request)
+    return complete_summary(summary, request)
 
 
 def chat_model(

@@ -1,4 +1,9 @@
-"""Texts made shorter and cleaner, and the texts that messages and their calls hold."""
+"""The texts of messages and of their calls: read, cleaned and shortened.
+
+A text of a message is not always by the person or tool that its role names. A program that runs a
+model speaks to it as the user: of commands, reminders and skills. And a user who refuses a call
+gives the reasons in the result of the call.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from ..messages import UNKNOWN_TOOL, Message, content_text
 from ..tools import bare_word
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
-"""Roles that no transcript shows: instructions, which a view keeps as they are."""
+"""The roles of instructions, which no transcript shows and a view keeps unchanged."""
 RESULT_ROLES = frozenset({"tool", "function"})
 """Roles of tool results."""
 
@@ -25,12 +30,12 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def scrub_text(text: str) -> str:
-    """Return a text that every engine, wire and terminal takes.
+    """Return a text that every engine, wire and terminal accepts.
 
-    It has no lone surrogate, and no control characters but tab and line end.
+    It has no lone surrogates, and no control characters except tab and line end.
     """
     if text.isprintable():
-        return text  # most names are: seen at once
+        return text  # the fast path: most names are
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _CONTROLS.sub("", text)
@@ -39,28 +44,24 @@ def scrub_text(text: str) -> str:
 shorten = partial(shorteners.shortened, ellipsis=ELLIPSIS)
 cut_at_line_end = partial(shorteners.shortened, ellipsis=ELLIPSIS, at_line_end=True)
 flatten_to_line = partial(shorteners.one_line, ellipsis=ELLIPSIS)
-"""Summaries say with three dots that something was left out, ``cut_at_line_end`` at a line end."""
+"""Summaries mark with three dots that something was left out."""
 
 
 def count_fitting(lengths: Iterable[int], room: int) -> int:
-    """Return how many of the first texts have room together, by their lengths."""
-    sums = accumulate(lengths)
-    return sum(1 for _ in takewhile(lambda taken: taken <= room, sums))
-
-
-_compact_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), default=str)
+    """Return how many of the first texts fit into the room together, by their lengths."""
+    return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(lengths)))
 
 
 def extract_message_text(message: Message) -> str:
     """Return the text of a message's content; an object, as some tools give it, as compact JSON."""
     content = message.get("content")
     if isinstance(content, dict):
-        return _compact_json(content)
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
     return content_text(content)
 
 
 class GivenCall(NamedTuple):
-    """A tool call, whatever shape it was given in."""
+    """A tool call of a message, whatever its shape there."""
 
     id: object
     name: str
@@ -69,10 +70,13 @@ class GivenCall(NamedTuple):
 
 def parse_calls(message: Message) -> Iterator[GivenCall]:
     """Yield the calls of a message."""
-    given = message.get("tool_calls")
-    for call in given if isinstance(given, list) else ():
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
         if isinstance(call, dict):
-            yield _given_call(call)
+            function = call.get("function")
+            if not isinstance(function, dict):
+                function = call  # some shapes have the name and the arguments beside the id
+            yield GivenCall(call.get("id"), _read_tool_name(function), function.get("arguments"))
 
 
 def index_calls(message: Message) -> dict[object, GivenCall]:
@@ -80,30 +84,22 @@ def index_calls(message: Message) -> dict[object, GivenCall]:
     return {call.id: call for call in parse_calls(message) if isinstance(call.id, str)}
 
 
-def _given_call(call: dict[str, Any]) -> GivenCall:
-    function = _function(call)
-    return GivenCall(call.get("id"), tool_name(function), function.get("arguments"))
+def make_unknown_call(result: Message) -> GivenCall:
+    """Return a call for a result that answers none, with the tool's name if the result has it."""
+    return GivenCall(None, _read_tool_name(result), None)
 
 
-def _function(call: dict[str, Any]) -> dict[str, Any]:
-    """Return what holds a call's name and arguments: in some shapes it is the call itself."""
-    function = call.get("function")
-    return function if isinstance(function, dict) else call
-
-
-def tool_name(given: Mapping[str, Any]) -> str:
-    """Return the name that a function or a result tells of its tool."""
-    name = given.get("name")
-    if not isinstance(name, str) or not name:
-        return UNKNOWN_TOOL
-    return name
+def _read_tool_name(source: Mapping[str, Any]) -> str:
+    """Return the name of the tool in a function or in a result."""
+    name = source.get("name")
+    return name if isinstance(name, str) and name else UNKNOWN_TOOL
 
 
 def parse_json(text: object) -> Any:
-    """Return the JSON object or list that a text is, other values and texts as they are."""
+    """Return the JSON object or list of a text, other values and texts unchanged."""
     if not isinstance(text, str):
         return text
-    bare = text.strip(_SPACE)
+    bare = text.strip(_JSON_SPACE)
     if bare[:1] not in ("{", "["):
         return text
     try:
@@ -112,8 +108,7 @@ def parse_json(text: object) -> Any:
         return text
 
 
-_SPACE = " \t\n\r"
-"""What may stand around JSON."""
+_JSON_SPACE = " \t\n\r"
 
 
 _COMMAND_KEYS = (
@@ -141,35 +136,84 @@ def extract_command(arguments: object) -> str | None:
     is one command and its words, without a shell and its flag; under a plural name it is several
     commands.
     """
-    return _command(parse_json(arguments), plural=False)
+    return _find_command(parse_json(arguments), plural=False)
 
 
-def _command(value: object, *, plural: bool) -> str | None:
+def _find_command(value: object, *, plural: bool) -> str | None:
     if isinstance(value, str):
         return None if value.lstrip()[:1] in ("", "{") else value.strip()
     if isinstance(value, list):
-        return _command_of_list(value, plural=plural)
-    if not isinstance(value, dict):
-        return None
-    given = {bare_word(key): each for key, each in value.items()}
-    for key in _COMMAND_KEYS:
-        command = _command(given.get(key), plural=key.endswith("s"))
-        if command:
-            return command
+        words = [each for each in value if isinstance(each, str)]
+        if plural or len(words) < len(value):
+            commands = (_find_command(each, plural=False) for each in value)
+            return "; ".join(filter(None, commands)) or None
+        if len(words) > 2 and _SHELL.fullmatch(words[0]) and _SHELL_FLAG.fullmatch(words[-2]):
+            return words[-1].strip() or None
+        return shlex.join(words) or None
+    if isinstance(value, dict):
+        arguments = {bare_word(key): each for key, each in value.items()}
+        for key in _COMMAND_KEYS:
+            command = _find_command(arguments.get(key), plural=key.endswith("s"))
+            if command:
+                return command
     return None
 
 
-def _command_of_list(values: list[Any], *, plural: bool) -> str | None:
-    words = [each for each in values if isinstance(each, str)]
-    if plural or len(words) < len(values):
-        commands = (_command(each, plural=False) for each in values)
-        return "; ".join(filter(None, commands)) or None
-    if _is_shell_with_script(words):
-        return words[-1].strip() or None
-    return shlex.join(words) or None
+PROGRAM_TAGS = (
+    "command-[a-z]+",
+    "environment_context",
+    "ide_[a-z_]+",
+    "local-command-[a-z]+",
+    "skill",
+    "system-reminder",
+    "system_warning",
+    "task-notification",
+    "turn_aborted",
+    "user-prompt-submit-hook",
+    "user_instructions",
+    "user_shell_command",
+)
+"""Tags of texts by programs."""
+PROGRAM_BEGINNINGS = (
+    "Caveat: The messages below",
+    "[Request interrupted",
+    "[Image: ",
+    "Base directory for this skill",
+    "# AGENTS.md instructions",
+    "This session is being continued",
+    "Unknown skill: ",
+    "Unknown slash command: ",
+)
+"""Beginnings of texts that are by a program as a whole."""
+REJECTION_BEGINNINGS = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "User rejected tool use",
+)
+"""Beginnings of the results of calls that the user refused."""
+REASON_MARKERS = ("the user said:", "with the following reason:", "Reason:")
+"""Texts before the user's own words in such a result."""
+
+_TAGGED_TEXT = re.compile(rf"<({'|'.join(PROGRAM_TAGS)})(?: [^>\n]*)?>.*?</\1>", re.DOTALL)
+_PROGRAM_BEGINNING = re.compile(rf"\s*(?:{'|'.join(map(re.escape, PROGRAM_BEGINNINGS))})")
+_REJECTION = re.compile(rf"\s*(?:Error: )?(?:{'|'.join(map(re.escape, REJECTION_BEGINNINGS))})")
+_REASON_MARKER = re.compile("|".join(map(re.escape, REASON_MARKERS)))
 
 
-def _is_shell_with_script(words: list[str]) -> bool:
-    if len(words) <= 2 or not _SHELL.fullmatch(words[0]):
-        return False
-    return _SHELL_FLAG.fullmatch(words[-2]) is not None
+def extract_user_words(text: str) -> str:
+    """Return the words of the person in a user's message; "" where a program wrote all of it."""
+    words = strip_program_tags(text)
+    return "" if _PROGRAM_BEGINNING.match(words) else words.strip()
+
+
+def strip_program_tags(text: str) -> str:
+    """Return a text without the tags of programs and their contents."""
+    return _TAGGED_TEXT.sub("", text) if "</" in text else text
+
+
+def extract_rejection_reason(result: str) -> str:
+    """Return the user's words in the result of a refused call; "" for any other result."""
+    if not _REJECTION.match(result):
+        return ""
+    _, *words = _REASON_MARKER.split(result, maxsplit=1)
+    return "".join(words).strip()

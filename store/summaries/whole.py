@@ -18,9 +18,9 @@ from ..messages import Message
 from ..ready import Language
 from ..text import outside
 from ..tools import answered_call_id, compress, markers_in
-from .deeds import unknown_call
 from .fitting import RESULT, Caps, FittedTranscript, Ladder, Piece, Pieces, Style, fitted
 from .labels import CHINESE, ENGLISH, Labels
+from .summary import to_datetime
 from .texts import (
     RESULT_ROLES,
     SYSTEM_ROLES,
@@ -28,12 +28,12 @@ from .texts import (
     extract_message_text,
     flatten_to_line,
     index_calls,
+    make_unknown_call,
     parse_calls,
     parse_json,
     scrub_text,
     shorten,
 )
-from .values import moment
 
 SAID, NEWEST, ASKED = range(RESULT + 1, RESULT + 4)
 """Ranks: what an assistant said and called for; the same and results of late; what users said."""
@@ -149,7 +149,7 @@ def _pieces(messages: Iterable[DatedMessage], labels: Labels) -> Iterator[Pieces
         if role in SYSTEM_ROLES:
             yield []
         elif role in RESULT_ROLES:
-            call = calls.get(answered_call_id(message)) or unknown_call(message)
+            call = calls.get(answered_call_id(message)) or make_unknown_call(message)
             yield [_result(message, call.name, labels, at)]
         else:
             calls |= index_calls(message)
@@ -182,7 +182,7 @@ def _label(words: str, at: int | None) -> str:
 @lru_cache(maxsize=256)
 def _minute(minutes: int) -> str:
     """Return when a message was said; several are said in a minute, one after the other."""
-    when = moment(minutes * 60_000)
+    when = to_datetime(minutes * 60_000)
     return f" {when:%Y-%m-%d %H:%M}" if when else ""
 
 

@@ -71,9 +71,8 @@ INSIDE = {
     "search": "terms dialects scope documents query index backlog hits passages",
     "simulation": "prices reuse replay",
     "summaries": (
-        "texts values labels prompts facts_ledger names_index fitting brief speech outcomes deeds whole "
-        "selection extracts returned causes "
-        "summarizers"
+        "texts summary labels prompts facts_ledger names_index fitting brief whole actions speeches "
+        "extractive_summary causes summarizers"
     ),
     "tools": (
         "kinds patches paths names excerpts error_texts failure todos line_ranges calls results shapes "

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.messages import Message
 from store.summaries import KeyAction, SummaryRequest, extractive, render_summary
-from store.summaries.selection import LAST, SAID, SHOWN, USER, Heard, Speech, selected
+from store.summaries.speeches import LAST, SAID, SHOWN, USER, Speech, SpeechBuffer, select_speeches
 
 ONCE = Policy(language="en", told_once=True)
 SPEECHES = st.lists(
@@ -54,18 +54,18 @@ def test_users_come_first_then_the_last_answer_then_the_newest() -> None:
         (LAST, "c" * 300),
     )
     whole = ["U: " + "u" * 300, "U: " + "v" * 300, "A: " + "c" * 300]
-    assert selected(texts, 911).split("\n") == whole
-    assert selected(texts, 1215).split("\n") == [whole[0], "A: " + "b" * 300, *whole[1:]]
-    shown = selected(texts, 1100).split("\n")
+    assert select_speeches(texts, 911).split("\n") == whole
+    assert select_speeches(texts, 1215).split("\n") == [whole[0], "A: " + "b" * 300, *whole[1:]]
+    shown = select_speeches(texts, 1100).split("\n")
     assert [*shown[:1], *shown[2:]] == whole
     assert shown[1] == "A: " + "b" * 182 + "..."
-    assert selected(texts, 5000).count("\n") == 4
+    assert select_speeches(texts, 5000).count("\n") == 4
 
 
 def test_the_largest_texts_of_users_give_way() -> None:
     """To the same length, so that a short request beside a pasted file stays whole."""
     texts = said((USER, "p" * 5000), (USER, "Mend it."), (USER, "q" * 5000), (LAST, "done " * 100))
-    pasted, request, other, answer = selected(texts, 1000).split("\n")
+    pasted, request, other, answer = select_speeches(texts, 1000).split("\n")
     assert request == "U: Mend it."
     assert len(pasted) == len(other) > 300
     assert pasted.endswith("...")
@@ -75,23 +75,23 @@ def test_the_largest_texts_of_users_give_way() -> None:
 @given(SPEECHES, st.integers(0, 600))
 def test_what_is_selected_keeps_its_room(speeches: list[Speech], room: int) -> None:
     """The same every time, each line as it was said or cut with a sign, in order."""
-    heard = Heard(room or 1)
+    heard = SpeechBuffer(room or 1)
     heard.add(speeches)
-    held = heard.all()
-    text = selected(held, room)
+    held = heard.ranked()
+    text = select_speeches(held, room)
     assert len(text) <= room
-    assert text == selected(held, room)
+    assert text == select_speeches(held, room)
     if sum(len(each.voice) + len(each.text) + 3 for each in held) <= room:
         assert text.split("\n") == [f"{each.voice}: {each.text}" for each in held] or not held
 
 
 def test_of_very_much_the_first_and_the_newest_are_held() -> None:
     """However much is said, no more is in memory than could have room."""
-    heard = Heard(100)
+    heard = SpeechBuffer(100)
     for number in range(10_000):
         request = Speech("User", f"request {number} " + "x" * 80, USER)
         heard.add([request, Speech("Assistant", f"answer {number} " + "x" * 80, SAID)])
-    held = heard.all()
+    held = heard.ranked()
     assert sum(len(each.text) for each in held) <= 100 * 100
     assert held[0].text.startswith("request 0 ")
     assert held[-2].text.startswith("request 9999 ")

@@ -15,7 +15,7 @@ from store.summaries import (
     find_outcome,
     strip_heredocs,
 )
-from store.summaries.speech import said_in, spoken
+from store.summaries.texts import extract_rejection_reason, extract_user_words
 
 BOILERPLATE = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was"
@@ -39,15 +39,17 @@ SPOKEN = [
 @pytest.mark.parametrize(("text", "expected"), SPOKEN)
 def test_what_programs_say_for_the_user_is_not_the_users(text: str, expected: str | None) -> None:
     """By a table of tags and beginnings; all other texts are as they were."""
-    assert spoken(text) == (text if expected is None else expected)
+    assert extract_user_words(text) == (text if expected is None else expected)
 
 
 def test_the_users_words_stand_behind_a_refusal() -> None:
     """And where there are none, it is no speech but a failure like any other."""
-    assert said_in(f"{BOILERPLATE}the other way round") == "the other way round"
-    assert said_in(f"Error: {BOILERPLATE}no") == "no"
-    assert said_in("The user doesn't want to proceed with this tool use. STOP") == ""
-    assert said_in("He told us what the user said: nothing") == ""
+    assert extract_rejection_reason(f"{BOILERPLATE}the other way round") == "the other way round"
+    assert extract_rejection_reason(f"Error: {BOILERPLATE}no") == "no"
+    assert (
+        extract_rejection_reason("The user doesn't want to proceed with this tool use. STOP") == ""
+    )
+    assert extract_rejection_reason("He told us what the user said: nothing") == ""
     assert describe_failure(f"{BOILERPLATE}no") == "refused by the user: no"
     assert describe_failure("Error: gone") == "Error: gone"
 
@@ -108,4 +110,4 @@ def test_any_text_may_come_in(text: str) -> None:
     assert "\n" not in find_outcome(text)
     assert len(strip_heredocs(text)) <= len(text) + len("...\n") * text.count("<<")
     assert len(describe_failure(text)) <= 200
-    assert spoken(text) in text
+    assert extract_user_words(text) in text

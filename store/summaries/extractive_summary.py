@@ -1,0 +1,288 @@
+"""A summary without a model: the texts of messages, the actions of tools, the changes of files.
+
+It is made by rules, quickly and always with the same result, so that a compaction is always
+possible. Actions are always extracted; the request chooses which raw text goes into the body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ..clock import zone
+from ..database import paused
+from ..messages import Message
+from ..ready import REQUIRED, Language, counted_phrase, phrase
+from ..tools import answered_call_id
+from .actions import (
+    CallSummary,
+    describe_file_counts,
+    join_words,
+    merge_changes,
+    summarize_call,
+)
+from .speeches import (
+    DRAFT,
+    SAID,
+    SHORT_TEXT,
+    SHOWN,
+    USER,
+    Speech,
+    SpeechBuffer,
+    select_speeches,
+)
+from .summary import (
+    ACTIONS_HEADING,
+    BODY_HEADING,
+    CHANGES_HEADING,
+    FileChange,
+    KeyAction,
+    Summary,
+    SummaryRequest,
+    build_title,
+    measure_summary,
+    newest_with_room,
+    render_action,
+    render_change,
+    render_summary,
+)
+from .texts import (
+    ELLIPSIS,
+    RESULT_ROLES,
+    GivenCall,
+    count_fitting,
+    cut_at_line_end,
+    extract_message_text,
+    extract_rejection_reason,
+    extract_user_words,
+    index_calls,
+    make_unknown_call,
+    scrub_text,
+)
+
+EXTRACTIVE_MODEL = "extractive"
+"""The model that such a summary names."""
+
+MOST_ACTIONS = 1_000
+"""Calls that are listed one by one; of more the uses of each tool are counted."""
+
+
+def extractive(request: SummaryRequest) -> Summary:
+    """Summarise by rules: a title, key actions, file changes, and a body of raw text.
+
+    The lists are whole, for the record; a view shows as much of them as has room. Its text without
+    the title keeps the request's limit; half of it is for the actions of tools, the body has the
+    rest, half of which is for the previous summary. Texts take at most half of the length of all
+    contents, except short ones. The body counts the entries that the lists leave out. Where a
+    policy shows actions once, a view shows those that are not among the facts.
+    """
+    language = request.policy.language
+    content = _read_content(request, request.parts_to_keep)
+    calls, room = content.calls, request.max_chars // 2
+    if request.policy.told_once and request.policy.facts_chars > 0:
+        calls, room = [call for call in calls if not call.in_facts], room // 2
+    worth: dict[KeyAction, int] = {}
+    for call in calls:
+        worth.pop(call.action, None)  # an action is listed where it was met last
+        worth[call.action] = call.worth
+    all_changes = _list_changes(calls)
+    changes = newest_with_room(all_changes, render_change, room // 2)
+    room -= measure_summary(Summary("", file_changes=changes))
+    line_of = partial(render_action, language=language)
+    worthiest = {*newest_with_room(sorted(worth, key=worth.__getitem__), line_of, room)}
+    actions = tuple(action for action in worth if action in worthiest)
+    lists = Summary("", _build_title(request), actions, changes, EXTRACTIVE_MODEL)
+    left_out = {
+        "more_action": len(worth) - len(actions),
+        "more_change": len(all_changes) - len(changes),
+    }
+    counts = [counted_phrase(noun, count, language) for noun, count in left_out.items() if count]
+    note = ""
+    if counts:
+        note = phrase("not_listed", language, counts=join_words(counts, language))
+    shown = lists._replace(body=_build_body(request, content, lists, note))
+    return _add_whole_lists(shown, content.calls, language)
+
+
+def complete_summary(summary: Summary, request: SummaryRequest) -> Summary:
+    """Return a summary with the title, key actions and file changes that it lacks.
+
+    These are for its record; a view shows the text of the summarizer.
+    """
+    has_lists = bool(summary.key_actions or summary.file_changes)
+    language = request.policy.language
+    if has_lists and summary.title:
+        return summary
+    whole = summary
+    if not has_lists:
+        whole = _add_whole_lists(summary, _read_content(request, ()).calls, language)
+    shown = render_summary(summary, language)
+    return whole._replace(title=summary.title or _build_title(request), shown=shown)
+
+
+def _build_title(request: SummaryRequest) -> str:
+    """Return the title for the times of a request, in the zone of its policy."""
+    return build_title(request.started_at, request.ended_at, zone(request.policy.zone))
+
+
+def _list_changes(calls: Iterable[CallSummary]) -> tuple[FileChange, ...]:
+    return merge_changes(change for call in calls for change in call.changes)
+
+
+def _add_whole_lists(shown: Summary, calls: Sequence[CallSummary], language: Language) -> Summary:
+    """Return a summary with all actions and changes; a view shows it as it was without them.
+
+    Very many calls are counted by their tools.
+    """
+    actions = tuple(call.action for call in calls)
+    if len(calls) > MOST_ACTIONS:
+        times = Counter(action.tool for action in actions)
+        actions = tuple(
+            KeyAction(tool, phrase("used_times", language, count=count))
+            for tool, count in times.items()
+        )
+    whole = shown._replace(key_actions=actions, file_changes=_list_changes(calls))
+    return whole if whole == shown else whole._replace(shown=render_summary(shown, language))
+
+
+class _Content(NamedTuple):
+    """The answered calls of messages, their texts in order, and the length of all contents."""
+
+    calls: list[CallSummary]
+    speeches: list[Speech]
+    size: int
+
+
+def _read_content(request: SummaryRequest, parts: Sequence[str]) -> _Content:
+    """Return the content of the messages; of texts, those in some of their parts.
+
+    In one pass, so that few messages need be in memory. An id that is repeated means the nearest
+    call before.
+    """
+    calls: list[CallSummary] = []
+    buffer = SpeechBuffer(request.max_chars)
+    waiting: dict[object, GivenCall] = {}
+    size = 0
+    with paused(len(request.messages)):
+        for message in request.messages:
+            text = extract_message_text(message)
+            size += len(text)
+            if "tool_calls" in message:
+                waiting |= index_calls(message)
+            if message.get("role") in RESULT_ROLES:
+                call = waiting.pop(answered_call_id(message), None) or make_unknown_call(message)
+                calls.append(summarize_call(call, message, request))
+            buffer.add(_read_speeches(message, text, parts, request.policy.language))
+    return _Content(calls, buffer.ranked(), size)
+
+
+def _read_speeches(
+    message: Message, text: str, parts: Sequence[str], language: Language
+) -> Iterator[Speech]:
+    """Yield the text of a message with its speaker, for each part that is kept.
+
+    The words of a user in the result of a refused call are the user's text.
+    """
+    role = message.get("role")
+    if "reasoning" in parts:
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(reasoning, str):
+            yield Speech(phrase("voice_reasoning", language), reasoning, SHOWN)
+    if "text" in parts:
+        if role == "user":
+            yield Speech(phrase("voice_user", language), extract_user_words(text), USER)
+        elif role == "assistant":
+            yield Speech(phrase("voice_assistant", language), text, SAID)
+        elif role in RESULT_ROLES and (reason := extract_rejection_reason(text)):
+            yield Speech(phrase("voice_user", language), reason, USER)
+    if role in RESULT_ROLES and "tool" in parts:
+        yield Speech(phrase("voice_tool", language), text, SHOWN)
+
+
+def _build_body(request: SummaryRequest, content: _Content, lists: Summary, note: str) -> str:
+    """Return the previous summary, the texts, and the closing, in the room that lists leave.
+
+    The closing is ``note``, which counts the entries that are not listed, and the counts of files.
+    The previous summary has half of the room, and all that the texts do not need. Texts take at
+    most half of the length of all contents, so that a summary is shorter than these, except short
+    texts. The body is never empty.
+    """
+    language, speeches = request.policy.language, content.speeches
+    room = request.max_chars - (measure_summary(lists._replace(body=" "), language) - 1)
+    counts = describe_file_counts(content.calls, _list_changes(content.calls), language)
+    both = "\n".join(filter(None, (note, counts)))
+    closing = next((each for each in (both, counts, note) if len(each) < room // 2), "")
+    left = room - len(closing) - 1
+    size = sum(len(speech.voice) + len(": \n") + len(speech.text) for speech in speeches)
+    previous = _remove_headings(request.previous_summary or "")
+    previous = _shorten_lines(previous, max(left // 2, left - size))
+    short_size = sum(
+        min(len(speech.text), SHORT_TEXT) + len(speech.voice) + 3
+        for speech in speeches
+        if speech.rank != DRAFT
+    )
+    most = max(content.size // 2, short_size)
+    texts = select_speeches(speeches, min(left - len(previous) - 1, most))
+    body = "\n".join(filter(None, (previous, texts, closing)))
+    nothing = phrase("without_text", language, count=len(request.messages))
+    return cut_at_line_end(body or nothing, max(room, 1))
+
+
+_HEADING = "|".join(
+    [f"# {REQUIRED['title'].text}.*", re.escape(ACTIONS_HEADING), re.escape(CHANGES_HEADING)]
+)
+_HEADINGS = re.compile(rf"\n*^(?:{_HEADING})\n*", re.MULTILINE)
+
+
+def _remove_headings(summary: str) -> str:
+    """Return a summary without its headings, its body first.
+
+    So summaries of summaries do not nest.
+    """
+    lists, heading, body = scrub_text(summary).rpartition(BODY_HEADING)
+    if not heading:
+        return _HEADINGS.sub("\n", body).strip()
+    lists = _HEADINGS.sub("\n", lists).strip()
+    return f"{body}\n{lists}".strip()
+
+
+def _shorten_lines(text: str, room: int) -> str:
+    """Return a text that fits: its first lines and its last ones, with ``...`` between them.
+
+    No line is cut, so that no name in it becomes another one; but of a first line that is too long
+    the words at both its ends stay.
+    """
+    if len(text) <= room:
+        return text
+    lines = text.splitlines(keepends=True)
+    if len(lines) == 1:
+        return _shorten_words(text, room)
+    gap = f"{ELLIPSIS}\n"
+    half = (room - len(gap)) // 2
+    if len(lines[0]) > half:
+        lines[0] = _shorten_words(lines[0].rstrip(), half - 1) + "\n"
+    return _join_both_ends(lines, gap, room)
+
+
+_WORD_END = re.compile(r"(?<=[\s，。；：！？、])")
+
+
+def _shorten_words(line: str, room: int) -> str:
+    """Return the words at both ends of a line that is too long; "" for an entry of a list."""
+    if line.startswith("- "):
+        return ""
+    return _join_both_ends(_WORD_END.split(line), f"{ELLIPSIS} ", room)
+
+
+def _join_both_ends(parts: Sequence[str], gap: str, room: int) -> str:
+    """Return the first and the last parts of a text that fit around a gap; "" where none does."""
+    left = room - len(gap)
+    first = parts[: count_fitting(map(len, parts), left // 2)]
+    rest = parts[len(first) :][::-1]
+    last = rest[: count_fitting(map(len, rest), left - sum(map(len, first)))]
+    if not first and not last:
+        return ""
+    return "".join([*first, gap, *reversed(last)]).strip()
