@@ -56,12 +56,10 @@ if TYPE_CHECKING:
         make_fact_rows,
         sum_tokens,
     )
-    from .lines import Line, line_cte, segments_cte
+    from .lines import NO_LIMIT, PLACE, Line, Pointer, Segment, line_cte, lock_trees, segments_cte
     from .links import ANSWERS, IS_CALL
     from .model_prices import FilePath, PriceList, load_prices
     from .open_erasures import list_open_trees
-    from .order import lock_trees
-    from .places import NO_LIMIT, PLACE, Pointer, Segment
     from .raw_messages import CALLS_IN_RUN, load_calls, read_chat_messages
     from .sessions import TEXT_LIMIT, newest_compaction
     from .turns import find_request_turn, load_chat_message
@@ -151,12 +149,10 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "ResultRows derive_results find_last_answer find_turn_start load_kinds_json "
             "load_message_time load_tool_kinds load_totals make_fact_rows sum_tokens"
         ),
-        lines="Line line_cte segments_cte",
+        lines="NO_LIMIT PLACE Line Pointer Segment line_cte lock_trees segments_cte",
         links="ANSWERS IS_CALL",
         model_prices="FilePath PriceList load_prices",
         open_erasures="list_open_trees",
-        order="lock_trees",
-        places="NO_LIMIT PLACE Pointer Segment",
         raw_messages="CALLS_IN_RUN load_calls read_chat_messages",
         sessions="TEXT_LIMIT newest_compaction",
         turns="find_request_turn load_chat_message",

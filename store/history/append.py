@@ -32,8 +32,7 @@ from ..messages import (
 from ..records import StoredMessage, make_stored_message
 from ..tokens import estimated_tokens
 from . import append_warnings, facts, lines
-from .lines import Line
-from .places import PLACE
+from .lines import PLACE, Line
 from .raw_messages import join_parts, load_chat_messages
 from .sessions import create_session, set_metadata
 

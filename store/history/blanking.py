@@ -46,8 +46,7 @@ from ..tokens import estimated_tokens
 from ..tools import DECIDED_BY, answered_call_id
 from . import lines
 from .facts import derive_results, load_tool_kinds, write_results
-from .lines import Line
-from .places import Pointer
+from .lines import Line, Pointer
 from .raw_messages import load_chat_messages
 
 Place = dict[str, int]

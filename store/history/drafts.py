@@ -54,8 +54,7 @@ from ..messages import (
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
-from .lines import Line
-from .places import Pointer
+from .lines import Line, Pointer
 from .sessions import check_owner
 from .visibility import visible_drafts
 

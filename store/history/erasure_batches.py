@@ -56,8 +56,8 @@ from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, Opened
 from .fates import NOTHING
+from .lines import NO_LIMIT
 from .open_erasures import OPEN, list_open_trees
-from .places import NO_LIMIT
 from .sessions import check_owner
 
 SLICE = 0.005

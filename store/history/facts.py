@@ -27,9 +27,8 @@ from ..database import (
 from ..messages import PreparedMessage, decode_as
 from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
 from . import lines
-from .lines import Line
+from .lines import PLACE, Line, Pointer
 from .links import NO_CALL, Call, Links
-from .places import PLACE, Pointer
 
 INSERT_FACTS = Insertion(message_facts, *PLACE, "role", "turn", "tokens", "tokens_through")
 INSERT_RESULTS = Insertion(

@@ -38,7 +38,7 @@ from ..database import (
 from ..errors import InvalidValue, NothingToUndo
 from ..records import Session
 from . import lines, moves, session_branches
-from .places import Pointer
+from .lines import Pointer
 from .sessions import (
     Stem,
     claim_id,

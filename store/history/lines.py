@@ -1,31 +1,33 @@
-"""A session's line: where its head is, and which runs of which branches hold its positions.
+"""A session's line: its head, and the runs of branches that hold its positions.
 
 A branch holds a run of positions, and hangs on another branch at the position before its first: a
 fork at 22 makes a branch that begins at 23. So the line of a session is the end of its own branch,
 before it a part of the parent, before that a part of the grandparent, down to the root of the tree.
-Nothing is copied, however often one forks; but nothing says either which branch holds position 17.
+Forks copy nothing; but nothing says either which branch holds position 17.
 
-That is found by walking up from the head's branch. Each step gives one segment: it begins where the
-branch begins, and ends where the one above it, already seen, begins; the topmost ends at the last
-position asked for. The walk stops as soon as a segment begins at or before the first position asked
-for, so the newest messages of a line are found in one step, however deep its past. Most reads ask
-for what the head's branch holds itself, and `segments` answers those without any statement.
+The branch is found by walking up from the head's branch. Each step gives one segment: it begins
+where the branch begins, and ends where the one above it, already seen, begins; the topmost ends at
+the last position asked for. The walk stops as soon as a segment begins at or before the first
+position asked for, so the newest messages of a line are found in one step, however deep its past.
+Most reads only need the head's branch, and `Line.runs` answers those without any statement.
 
 Each segment is then one scan of a range of a table's key (tree, branch, position), ancestors first.
 Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
 
-`line_cte` is the same walk for what is recorded about a line: it goes up to the root, and carries
-how far each branch counts, and the newest compaction record that each may know of. A branch knows
-the records that there were when it began, and no later ones of its ancestors (`sight`).
+`line_cte` is the same walk for the compaction records of a line: it goes up to the root, and
+carries the last position and the newest record that count on each branch. The records that existed
+when a branch began count on it, and no later ones of its ancestors (`visibility`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     FromClause,
@@ -59,7 +61,110 @@ from ..errors import (
     quoted,
 )
 from ..text import is_text
-from .places import NO_LIMIT, Pointer, Segment
+
+NO_LIMIT = 2**62
+"""A number beyond all positions, moves and records."""
+
+
+def new_revision() -> str:
+    """Return a revision that no session ever had.
+
+    It is random: a store that was restored from a copy would repeat a count.
+    """
+    return os.urandom(8).hex()
+
+
+class Pointer(NamedTuple):
+    """A session's head and what hangs on it; ``parent_position`` is that of the head branch.
+
+    The head branch begins after that position (0: at the root). ``head_turn`` and ``head_tokens``
+    are the numbers of turns and of estimated tokens of the line, None where an ancestor holds the
+    head. ``newest`` is the newest compaction record that may count on the head branch: `NO_LIMIT`,
+    except on a branch that another session may continue.
+    """
+
+    tree_id: int
+    session_id: str
+    branch: int
+    head: int
+    parent_position: int
+    last_rewind: int | None
+    project_root: str | None
+    fold_case: int
+    head_turn: int | None
+    head_tokens: int | None
+    revision: str
+    owner: str | None = None
+    newest: int = NO_LIMIT
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the branch is the session's own, so that its head can be there."""
+        return self.newest == NO_LIMIT
+
+    @property
+    def line(self) -> dict[str, int]:
+        """The parameters of a line in statements: its tree and its head branch."""
+        return {"tree_id": self.tree_id, "branch": self.branch}
+
+    @property
+    def whole(self) -> dict[str, int]:
+        """The parameters of a line from its first position to its last."""
+        return {**self.line, "start": 1, "last": self.head}
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The parameters of a session in statements."""
+        return {"tree_id": self.tree_id, "session_id": self.session_id}
+
+    def at_end_of(self, branch: int, parent_position: int, head: int, newest: int) -> Pointer:
+        """Return the pointer of the session at the end of another branch."""
+        return self._replace(
+            branch=branch,
+            head=head,
+            parent_position=parent_position,
+            head_turn=None,
+            head_tokens=None,
+            newest=newest,
+        )
+
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters of an update of the session's row, with a new revision."""
+        return {
+            "tree": self.tree_id,
+            "session_id": self.session_id,
+            "revision": new_revision(),
+        }
+
+    def holds(self, position: int) -> bool:
+        """Return whether the line has a position (0: the one before its first message)."""
+        return type(position) is int and 0 <= position <= self.head
+
+    def check_message(self, position: int) -> None:
+        """Raise PositionOutOfRange for a position without a message on the line."""
+        if not self.holds(position) or position == 0:
+            raise PositionOutOfRange(self.session_id, position, self.head)
+
+
+PLACE = ("tree_id", "branch", "seq")
+"""The key of a message's row; the first columns of each table that refers to messages."""
+
+
+class Segment(NamedTuple):
+    """A run of a line: the positions first to last, held by one branch."""
+
+    branch: int
+    first: int
+    last: int
+
+    def within(self, tree_id: int) -> dict[str, int]:
+        """Return the parameters of the run in statements, given its tree."""
+        branch, first, last = self
+        return {"tree_id": tree_id, "branch": branch, "first": first, "last": last}
+
+    def of(self, places: Sequence[int]) -> Sequence[int]:
+        """Return the positions, of some in order, that the run holds."""
+        return places[bisect_left(places, self.first) : bisect_right(places, self.last)]
 
 
 def at_place(table: FromClause) -> ColumnElement[bool]:
@@ -74,7 +179,7 @@ def in_run(table: FromClause) -> ColumnElement[bool]:
 
 
 def in_segments(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
-    """Build the condition for the rows of the tree ``tree_id`` that lie in any of a line's runs."""
+    """Build the condition for the rows of the tree ``tree_id`` in any of a line's runs."""
     positions = table.c.seq.between(segments.c.first, segments.c.last)
     return on_branches(table, segments) & positions
 
@@ -95,9 +200,9 @@ def _of_tree(table: FromClause) -> ColumnElement[bool]:
 
 
 def update_session(**values: Any) -> Update:
-    """Build an update of a session's row; whatever changes there, its revision does.
+    """Build an update of a session's row, which always gets a new revision.
 
-    `Pointer.changed` names the row, and gives the new revision.
+    `Pointer.changed` returns the parameters of the row and the revision.
     """
     of_session = and_(
         sessions.c.tree_id == bindparam("tree"),
@@ -110,7 +215,7 @@ SESSION_OF_ID = and_(
     sessions.c.tree_id == session_ids.c.tree_id,
     sessions.c.id == session_ids.c.id,
 )
-"""Joins a session to its name in the look-up of ids."""
+"""Joins a session to its row in the look-up table of ids."""
 _of_head = and_(
     branches.c.tree_id == sessions.c.tree_id,
     branches.c.branch == sessions.c.head_branch,
@@ -160,10 +265,21 @@ TREE_LOCK = Statement(
 )
 
 
+_parents = branches.alias("parents")
+
+
 def segments_cte() -> CTE:
-    """Build the runs that hold the positions ``start`` to ``last``."""
-    start = bindparam("start", type_=BIG)
-    walk = _walk_up(start, bindparam("last", type_=BIG))
+    """Build the runs that hold the positions ``start`` to ``last``.
+
+    The walk goes from the head's branch up to the branch that holds the first position.
+    """
+    start, last = bindparam("start", type_=BIG), bindparam("last", type_=BIG)
+    *parent, begin = _walk_columns(branches)
+    walk = _first_step("walk", *parent, begin.label("first"), last.label("last"))
+    is_held = walk.c.first <= last
+    last_before = case((is_held, walk.c.first - literal_column("1")), else_=last)
+    above = _next_step(walk, *_walk_columns(_parents), last_before)
+    walk = walk.union_all(above.where(walk.c.first > start))
     first = case((walk.c.first < start, start), else_=walk.c.first)
     return (
         select(walk.c.branch, first.label("first"), walk.c.last)
@@ -172,33 +288,32 @@ def segments_cte() -> CTE:
     )
 
 
-def _walk_up(start: BindParameter[int], last: BindParameter[int]) -> CTE:
-    """Build the walk from a head's branch up to the one that holds the first position."""
-    *hangs, first = _begun(branches)
-    top = _from_head("walk", *hangs, first.label("first"), last.label("last"))
-    is_held = top.c.first <= last
-    before = case((is_held, top.c.first - literal_column("1")), else_=last)
-    above = _step_up(top, *_begun(_parents), before)
-    return top.union_all(above.where(top.c.first > start))
+def line_cte() -> CTE:
+    """Build the walk up a line's branches, with the newest record that counts on each."""
+    names = ("branch", "parent_branch", "parent_position", "records_seen")
+    last, newest = bindparam("last", type_=BIG), bindparam("newest", type_=BIG)
+    bounds = (last.label("last"), newest.label("newest"))
+    walk = _first_step("line", *(branches.c[name] for name in names), *bounds)
+    end, last_below = walk.c.parent_position, walk.c.last
+    last_above = case((end < last_below, end), else_=last_below)
+    columns = (_parents.c[name] for name in names)
+    return walk.union_all(_next_step(walk, *columns, last_above, walk.c.records_seen))
 
 
-_parents = branches.alias("parents")
-
-
-def _from_head(name: str, *columns: ColumnElement[Any]) -> CTE:
-    """Build the first step of a walk: what is asked of the head's branch."""
+def _first_step(name: str, *columns: ColumnElement[Any]) -> CTE:
+    """Build the first step of a walk: columns of the head's branch."""
     at_head = select(*columns).where(of_branch(branches))
     return at_head.cte(name, recursive=True)
 
 
-def _step_up(top: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Build each further step: what is asked of the branch that the one before hangs on."""
-    hangs_on = _parents.c.branch == top.c.parent_branch
-    return select(*columns).join(top, hangs_on).where(_of_tree(_parents))
+def _next_step(walk: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Build each further step of a walk: columns of the parent of the branch before."""
+    is_parent = _parents.c.branch == walk.c.parent_branch
+    return select(*columns).join(walk, is_parent).where(_of_tree(_parents))
 
 
-def _begun(table: FromClause) -> tuple[ColumnElement[Any], ...]:
-    """Build what the walk knows of a branch: what it hangs on, and its first position."""
+def _walk_columns(table: FromClause) -> tuple[ColumnElement[Any], ...]:
+    """Build the columns of a branch: itself, its parent, and its first position."""
     first = table.c.parent_position + literal_column("1")
     return table.c.branch, table.c.parent_branch, first
 
@@ -226,11 +341,11 @@ class Line(NamedTuple):
         return SEGMENTS.rows(connection, **pointer.line, start=first, last=last)
 
     def ranges(self, first: int, last: int) -> list[dict[str, int]]:
-        """Return these runs as the values by which statements name them."""
+        """Return these runs as parameters of statements."""
         return [run.within(self.pointer.tree_id) for run in self.runs(first, last)]
 
     def place(self, position: int) -> dict[str, int]:
-        """Return where a position is stored, by the names of `PLACE`."""
+        """Return the place of a position's row, by the names of `PLACE`."""
         runs = self.runs(position, position)
         if len(runs) != 1:
             raise Damaged(f"no branch of {self.pointer.session_id!r} holds {position!r}; {VERIFY}")
@@ -238,7 +353,7 @@ class Line(NamedTuple):
 
 
 def load_pointer(connection: Connection, session_id: str) -> Pointer:
-    """Return where a session stands. Raises SessionNotFound."""
+    """Return the pointer of a session. Raises SessionNotFound."""
     if is_text(session_id):
         pointer = POINTER.row(connection, session_id=session_id)
         if pointer:
@@ -247,20 +362,29 @@ def load_pointer(connection: Connection, session_id: str) -> Pointer:
 
 
 def lock_session(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
-    """Return where a session stands; no other writer moves it until the transaction ends.
+    """Return the pointer of a session, which no other writer moves until the transaction ends.
 
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
     if connection.dialect.name == "sqlite":
         pointer = load_pointer(connection, session_id)
     else:
-        pointer = _locked_on_server(connection, session_id)
+        # The row is locked before it is read, since a row that is read with its lock may be older.
+        # Again, where the lock waited for a session that was erased in the end, while there is
+        # another session with that id now.
+        locks(connection).append(session_id)
+        while True:
+            is_valid = is_text(session_id)
+            locked = SESSION_LOCK.value(connection, session_id=session_id) if is_valid else None
+            pointer = load_pointer(connection, session_id)
+            if locked == pointer.tree_id:
+                break
     check_revision(pointer, expected)
     return pointer
 
 
 def check_revision(pointer: Pointer, expected: str | None) -> None:
-    """Refuse to go on where a session's revision is not the one that a caller knows."""
+    """Raise Conflict where a session's revision is not the one that a caller expects."""
     if expected is None or expected == pointer.revision:
         return
     if not isinstance(expected, str):
@@ -268,44 +392,31 @@ def check_revision(pointer: Pointer, expected: str | None) -> None:
     raise Conflict(pointer.session_id, expected, pointer.revision)
 
 
-def _locked_on_server(connection: Connection, session_id: str) -> Pointer:
-    """Lock a session's row and return where it stands.
-
-    The lock is taken apart, since what is read with it may be older; and again where it waited for
-    a session that was erased in the end, while there is another one of that id by now.
-    """
-    locks(connection).append(session_id)
-    while True:
-        locked = _lock_row(connection, session_id)
-        pointer = load_pointer(connection, session_id)
-        if locked == pointer.tree_id:
-            return pointer
-
-
-def _lock_row(connection: Connection, session_id: str) -> int | None:
-    """Lock the row of a session, and return its tree; None where there is none."""
-    tree_id: int | None = None
-    if is_text(session_id):
-        tree_id = SESSION_LOCK.value(connection, session_id=session_id)
-    return tree_id
-
-
 def lock_tree(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
-    """Return where a session stands; no other writer moves it, or adds branches to its tree.
+    """Return the pointer of a session; no other writer moves it, or adds branches to its tree.
 
-    Raises what `lock_session` does.
+    Raises SessionNotFound and Conflict as `lock_session` does.
     """
     if connection.dialect.name != "sqlite":
-        _lock_branches(connection, session_id)
+        locked = None  # once its tree is locked, the session stays in it
+        while locked != (tree_id := load_pointer(connection, session_id).tree_id):
+            TREE_LOCK.row(connection, tree_id=tree_id)
+            locked = tree_id
     return lock_session(connection, session_id, expected)
 
 
-def _lock_branches(connection: Connection, session_id: str) -> None:
-    """Lock a session's tree on a server; once it is locked, the session stays in it."""
-    locked = None
-    while locked != (tree_id := load_pointer(connection, session_id).tree_id):
-        TREE_LOCK.row(connection, tree_id=tree_id)
-        locked = tree_id
+def lock_trees(connection: Connection, session_ids: Iterable[str]) -> None:
+    """Lock the trees of existing sessions, in the order of their numbers.
+
+    Everybody who locks several trees does it in this order, so that no two wait for each other.
+    """
+    trees = {}
+    for session_id in session_ids:
+        with suppress(SessionNotFound):
+            trees[session_id] = load_pointer(connection, session_id).tree_id
+    for session_id in sorted(trees, key=lambda each: (trees[each], each)):
+        with suppress(SessionNotFound):
+            lock_tree(connection, session_id)
 
 
 def resolve_range(
@@ -315,20 +426,16 @@ def resolve_range(
 ) -> tuple[int, int]:
     """Return the first and last position of a range of a line of ``last`` messages.
 
-    A start of -20 is the 20th message from the end. Raises InvalidValue for what are no positions:
-    only where a range begins may be counted from the end.
+    A start of -20 is the 20th message from the end. Raises InvalidValue for other values than
+    positions, and for a negative ``stop``: only the start may be counted from the end.
     """
-    _check_range(start, stop)
-    first = start if start >= 0 else last + 1 + start
-    return max(1, first), last if stop is None else min(stop, last)
-
-
-def _check_range(start: int, stop: int | None) -> None:
     if type(start) is not int or (stop is not None and type(stop) is not int):
         raise InvalidValue(f"a range is two positions, not {quoted(start)} to {quoted(stop)}")
     if stop is not None and stop < 0:
-        told = f"a range ends with a position, not {stop}"
-        raise InvalidValue(f"{told}; only its start counts from the end if negative")
+        problem = f"a range ends with a position, not {stop}"
+        raise InvalidValue(f"{problem}; only its start counts from the end if negative")
+    first = start if start >= 0 else last + 1 + start
+    return max(1, first), last if stop is None else min(stop, last)
 
 
 def resolve_position(pointer: Pointer, given: int | None) -> int:
@@ -341,25 +448,3 @@ def resolve_position(pointer: Pointer, given: int | None) -> int:
     if not pointer.holds(given):
         raise PositionOutOfRange(pointer.session_id, given, pointer.head)
     return given
-
-
-_WALKED = ("branch", "parent_branch", "parent_position", "records_seen")
-
-
-def line_cte() -> CTE:
-    """Build the walk up a line's branches with the newest record that each part of it may know."""
-    last, newest = bindparam("last", type_=BIG), bindparam("newest", type_=BIG)
-    bounds = (last.label("last"), newest.label("newest"))
-    top = _from_head("line", *_walked(branches), *bounds)
-    above = _step_up(top, *_walked(_parents), _end_above(top), top.c.records_seen)
-    return top.union_all(above)
-
-
-def _walked(table: FromClause) -> Iterator[ColumnElement[Any]]:
-    return (table.c[name] for name in _WALKED)
-
-
-def _end_above(top: CTE) -> ColumnElement[int]:
-    """Build how far a branch counts that another one hangs on."""
-    ends, last = top.c.parent_position, top.c.last
-    return case((ends < last, ends), else_=last)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, bindparam, select
 from ..database import BIG, Insertion, Row, Statement, head_moves
 from ..records import HeadMove
 from . import lines
-from .places import Pointer
+from .lines import Pointer
 
 _of_session = and_(
     head_moves.c.tree_id == bindparam("tree_id", type_=BIG),

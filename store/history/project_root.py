@@ -25,9 +25,8 @@ from ..records import Session
 from ..tools import ToolPath, call_paths
 from . import lines
 from .facts import INSERT_PATHS
-from .lines import Line
+from .lines import NO_LIMIT, Line, new_revision
 from .links import as_given
-from .places import NO_LIMIT, new_revision
 from .sessions import session, validate_folder
 
 _tree: BindParameter[int] = bindparam("tree_id")

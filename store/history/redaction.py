@@ -36,8 +36,7 @@ from ..text import ELLIPSIS, is_text
 from . import lines
 from .blanking import STORED, Place, at_end, blank, names_of, placed
 from .erasure import NEWEST_COPY
-from .lines import Line
-from .places import PLACE
+from .lines import PLACE, Line
 from .raw_messages import load_chat_messages
 
 LONGEST_REASON = 10_000

@@ -24,7 +24,7 @@ from ..database import Queries, Statement, branches, messages
 from ..errors import InvalidValue, quoted
 from ..records import Branch
 from . import lines
-from .places import NO_LIMIT, Pointer
+from .lines import NO_LIMIT, Pointer
 
 
 class End(NamedTuple):

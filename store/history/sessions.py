@@ -31,7 +31,7 @@ from ..records import Session
 from ..text import is_text, plain
 from . import lines
 from .keys import write_keys
-from .places import NO_LIMIT, new_revision
+from .lines import NO_LIMIT, new_revision
 
 ID_LIMIT = 512
 """Code points a session id may have."""

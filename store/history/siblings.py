@@ -9,8 +9,7 @@ from sqlalchemy import Connection
 from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
-from .lines import Line
-from .places import NO_LIMIT, Pointer, Segment
+from .lines import NO_LIMIT, Line, Pointer, Segment
 from .raw_messages import join_parts, load_message_at, load_run, parse_part, reporting_damage
 from .session_branches import QUERIES, find
 

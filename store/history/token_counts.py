@@ -17,8 +17,7 @@ from ..messages import Message
 from ..records import StoredMessage, TokenTotal
 from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
 from . import lines
-from .lines import segments_cte
-from .places import PLACE
+from .lines import PLACE, segments_cte
 from .raw_messages import read_chat_messages
 from .visibility import visible_counts
 

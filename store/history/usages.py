@@ -21,8 +21,7 @@ from ..errors import InvalidValue, quoted
 from ..messages import decode_as
 from ..records import Usage
 from . import lines
-from .lines import Line
-from .places import NO_LIMIT, Pointer
+from .lines import NO_LIMIT, Line, Pointer
 from .session_branches import PLACES, QUERIES
 from .sessions import encode_object, validate_text
 
