@@ -39,8 +39,8 @@ from store import Policy, Store
 from store.errors import InvalidMessage
 from store.formats.openai import clean
 from store.formats.placed import Placed
+from store.view.placeholders import shorten_result
 from store.view.rules import RULES
-from store.view.short_results import short_form
 
 law = partial(
     settings,
@@ -184,19 +184,19 @@ def oracle(line: list[Message], policy: Policy, now: int) -> dict[int, str]:
             r for r in results if r.seq < running and r.status != "pending" and r.seq not in spared
         ]
         found |= {
-            r.seq: "tool_output" for r in finished if has_short_form(line[r.seq - 1], r, policy)
+            r.seq: "tool_output" for r in finished if has_shorten_result(line[r.seq - 1], r, policy)
         }
     return {seq: rule for seq, rule in found.items() if rule}
 
 
-def has_short_form(message: Message, result: Result, policy: Policy) -> bool:
+def has_shorten_result(message: Message, result: Result, policy: Policy) -> bool:
     """A4.2, X.6: errors stay whole where S0 or S1 are in force, but for those of commands."""
     spared = is_error(result, policy) and not is_terminal(result, policy)
     if spared and (policy.terminal or policy.file_read):
         return False
     switches = {"failed": is_error(result, policy), "min_saving": policy.min_saving}
     return (
-        short_form(message.get("content"), result.name, kind(result, policy), **switches)
+        shorten_result(message.get("content"), result.name, kind(result, policy), **switches)
         is not None
     )
 

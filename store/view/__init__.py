@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .judging import estimate_savings
     from .log_messages import LogMessage
     from .message_count import count_view_messages, find_continuations
-    from .named_results import describe_target
+    from .placeholders import describe_target
     from .rejudging import load_verdicts
     from .tool_result_filters import (
         has_failure_sign,
@@ -86,7 +86,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         judging="estimate_savings",
         log_messages="LogMessage",
         message_count="count_view_messages find_continuations",
-        named_results="describe_target",
+        placeholders="describe_target",
         rejudging="load_verdicts",
         tool_result_filters="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",

@@ -37,9 +37,9 @@ from .context import ViewContext, load_view_context
 from .explained import Explanation, Known
 from .following import Followed, follow
 from .interrupted import with_drafts
+from .pairing import merge_summaries
 from .prompt_cache import last_request, sight_of
 from .read_files import log_reads
-from .repair import merged
 from .rules import log_lines
 from .visible_set import ActiveSummary, HiddenRange
 
@@ -180,7 +180,7 @@ def _in_place(context: ViewContext, followed: Followed) -> Laid:
     if policy.show_drafts:
         placed, sent = with_drafts(context, placed), None
     if policy.summary_role == "merge" and context.visible.active_summaries:
-        placed, sent = merged(placed), None
+        placed, sent = merge_summaries(placed), None
     return placed, sent
 
 

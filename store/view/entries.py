@@ -20,7 +20,7 @@ from ..text import one_line
 from ..tokens import ESTIMATE, estimate, message_tokens
 from .context import ViewContext
 from .judging import Verdict, Verdicts
-from .pictures import RULE
+from .placeholders import MEDIA_RULE
 from .read_files import Files
 from .rules import explanations
 
@@ -196,7 +196,7 @@ class _Explained(NamedTuple):
     def _said_of(self, seq: int, verdict: Verdict | None) -> tuple[str | None, str]:
         """Return the rule that changed a message, if any, and why it is as it is."""
         if seq in self.pictured:
-            return RULE, self.reasons[self.pictured[seq]]
+            return MEDIA_RULE, self.reasons[self.pictured[seq]]
         return (None, "") if verdict is None else (verdict.rule, self._reason(verdict))
 
     def _reason(self, verdict: Verdict) -> str:

@@ -16,7 +16,7 @@ from .entries import Counted, entries_of, stats_of
 from .judging import Verdicts
 from .prompt_cache import Request, Sight, unchanged_tokens
 from .read_files import Files
-from .rendering import DROPPED, Unsent
+from .rendering import DROPPED, UnsentItem
 
 
 class Known(NamedTuple):
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     pictured: dict[int, str]
     stored: int
     request: Request | None
-    left_out: dict[int, Unsent]
+    left_out: dict[int, UnsentItem]
     format: str
 
 
@@ -42,7 +42,7 @@ UNPAIRED = {"tool": "a result of no call", "assistant": "it says nothing but cal
 """Why pairing leaves a message out, by its role."""
 
 
-def _left_out(seq: int, unsent: Unsent) -> LeftOut:
+def _left_out(seq: int, unsent: UnsentItem) -> LeftOut:
     """Return what is said of a message that a format, or pairing, has no place for."""
     kind, own = unsent
     if own is None:

@@ -22,14 +22,14 @@ from ..database import kept_by, kept_since, weight
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import load_kinds_json
 from ..messages import Message
-from . import pictures
 from .context import ViewContext
 from .entries import Counted, counted, recounted
 from .judging import Verdicts
+from .pairing import Stretch
+from .placeholders import is_media_sent
 from .read_files import Files, files_of
 from .rejudging import FRAME, Judged, Truth, judge, policy_text, truth_of, weight_of
-from .rendering import Rendered, Unsent, rendered
-from .repair import Stretch
+from .rendering import RenderedSegment, UnsentItem, render_segment
 
 MOST_PATCHES = 100
 """Stretches that are made anew one by one; where more change, all are."""
@@ -48,7 +48,7 @@ class Followed(NamedTuple):
     truth: Truth
     last: int
     judged: Judged
-    rendered: Rendered
+    rendered: RenderedSegment
     tokens: Counted
     files: Files
     written: list[Message] | None
@@ -84,8 +84,8 @@ def _anew(
 ) -> Followed:
     """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
     runs = context.visible_runs()
-    made = rendered(context, judged.final, runs, format, turn_over=context.turn_over)
-    sends_pictures = made.has_pictures and pictures.is_sent(context.policy)
+    made = render_segment(context, judged.final, runs, format, turn_over=context.turn_over)
+    sends_pictures = made.has_pictures and is_media_sent(context.policy)
     is_written = is_kept and format == CHAT.name and not sends_pictures
     written, times = _written(made, {}) if is_written else (None, {})
     return Followed(
@@ -124,7 +124,7 @@ def _grown(
     return _with(context, known, judged, tail, patches)
 
 
-Patch = tuple[int, Rendered]
+Patch = tuple[int, RenderedSegment]
 """A stretch that was made anew, and its place among what was made."""
 
 
@@ -136,11 +136,11 @@ def _part(
     last: int,
     *,
     turn_over: bool,
-) -> Rendered | None:
+) -> RenderedSegment | None:
     """Return what is made of a part of a line; None where it does not stand by itself."""
     places = range(first, last + 1)
     here = {seq: judged.final[seq] for seq in places if seq in judged.final}
-    part = rendered(context, here, context.shown(first, last), format, turn_over=turn_over)
+    part = render_segment(context, here, context.shown(first, last), format, turn_over=turn_over)
     if part.has_pictures or part.earliest_call < first:
         return None
     return part
@@ -149,7 +149,7 @@ def _part(
 def _patches(
     context: ViewContext,
     format: str,  # noqa: A002 - the public name
-    before: Rendered,
+    before: RenderedSegment,
     judged: Judged,
     changed: list[int],
 ) -> list[Patch] | None:
@@ -169,7 +169,7 @@ def _patches(
     return patches
 
 
-def _stretch_of(seq: int, made: Rendered) -> int:
+def _stretch_of(seq: int, made: RenderedSegment) -> int:
     """Return the place of the stretch that a position is in."""
     behind = Stretch(seq, len(made.placed))
     return bisect_right(made.stretches, behind) - 1
@@ -179,7 +179,7 @@ def _with(
     context: ViewContext,
     known: Followed,
     judged: Judged,
-    tail: Rendered,
+    tail: RenderedSegment,
     patches: list[Patch],
 ) -> Followed:
     """Return what is kept of a line with its new end, and some stretches made anew."""
@@ -195,7 +195,7 @@ def _with(
         placed[stretch] = patch.placed
         told |= patch.judged
     stretches = [each._replace(begin=each.begin + begin) for each in tail.stretches]
-    made = Rendered(
+    made = RenderedSegment(
         placed,
         told,
         before.stretches[: before.loose] + stretches,
@@ -219,14 +219,14 @@ def _with(
     )
 
 
-def _left_out(before: Rendered, tail: Rendered) -> dict[int, Unsent]:
+def _left_out(before: RenderedSegment, tail: RenderedSegment) -> dict[int, UnsentItem]:
     """Return what is left out of a line with a new end: of the loose part the new end tells."""
     first = before.stretches[before.loose].seq
     settled = {seq: each for seq, each in before.left_out.items() if seq < first}
     return settled | tail.left_out
 
 
-def _loose_begin(made: Rendered) -> int:
+def _loose_begin(made: RenderedSegment) -> int:
     return made.stretches[made.loose].begin if made.stretches else 0
 
 
@@ -245,7 +245,7 @@ None where it cannot be added to.
 """
 
 
-def _written(made: Rendered, times: Mapping[str, int]) -> Written:
+def _written(made: RenderedSegment, times: Mapping[str, int]) -> Written:
     """Return what was made of the end of a line as it is sent to a chat."""
     begin = _loose_begin(made)
     settled, times = named_behind(made.placed[:begin], CHAT_NAMES, times)
@@ -254,7 +254,7 @@ def _written(made: Rendered, times: Mapping[str, int]) -> Written:
     return (written if len(written) == len(made.placed) else None), times
 
 
-def _rewritten(known: Followed, tail: Rendered, patches: list[Patch]) -> Written:
+def _rewritten(known: Followed, tail: RenderedSegment, patches: list[Patch]) -> Written:
     """Return what is written of a line with its new end, and some stretches made anew."""
     if known.written is None:
         return None, {}

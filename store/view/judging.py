@@ -32,10 +32,13 @@ from .borders import Values, runs_text
 from .context import ViewContext
 from .covering import Kept, read_of
 from .made_once import Result
-from .named_results import Answer, named
-from .old_calls import saved_by_cuts
+from .placeholders import (
+    AnsweredCall,
+    estimate_cut_savings,
+    estimate_short_savings,
+    load_shorter_lines,
+)
 from .rules import COVERED, NAMING, RULES, VERDICTS, Cleared, Why, placeholders
-from .short_results import short_savings
 
 
 class Verdict(NamedTuple):
@@ -74,9 +77,9 @@ class Verdict(NamedTuple):
             self.failed,
         )
 
-    def answer(self, tree_id: int) -> Answer:
+    def answer(self, tree_id: int) -> AnsweredCall:
         """Return the result that it is about, with its call."""
-        return Answer(self.result(tree_id), self.call)
+        return AnsweredCall(self.result(tree_id), self.call)
 
 
 _verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
@@ -149,7 +152,7 @@ def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]
 
 def _old_calls(context: ViewContext, values: Values) -> Verdicts:
     """Return what is said of messages whose calls are to be cut."""
-    saved = saved_by_cuts(context, min(values["clear_before"], values["protected_from"]))
+    saved = estimate_cut_savings(context, min(values["clear_before"], values["protected_from"]))
     branch = context.pointer.branch
     return {
         seq: Verdict(seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False)
@@ -160,12 +163,12 @@ def _old_calls(context: ViewContext, values: Values) -> Verdicts:
 def _short_already(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return the results that stay since a line that names what is in them is no shorter."""
     answers = _to_be_named(context, found)
-    lines = named(context, answers)
+    lines = load_shorter_lines(context, answers)
     places = (each.result.seq for each in answers if each.result.seq not in lines)
     return {seq: found[seq]._replace(rule=None, why="small") for seq in places}
 
 
-def _to_be_named(context: ViewContext, found: Verdicts) -> list[Answer]:
+def _to_be_named(context: ViewContext, found: Verdicts) -> list[AnsweredCall]:
     """Return the results that give way to a line that names what was in them."""
     tree_id = context.pointer.tree_id
     return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
@@ -183,8 +186,8 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     tree_id = context.pointer.tree_id
     shortened = (each for each in found.values() if each.rule == "tool_output")
     results = [each.result(tree_id) for each in shortened]
-    short = short_savings(context, results)
-    lines = named(context, _to_be_named(context, found))
+    short = estimate_short_savings(context, results)
+    lines = load_shorter_lines(context, _to_be_named(context, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
     return (
         _whole_savings(context.policy, found) | short | named_savings | _cut_savings(context, found)
@@ -194,7 +197,7 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
 def _cut_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     """Return about how many tokens it saves to cut arguments, by position."""
     places = [each.seq for each in found.values() if each.rule == "arguments"]
-    saved = saved_by_cuts(context, max(places, default=0) + 1)
+    saved = estimate_cut_savings(context, max(places, default=0) + 1)
     return {seq: saved[seq] for seq in places}
 
 

@@ -12,7 +12,7 @@ from ..policy import Policy
 from ..records import Compaction, Entry
 from .context import ViewContext
 from .judging import Verdicts
-from .pictures import RULE, UNREADABLE
+from .placeholders import MEDIA_RULE, UNREADABLE_MEDIA
 from .rejudging import load_earlier_verdicts
 from .rules import REASONS
 from .visible_set import ActiveSummary, VisibleSet, build_visible_set, select_active
@@ -93,14 +93,14 @@ def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
     Where none is ever sent, all; where those of the current turn are, all before that turn; what
     nobody can read always has.
     """
-    named = [entry for entry in there if entry.rule == RULE]
+    named = [entry for entry in there if entry.rule == MEDIA_RULE]
     if sight.policy.picture_keep:
-        named = [entry for entry in named if entry.reason == REASONS[UNREADABLE]]
+        named = [entry for entry in named if entry.reason == REASONS[UNREADABLE_MEDIA]]
     elif sight.policy.picture_current_turn:
         spoken = (each.seq for each in there if each.seq and each.message["role"] == "user")
         began = max(spoken, default=0)
         named = [entry for entry in named if entry.seq and entry.seq < began]
-    return {entry.seq: RULE for entry in named if entry.seq}
+    return {entry.seq: MEDIA_RULE for entry in named if entry.seq}
 
 
 def _same_tokens(there: list[Entry], rules: Rules) -> int:

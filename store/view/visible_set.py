@@ -10,7 +10,7 @@ decided anew for each line, from these two and nothing else:
   fork keeps hidden what its past had hidden. Nothing is written at any of these moments.
 - It was there when the line left the branch. Head and branch alone cannot tell that: a fork at
   position 10 is made, then the parent compacts with its head at 10 still. The position is in the
-  past of both, the compaction in that of the parent only. So a branch keeps in ``visible_records``
+  past of both, the compaction in that of the parent only. So a branch keeps in ``records_seen``
   the newest record there was when it was made, and a line counts no later one of its ancestors.
 
 Of the records that count, those are active that were applied and not undone. An undo is a record

@@ -57,7 +57,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.messages.json_text.value_of": (TypeError, lambda s: s.messages("s")),
     "store.view.following.counted": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.following.judge": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
-    "store.view.rendering.arrange": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
+    "store.view.rendering.pair_messages": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explained.entries_of": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
@@ -164,10 +164,10 @@ def broken_handler() -> Iterator[None]:
 
 OTHERS_OFF = {"terminal": False, "file_read": False, "clear_keep": 1}
 RULES = {
-    "tool_output": ("store.view.short_results.compress", Policy(tool_output=True, **OTHERS_OFF)),
-    "any_tool": ("store.view.named_results.names_in", Policy(any_tool=True, **OTHERS_OFF)),
+    "tool_output": ("store.view.placeholders.compress", Policy(tool_output=True, **OTHERS_OFF)),
+    "any_tool": ("store.view.placeholders.names_in", Policy(any_tool=True, **OTHERS_OFF)),
     "arguments": (
-        "store.view.old_calls._cut_call",
+        "store.view.placeholders._cut_call",
         Policy(any_tool=True, any_tool_placeholder="x", cut_arguments=True, **OTHERS_OFF),
     ),
 }

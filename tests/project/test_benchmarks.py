@@ -27,7 +27,7 @@ from benchmarks.timing import Pair, Times
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
 from store.context.pieces import Piece, of_view
-from store.view.repair import Arranged, arrange
+from store.view.pairing import PairedMessages, pair_messages
 
 
 def renamed(piece: Piece) -> Piece:
@@ -35,19 +35,19 @@ def renamed(piece: Piece) -> Piece:
     return piece._replace(message={**piece.message, "name": f"{next(NUMBERS)}"})
 
 
-def backwards(arranged: Arranged) -> Arranged:
+def backwards(paired: PairedMessages) -> PairedMessages:
     """Return messages the newest first, so that results stand in front of their calls."""
-    return arranged._replace(placed=arranged.placed[::-1])
+    return paired._replace(placed=paired.placed[::-1])
 
 
-def cut_off(arranged: Arranged) -> Arranged:
+def cut_off(paired: PairedMessages) -> PairedMessages:
     """Return messages without the newest two."""
-    return arranged._replace(placed=arranged.placed[:-2])
+    return paired._replace(placed=paired.placed[:-2])
 
 
-def twice(arranged: Arranged) -> Arranged:
+def twice(paired: PairedMessages) -> PairedMessages:
     """Return messages, and all of them again."""
-    return arranged._replace(placed=arranged.placed * 2)
+    return paired._replace(placed=paired.placed * 2)
 
 
 @pytest.mark.slow
@@ -201,18 +201,18 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
             "not told: file",
         ),
         (
-            "store.view.rendering.arrange",
-            lambda items, policy, **_: cut_off(arrange(items, policy)),
+            "store.view.rendering.pair_messages",
+            lambda items, policy, **_: cut_off(pair_messages(items, policy)),
             "neither shown nor hidden",
         ),
         (
-            "store.view.rendering.arrange",
-            lambda items, policy, **_: twice(arrange(items, policy)),
+            "store.view.rendering.pair_messages",
+            lambda items, policy, **_: twice(pair_messages(items, policy)),
             "shown twice",
         ),
         (
-            "store.view.rendering.arrange",
-            lambda items, policy, **_: backwards(arrange(items, policy)),
+            "store.view.rendering.pair_messages",
+            lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),
         (
@@ -254,8 +254,8 @@ def test_the_program_prints_what_it_found(
     ("place", "wrong", "problem"),
     [
         (
-            "store.view.rendering.arrange",
-            lambda items, policy, **_: backwards(arrange(items, policy)),
+            "store.view.rendering.pair_messages",
+            lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),

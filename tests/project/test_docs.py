@@ -23,7 +23,7 @@ from store.cli import demo_session
 from store.context.freshness import Freshness
 from store.database import schema
 from store.tools.short_rules import RULE_OF_TOOL, SHORT_RULES
-from store.view import interrupted, pictures, rules
+from store.view import interrupted, placeholders, rules
 
 PEOPLES_VIEWS = (
     "session_segments",
@@ -227,7 +227,14 @@ def test_every_rule() -> None:
     ]
     assert [each for each in wanted if each not in text] == []
     _, said = text.split("## What an entry says")
-    names = (*rules.RULES, "arguments", pictures.RULE, interrupted.RULE, "summary", "repair")
+    names = (
+        *rules.RULES,
+        "arguments",
+        placeholders.MEDIA_RULE,
+        interrupted.RULE,
+        "summary",
+        "repair",
+    )
     assert [name for name in names if f"\n| `{name}` | " not in said] == []
 
 

@@ -83,9 +83,9 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
     ),
     "view": (
-        "log_messages visible_set context spoken repair made_once short_results named_results old_calls "
+        "log_messages visible_set context pairing made_once placeholders "
         "tool_result_filters rules borders covering judging read_files "
-        "rejudging cost message_count pictures rendering entries following prompt_cache explained interrupted build statement"
+        "rejudging cost message_count rendering entries following prompt_cache explained interrupted build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

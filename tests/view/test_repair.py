@@ -9,8 +9,7 @@ from refusals import refusals
 
 from store import Policy, Store
 from store.ready import phrase
-from store.view.repair import Item, arrange
-from store.view.spoken import UNKNOWN_TOOL, api_calls
+from store.view.pairing import UNKNOWN_TOOL, LineMessage, pair_messages, select_sendable_calls
 
 Message = dict[str, Any]
 NOW = 1_767_225_600_000
@@ -231,7 +230,7 @@ def test_what_is_left_out_at_the_end_is_a_change(store: Store, line: list[Messag
 
 def ids(*call_ids: Any) -> list[str]:
     """The ids under which calls are sent."""
-    return [each.id for each in api_calls(5, call(*call_ids)["tool_calls"])]
+    return [each.id for each in select_sendable_calls(5, call(*call_ids)["tool_calls"])]
 
 
 def test_ids_are_sent_as_they_are(store: Store) -> None:
@@ -296,10 +295,14 @@ def test_calls_of_others_than_assistants_are_not_sent(store: Store) -> None:
 def test_arranging_touches_no_message(store: Store) -> None:
     """Nothing given is changed, and what was there is handed on as it is."""
     line = [call("a", "b"), result("b"), result("x")]
-    calls = api_calls(1, line[0]["tool_calls"])
-    items = [Item(1, line[0], calls=calls), Item(2, line[1], (1, 1)), Item(3, line[2])]
+    calls = select_sendable_calls(1, line[0]["tool_calls"])
+    items = [
+        LineMessage(1, line[0], calls=calls),
+        LineMessage(2, line[1], (1, 1)),
+        LineMessage(3, line[2]),
+    ]
     before = repr(items)
-    placed = arrange(items, Policy()).placed
+    placed = pair_messages(items, Policy()).placed
     assert repr(items) == before
     assert [each.message for each in placed if each.seq] == line
     assert next(each.message for each in placed if each.seq) is line[0]

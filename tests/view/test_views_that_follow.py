@@ -42,7 +42,7 @@ from store.database.kept import forget_tree
 from store.errors import InvalidValue
 from store.history import erasure
 from store.tools import names, paths
-from store.view import named_results
+from store.view import placeholders
 from store.view.build import view
 
 law = partial(
@@ -445,10 +445,10 @@ def test_lines_of_results_are_asked_for_together(url: str, monkeypatch: pytest.M
     Also where nothing is kept.
     """
     asked, read = [], []
-    line_of = named_results._read
+    line_of = placeholders._make_line
     with Store(url, durability="normal", cache_bytes=0) as store:
         monkeypatch.setattr(store.database.kept, "get", lambda key: asked.append(key))
-        monkeypatch.setattr(named_results, "_read", lambda *of: read.append(of) or line_of(*of))
+        monkeypatch.setattr(placeholders, "_make_line", lambda *of: read.append(of) or line_of(*of))
         for count in (10, 100):
             asked.clear(), read.clear()
             store.view(begun(store, count, size=2_000), NAMING, now=NOW)

@@ -1,0 +1,421 @@
+"""The texts that are sent in place of results, of arguments of calls, and of media.
+
+**Lines.** A cleared result becomes one line that says what was there. The line is a function of the
+result and of the call that it answers, so it is the same in every request.
+
+**Short forms.** A result of a finished turn is sent in a short form that its tool allows.
+
+**Arguments.** The texts in the arguments of old calls are cut: what a model wrote into a file is in
+the file. Each text keeps its beginning, and the arguments stay the same JSON.
+
+**Media.** The newest pictures, sounds and files of results are sent, the older ones are described.
+A screenshot is a million characters of base64, and costs its tokens again in every request that
+follows, so the old ones are replaced first.
+
+Results change only by a redaction or an erasure. So lines, and the savings of short forms, are
+cached until the next one: a later view or check reads none of the contents.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import groupby
+from math import inf
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, select
+
+from ..database import Statement, json_sql, messages, tool_results
+from ..errors import VERIFY, Damaged
+from ..history import Segment, lines, load_calls
+from ..messages import Media, Message, content_text, decode, replace_media
+from ..policy import Kind, Policy
+from ..ready import Language, phrase
+from ..summaries import extract_command
+from ..text import ELLIPSIS, json_object, one_line, shortened
+from ..tokens import estimate, estimate_size, message_tokens
+from ..tools import best_first, call_paths, compress, names_in
+from .context import ViewContext
+from .log_messages import attempt_rule
+from .made_once import Result, made_once
+from .pairing import LineMessage, find_open_turn
+
+LONGEST_LINE = 500
+"""Code points of a line, its beginning by the policy included."""
+LONGEST_TARGET = 60
+"""Code points of a file or command in it: the call itself is still sent."""
+LARGEST_COUNT = 999
+"""A number in JSON that is no larger counts something, and is no name."""
+LONGEST_TEXT = 100
+"""Code points that a text among the arguments keeps."""
+MEDIA_RULE = "picture"
+"""The rule of entries whose media were replaced, and the name of its reason."""
+PAST_MEDIA, UNREADABLE_MEDIA = "past_picture", "unreadable_picture"
+"""The names of its other reasons."""
+SCREENSHOT = "computer_screenshot"
+"""The type of the result of a computer's call."""
+
+_m, _r = messages, tool_results
+_PLACE = ("tree_id", "branch", "seq")
+CLEARED = Statement(
+    select(_m.c.content_form, _m.c.content, _r.c.exit_code)
+    .join_from(_m, _r, and_(*(_r.c[name] == _m.c[name] for name in _PLACE)))
+    .where(lines.at_place(_m))
+)
+CONTENTS = Statement(
+    select(_m.c.seq, _m.c.content_form, _m.c.content)
+    .where(lines.in_run(_m))
+    .where(_m.c.seq.in_(json_sql.positions("wanted")))
+    .order_by(_m.c.seq)
+)
+_BRANCH_KEY = attrgetter("tree_id", "branch")
+
+
+class AnsweredCall(NamedTuple):
+    """A result, and the place of the call that it answers: of its message, and in that message."""
+
+    result: Result
+    call: tuple[int, int] | None
+
+
+class ResultLine(NamedTuple):
+    """The line in place of a result, the tokens that it saves, and those that it has."""
+
+    line: str
+    saved: int
+    tokens: int
+
+
+NO_LINE = ResultLine("", -1, 0)
+"""In place of a result whose line cannot be made: it saves too little to be used."""
+ResultLines = dict[int, ResultLine]
+"""The lines of results, by their positions."""
+
+
+def load_shorter_lines(context: ViewContext, answers: Sequence[AnsweredCall]) -> ResultLines:
+    """Return the lines of results, by position, where a line saves enough.
+
+    A line is half as long as its result, or less, and saves the policy's ``min_saving``. A short
+    result stays: its line would save little, and say less.
+    """
+    lines = load_result_lines(context, answers)
+    least = context.policy.min_saving
+    shorter: ResultLines = {}
+    for result, _ in answers:
+        line = lines[result.seq]
+        saves_least = not least or result.length - len(line.line) >= least
+        if saves_least and line.saved >= line.tokens:
+            shorter[result.seq] = line
+    return shorter
+
+
+def load_result_lines(context: ViewContext, answers: Sequence[AnsweredCall]) -> ResultLines:
+    """Return the lines of results, by position."""
+    by_result = {each.result: each for each in answers}
+
+    def make(results: list[Result]) -> dict[Result, ResultLine]:
+        return {each: _make_line(context, by_result[each]) for each in results}
+
+    policy = context.policy
+    name = ("line", policy.language, _line_prefix(policy), context.pointer.project_root)
+    made = made_once(context, name, by_result, make)
+    return {each.seq: made[each] for each in by_result}
+
+
+def _line_prefix(policy: Policy) -> str:
+    """Return the beginning of each line."""
+    if not policy.recall:
+        return policy.any_tool_placeholder
+    return f"{policy.any_tool_placeholder} {policy.recall_notice}"
+
+
+def _make_line(context: ViewContext, answer: AnsweredCall) -> ResultLine:
+    """Return the line of a result, reading its content and the arguments of its call."""
+    result = answer.result
+    place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
+    form, content, exit_code = CLEARED.one(context.connection, **place)
+    value = decode(content) if form == "json" and content is not None else content
+    arguments = None if answer.call is None else _load_arguments(context, *answer.call)
+
+    def make() -> ResultLine:
+        target = ""
+        if answer.call is not None:
+            ellipsis = phrase("ellipsis", context.policy.language)
+            root = context.pointer.project_root
+            target = describe_target(arguments, result.kind, root, ellipsis)
+        text = content_text(value) or content or ""
+        fields = json_object(text)
+        if fields:
+            text = "\n".join(filter(None, _texts_in(fields)))
+        line = _write_line(context, result.tool_name, target, text, exit_code)
+        tokens = estimate(line)
+        nothing = message_tokens({"content": ""}, estimate)
+        saved = message_tokens({"content": value}, estimate) - nothing - tokens
+        return ResultLine(line, saved, tokens)
+
+    return attempt_rule("any_tool", make, otherwise=NO_LINE)
+
+
+def _load_arguments(context: ViewContext, seq: int, position: int) -> Any:
+    """Return the arguments of a call. Raises Damaged where there is no such call."""
+    place = context.raw.place(seq)
+    run = {"tree_id": place["tree_id"], "branch": place["branch"], "first": seq, "last": seq}
+    calls = load_calls(context.connection, run).get(seq, [])
+    if not 0 <= position < len(calls):
+        raise Damaged(f"there is no call {position} at position {seq}; {VERIFY}")
+    call = calls[position]
+    function = call.get("function") if isinstance(call, dict) else None
+    return function.get("arguments") if isinstance(function, dict) else None
+
+
+def _write_line(
+    context: ViewContext, tool_name: str | None, target: str, text: str, exit_code: int | None
+) -> str:
+    """Return a line: tool, target, exit code, count of lines, then as many names as fit."""
+    language = context.policy.language
+    parts = (
+        " ".join(filter(None, (tool_name, target))),
+        "" if exit_code is None else phrase("exit", language, code=exit_code),
+        phrase("lines", language, count=len(text.splitlines())),
+    )
+    whole = f"{_line_prefix(context.policy)} {', '.join(filter(None, parts))}"
+    line = one_line(whole, LONGEST_LINE, ellipsis=phrase("ellipsis", language))
+    between = ": "
+    for name in best_first(names_in(_seen_from(context.pointer.project_root, text))):
+        if len(line) + len(between) + len(name) > LONGEST_LINE:
+            break
+        line += between + name
+        between = ", "
+    return line
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, and the numbers that are long enough to be names.
+
+    Texts lose the line end that JSON tools add.
+    """
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(each)
+    elif isinstance(value, str):
+        yield value.removesuffix("\n")
+    elif isinstance(value, int) and value > LARGEST_COUNT:
+        yield str(value)
+
+
+def describe_target(
+    arguments: Any, kind: str | None, project_root: str | None, ellipsis: str = ELLIPSIS
+) -> str:
+    """Return the file or the command in the arguments of a tool of a kind, as a line names it."""
+    files = call_paths(arguments, project_root).paths
+    command = extract_command(arguments) if kind == "terminal" or not files else None
+    target = command or "".join(each.path for each in files[:1])
+    return one_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
+
+
+def _seen_from(root: str | None, text: str) -> str:
+    """Return a text with the root folder and paths below it written relative to the root."""
+    folder = (root or "").rstrip("/")
+    if not folder:
+        return text
+    return _folder_pattern(folder).sub(lambda found: "" if found[0][-1] == "/" else ".", text)
+
+
+@lru_cache(maxsize=64)
+def _folder_pattern(folder: str) -> re.Pattern[str]:
+    """Return the pattern of a folder, and of the slash after it if a name follows.
+
+    The character before is tested by a look-behind after the folder: a pattern that begins with a
+    plain text is found thirty times as fast.
+    """
+    name = re.escape(folder)
+    return re.compile(rf"{name}(?<![\w.~/-]{name})(?:/(?=[\w.])|(?![\w.-]))")
+
+
+class ShortSize(NamedTuple):
+    """The length of a short form in code points, and its tokens."""
+
+    length: int
+    tokens: int
+
+
+def shorten_result(
+    content: object,
+    tool_name: str | None,
+    kind: Kind | None,
+    *,
+    failed: bool,
+    min_saving: int = 0,
+    language: Language = "en",
+) -> str | None:
+    """Return the short form of a content that is text, None where nothing is shorter.
+
+    Content that has more than text has none: the rest would be lost. Of the output of a command
+    that ``failed`` more stays.
+    """
+    text = content if isinstance(content, str) else ""
+    if isinstance(content, list):
+        is_text = all(isinstance(part, dict) and part.get("type") == "text" for part in content)
+        text = content_text(content) if is_text else ""
+    if not text:
+        return None
+    apply = partial(compress, tool_name or "", text, kind=kind, failed=failed, language=language)
+    short = attempt_rule("tool_output", apply, otherwise=text)
+    return short if len(text) - len(short) >= max(1, min_saving) else None
+
+
+def estimate_short_savings(context: ViewContext, results: Iterable[Result]) -> dict[int, int]:
+    """Return about how many tokens short forms save, by the positions of those that are shorter."""
+    wanted = dict.fromkeys(results)
+    language = context.policy.language
+    measure = partial(_measure_short_forms, context.connection, language)
+    sizes = made_once(context, ("short", language), wanted, measure)
+    least = max(1, context.policy.min_saving)
+    return {
+        result.seq: estimate_size(result.length, result.size) - short.tokens
+        for result in wanted
+        if (short := sizes[result]) and result.length - short.length >= least
+    }
+
+
+def _measure_short_forms(
+    connection: Connection, language: Language, results: list[Result]
+) -> dict[Result, ShortSize | None]:
+    """Return the sizes of short forms, reading the results a branch at a time.
+
+    None where a result has no shorter form, or cannot be found.
+    """
+    sizes: dict[Result, ShortSize | None] = dict.fromkeys(results)
+    by_branch = sorted(results, key=_BRANCH_KEY)
+    for (tree_id, branch), group in groupby(by_branch, key=_BRANCH_KEY):
+        wanted = {result.seq: result for result in group}
+        run = Segment(branch, min(wanted), max(wanted)).within(tree_id)
+        for seq, form, content in CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted])):
+            result = wanted[seq]
+            value = decode(content) if form == "json" and content is not None else content
+            short = shorten_result(
+                value, result.tool_name, result.kind, failed=result.failed, language=language
+            )
+            if short is not None:
+                sizes[result] = ShortSize(len(short), estimate(short))
+    return sizes
+
+
+def cut_arguments(calls: list[Any], language: Language) -> list[Any]:
+    """Return calls with the texts among their arguments cut."""
+    ellipsis = phrase("ellipsis", language)
+    return attempt_rule(
+        "arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls
+    )
+
+
+def estimate_cut_savings(context: ViewContext, before: int) -> dict[int, int]:
+    """Return about how many tokens cuts save, by the positions of messages before one."""
+    savings: dict[int, int] = {}
+    tree_id = context.pointer.tree_id
+    for run in context.shown(context.visible.first_kept, before - 1):
+        for seq, calls in load_calls(context.connection, run.within(tree_id)).items():
+            cut: Message = {"tool_calls": cut_arguments(calls, context.policy.language)}
+            whole: Message = {"tool_calls": calls}
+            saved = message_tokens(whole, estimate) - message_tokens(cut, estimate)
+            if saved > 0:
+                savings[seq] = saved
+    return savings
+
+
+def _cut_call(call: Any, ellipsis: str) -> Any:
+    """Return a call with its texts cut; arguments that are short or no JSON stay as they are."""
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if function is None or not isinstance(arguments, str) or len(arguments) <= LONGEST_TEXT:
+        return call
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return call
+    cut = json.dumps(_cut_texts(value, ellipsis), ensure_ascii=False)
+    return call | {"function": {**function, "arguments": cut}}
+
+
+def _cut_texts(value: Any, ellipsis: str) -> Any:
+    """Return a JSON value with its texts cut, at any depth."""
+    if isinstance(value, str):
+        return shortened(value, LONGEST_TEXT, ellipsis=ellipsis)
+    if isinstance(value, list):
+        return [_cut_texts(each, ellipsis) for each in value]
+    if isinstance(value, dict):
+        return {key: _cut_texts(each, ellipsis) for key, each in value.items()}
+    return value
+
+
+class SentMedia(NamedTuple):
+    """Messages with the media that are sent, and why others were replaced, by position.
+
+    ``has_any``: there are media, sent or not.
+    """
+
+    items: list[LineMessage]
+    replaced: dict[int, str]
+    has_any: bool = False
+
+
+def is_media_sent(policy: Policy) -> bool:
+    """Tell whether a policy sends any media of results."""
+    return policy.picture_keep != 0 or policy.picture_current_turn
+
+
+def select_media(items: list[LineMessage], policy: Policy, *, turn_over: bool) -> SentMedia:
+    """Return messages of a line, in order, with a description of media that are not sent.
+
+    ``turn_over``: a new turn begins after them.
+    """
+    if not any(_may_have_media(item) for item in items):
+        return SentMedia(items, {})
+    running_from = inf if turn_over or not policy.picture_current_turn else find_open_turn(items)
+    newest = _NewestMedia(policy)
+    replaced: dict[int, str] = {}
+    sent = [*items]
+    for place in range(len(items) - 1, -1, -1):
+        item = items[place]
+        if not _may_have_media(item):
+            continue
+        content = item.message.get("content")
+        if isinstance(content, dict) and content.get("type") == SCREENSHOT:
+            newest.met_any = True  # it stays: its call takes no other result
+            continue
+        newest.is_running = item.seq >= running_from
+        described = replace_media(content, newest)
+        if described is not content:
+            parts = described if isinstance(content, list) else [described]
+            sent[place] = item._replace(message={**item.message, "content": parts})
+            replaced[item.seq] = newest.reason
+    return SentMedia(sent, replaced, newest.met_any)
+
+
+def _may_have_media(item: LineMessage) -> bool:
+    return item.message["role"] == "tool" and not isinstance(item.message.get("content"), str)
+
+
+class _NewestMedia:
+    """Decides about media, the newest first: None sends one, a message describes it."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._remaining = inf if policy.picture_keep == "all" else policy.picture_keep
+        self._placeholder = policy.picture_placeholder
+        self._past_reason = PAST_MEDIA if policy.picture_current_turn else MEDIA_RULE
+        self.is_running = False
+        self.met_any = False
+        self.reason = MEDIA_RULE
+
+    def __call__(self, media: Media) -> Message | None:
+        self.met_any = True
+        self._remaining -= 1
+        is_sent = self.is_running or self._remaining >= 0
+        if is_sent and media.is_readable:
+            return None
+        self.reason = UNREADABLE_MEDIA if is_sent else self._past_reason
+        return media.named(self._placeholder)
