@@ -29,7 +29,7 @@ if sys.platform != "win32":  # which has no such limits; the heap cap and the pa
 MEBIBYTE = 1024 * 1024
 ADDRESS_SPACE = 512 * MEBIBYTE
 HEAP = 320 * MEBIBYTE
-"""What SQLite may use of it, sorts and temporary tables included: no file is written for them."""
+"""The part for SQLite, sorts and temporary tables included: no file is written for them."""
 WRITTEN_FILE = 4 * MEBIBYTE
 """Room for the index of a write-ahead log, which even a reader has to make; no bomb fits in."""
 OUTPUT_LIMIT = 16 * MEBIBYTE
@@ -39,7 +39,7 @@ RESOURCES = {
     "FSIZE": WRITTEN_FILE,
     "CORE": 0,
 }
-"""What this process may use, by the system's name; CPU time comes from the timeout."""
+"""The limits of this process, by the system's names; CPU time comes from the timeout."""
 
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 68 * MEBIBYTE,  # a row with the largest message a store takes
@@ -62,7 +62,7 @@ TOO_MUCH = {
     "SQLITE_INTERRUPT": "longer than {timeout:g} s; narrow it down, or allow more time",
     "SQLITE_TOOBIG": f"a value beyond {_LONGEST} MiB, or too long a query",
 }
-"""What is said where a limit was met, by SQLite's name of the error."""
+"""The texts of exceeded limits, by SQLite's name of the error."""
 ALLOWED = "the console reads the tables and views of the store, nothing else"
 NO_FUNCTION = (
     "the function {}() is none of those that the console knows, which neither load code nor make "
@@ -85,7 +85,7 @@ TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in PRAG
 FIRST_USES = [f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS]  # noqa: S608
 """They are used before the authorizer watches, to which their first use looks like a write."""
 READABLE = {"sqlite_master", *TABLE_FUNCTIONS}
-"""What can be read of any file; its own tables and views come to it."""
+"""Names that can be read in any file, besides its own tables and views."""
 
 _FUNCTIONS = """
 -> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling changes char coalesce concat
@@ -114,9 +114,9 @@ ACTIONS = {
     getattr(sqlite3, f"SQLITE_{action}"): action.replace("_", " ")  # as in "CREATE TABLE"
     for action in _ACTIONS.split()
 }
-"""What the authorizer is asked, in words."""
+"""The actions that the authorizer judges, in words."""
 PLACES = {"FUNCTION": 1}
-"""Which detail of an action is judged, where it is not the first."""
+"""The detail of an action that is judged, if it is not the first."""
 FREE = {"SELECT", "RECURSIVE"}
 SCHEMAS = {"sqlite_master", "sqlite_temp_master"}
 
@@ -135,9 +135,9 @@ class Refused(Exception):
 
 
 class Guard:
-    """Judges what a statement wants to do.
+    """Judges the actions of a statement.
 
-    ``refusal`` is the first thing that it was not allowed, in words.
+    ``refusal`` is the first action that it was not allowed, in words.
     """
 
     def __init__(self, deadline: float) -> None:
@@ -151,13 +151,13 @@ class Guard:
         }
 
     def watch(self, connection: sqlite3.Connection) -> None:
-        """Judge from here on what is done on a connection to a file; its tables may be read."""
-        self.readable.update(tables(connection))
+        """Judge all further actions on a connection to a file; its tables may be read."""
+        self.readable.update(list_tables(connection))
         connection.set_progress_handler(self.overdue, 100)
         connection.set_authorizer(self.authorize)
 
     def authorize(self, action: int, *details: str | None) -> int:
-        """Allow to select and recurse, to read, call and ask for what is listed, and no more."""
+        """Allow to select and recurse, and to read, call and query listed names, and no more."""
         name = ACTIONS.get(action, f"action {action}")
         listed = self._listed.get(name, ())
         subject = (details[PLACES.get(name, 0)] or "").lower()
@@ -167,7 +167,7 @@ class Guard:
         return sqlite3.SQLITE_DENY
 
     def _refuse(self, name: str, subject: str) -> None:
-        """Keep what was asked for, if it is the first thing that was not allowed."""
+        """Keep the first action that was not allowed, in words."""
         if self.refusal is not None:
             return
         if name == "FUNCTION":
@@ -184,15 +184,15 @@ class Guard:
 
 def main() -> None:
     """Answer the request on stdin."""
-    asked = json.loads(sys.stdin.buffer.read())
-    uri, request = asked.pop("uri"), Request(**asked)
+    message = json.loads(sys.stdin.buffer.read())
+    uri, request = message.pop("uri"), Request(**message)
     confine(request.timeout)
-    for line in answer(uri, request):
+    for line in answer_request(uri, request):
         sys.stdout.write(line + "\n")
 
 
 def confine(timeout: float) -> None:
-    """Give up what this process needs not: memory, CPU time, written files, core dumps."""
+    """Give up resources that are not needed: memory, CPU time, written files, core dumps."""
     if sys.platform == "win32":
         return
     give_up("CPU", math.ceil(timeout) + 1)
@@ -206,22 +206,22 @@ def give_up(name: str, most: int) -> None:
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
-def answer(uri: str, request: Request) -> Iterator[str]:
+def answer_request(uri: str, request: Request) -> Iterator[str]:
     """Yield the lines of the answer; whatever goes wrong is its last line."""
     guard = Guard(time.monotonic() + request.timeout)
     try:
-        connection = opened(uri, guard, request.timeout)
+        connection = open_file(uri, guard, request.timeout)
         cursor = connection.execute(request.sql, request.parameters)
-        yield header(cursor.description)
-        yield from rows(cursor, request.limit)
+        yield write_header(cursor.description)
+        yield from encode_rows(cursor, request.limit)
     except (sqlite3.Error, sqlite3.Warning, MemoryError, Refused) as error:
-        yield json.dumps(complaint(error, guard, request.timeout))
+        yield json.dumps(report_error(error, guard, request.timeout))
 
 
-def opened(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
+def open_file(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
     """Open the file for reading, and put up the guards."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
-    connection.text_factory = text
+    connection.text_factory = decode_text
     for statement in (*SETTINGS, *FIRST_USES):
         connection.execute(statement)
     for kind, most in LIMITS.items():
@@ -230,7 +230,7 @@ def opened(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
     return connection
 
 
-def tables(connection: sqlite3.Connection) -> Iterator[str]:
+def list_tables(connection: sqlite3.Connection) -> Iterator[str]:
     """Yield the names of tables and views, in small letters."""
     names = connection.execute(
         "SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -238,14 +238,14 @@ def tables(connection: sqlite3.Connection) -> Iterator[str]:
     yield from (name for (name,) in names)
 
 
-def header(described: Sequence[Sequence[Any]] | None) -> str:
+def write_header(described: Sequence[Sequence[Any]] | None) -> str:
     """Return the first line of an answer, from the columns as the driver describes them."""
     if described is None:
         raise sqlite3.ProgrammingError("there is no statement in it")
     return json.dumps({"columns": [column[0] for column in described]})
 
 
-def text(value: bytes) -> str:
+def decode_text(value: bytes) -> str:
     """Return a text value, damaged or not.
 
     Raises Refused for one that would not fit into the answer.
@@ -255,13 +255,13 @@ def text(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
-def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
+def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     """Yield at most so many rows, and at most so many bytes, then tell whether there were more."""
     size = 0
     for number, row in enumerate(cursor):
         if number == limit:
             break
-        line = encoded(row)
+        line = encode_row(row)
         size += len(line)
         if size > OUTPUT_LIMIT:
             if number == 0:
@@ -274,12 +274,12 @@ def rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     yield json.dumps({"end": True})
 
 
-def encoded(row: Iterable[object]) -> str:
+def encode_row(row: Iterable[object]) -> str:
     """Return a row as a line."""
-    return json.dumps([plain(value) for value in row])
+    return json.dumps([to_json(value) for value in row])
 
 
-def plain(value: object) -> object:
+def to_json(value: object) -> object:
     """Return a value as JSON can hold it.
 
     Bytes become ``{"hex": …}``, infinity and what else there is become text.
@@ -298,11 +298,13 @@ def is_json(value: object) -> bool:
     return value is None or isinstance(value, bool | int | str)
 
 
-def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
+def report_error(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
     """Return the last line of an answer that failed."""
     if isinstance(error, Refused):
         return {"refused": str(error)}
-    code = code_of(error)
+    code = getattr(error, "sqlite_errorname", "")
+    if isinstance(error, MemoryError):
+        code = "SQLITE_NOMEM"
     if code in TOO_MUCH:
         return {"refused": TOO_MUCH[code].format(timeout=timeout)}
     if guard.refusal is not None:
@@ -310,13 +312,6 @@ def complaint(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
     if "one statement" in str(error):
         return {"refused": "more than one statement; give them one by one"}
     return {"error": str(error), "code": code}
-
-
-def code_of(error: Exception) -> str:
-    """Return SQLite's name of an error, "" where it has none."""
-    if isinstance(error, MemoryError):
-        return "SQLITE_NOMEM"
-    return getattr(error, "sqlite_errorname", "")
 
 
 if __name__ == "__main__":

@@ -89,9 +89,9 @@ ACROSS_TREES = {
         ),
         "lists the notes of many trees",
     ),
-    "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
-    "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
-    "inspection.usage_statistics.TOTALS": "counts over the whole store",
+    "inspection.usage_statistics.STORE_FILES": "counts over the whole store",
+    "inspection.usage_statistics.STORE_TOOLS": "counts over the whole store",
+    "inspection.usage_statistics.STORE_TOTALS": "counts over the whole store",
     **dict.fromkeys(
         (
             "search.query.HAS_ROLE",
@@ -287,9 +287,9 @@ SCANNED = {
     "history.redaction.REDACTIONS": "reads all that there is",
     "history.open_erasures.OPEN_TREES": "walks the index of what is left to do",
     "inspection.dump.TREES": "lists all that there is",
-    "inspection.usage_statistics.ALL_FILES": "counts over the whole store",
-    "inspection.usage_statistics.ALL_TOOLS": "counts over the whole store",
-    "inspection.usage_statistics.TOTALS": "counts over the whole store",
+    "inspection.usage_statistics.STORE_FILES": "counts over the whole store",
+    "inspection.usage_statistics.STORE_TOOLS": "counts over the whole store",
+    "inspection.usage_statistics.STORE_TOTALS": "counts over the whole store",
     "search.query.HAS_ROLE": "only for a role that few stores have",
     "search.index.COUNT_DOCUMENTS": "counts over the whole store",
     "search.index.DELETE_ENTRIES": "empties the index",
@@ -352,8 +352,8 @@ OF_A_WHOLE_TREE = {
     "history.erasure_batches.OPEN_PART": "the last position of a branch, which ends the key",
     "history.project_root.FORGET_PATHS": "another folder makes all paths anew",
     "history.project_root.RESULTS": "another folder makes all paths anew",
-    "inspection.usage_statistics.FILES": "counts over a tree",
-    "inspection.usage_statistics.TOOLS": "counts over a tree",
+    "inspection.usage_statistics.LINE_FILES": "counts over a tree",
+    "inspection.usage_statistics.LINE_TOOLS": "counts over a tree",
     "view.entries.ANY_COUNT": "ends with the first row",
 }
 """The statements that search these tables by no position, each with its reason."""

@@ -584,7 +584,7 @@ import console
 console.confine(1)
 limits = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
           for name in ("AS", "CPU", "FSIZE", "CORE")}
-connection = console.opened(sys.argv[2], console.Guard(time.monotonic()), 1)
+connection = console.open_file(sys.argv[2], console.Guard(time.monotonic()), 1)
 connection.set_authorizer(None)
 found = {"limits": limits, "lengths": {str(kind): connection.getlimit(kind) for kind in console.LIMITS}}
 
@@ -675,7 +675,7 @@ def test_the_console_opens_the_file_for_reading(
         asked.append(json.loads(request))
         return [b'{"columns": []}', b'{"end": false}']
 
-    monkeypatch.setattr(sql, "_run_child", child)
+    monkeypatch.setattr(sql, "_run_console", child)
     sql.query(path, "SELECT 1")
     with (
         closing(sqlite3.connect(asked[0]["uri"], uri=True)) as connection,
@@ -696,7 +696,7 @@ def test_a_console_that_never_answers_is_killed(
         "time.sleep(60)\n"
     )
     monkeypatch.setattr(sql, "CONSOLE", tmp_path / "deaf.py")
-    monkeypatch.setattr(sql, "GRACE", 2.0)
+    monkeypatch.setattr(sql, "CHILD_GRACE", 2.0)
     with pytest.raises(QueryRefused, match="stopped: longer than"):
         sql.query(path, "SELECT 1", timeout=0.1)
     with suppress(FileNotFoundError), pytest.raises(ProcessLookupError):

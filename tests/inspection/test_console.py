@@ -428,7 +428,7 @@ def test_a_child_that_does_not_answer(
 ) -> None:
     """Whatever ends the child, or keeps it from ending, is a refusal to the caller."""
     probe(monkeypatch, tmp_path, code)
-    monkeypatch.setattr(inspection, "GRACE", 0.2)
+    monkeypatch.setattr(inspection, "CHILD_GRACE", 0.2)
     with pytest.raises(QueryRefused):
         query(path, "SELECT 1", timeout=0.1)
 
