@@ -94,10 +94,6 @@ if TYPE_CHECKING:
     )
     from .summaries import Summary, SummaryRequest
 
-logging.getLogger(__package__).addHandler(
-    logging.NullHandler()
-)  # what is logged is shown where the host asks for it
-
 __all__ = [
     "AsyncScoped",
     "AsyncStore",
@@ -186,3 +182,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         summaries="Summary SummaryRequest",
     )
+
+# What is logged is shown where the host asks for it.
+logging.getLogger(__package__).addHandler(logging.NullHandler())

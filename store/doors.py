@@ -1,8 +1,9 @@
 """How a room is entered: what it lets others use is imported where it is asked for first.
 
 Who wants one thing of a room does not wait for the rest of it, so a program that only appends never
-imports what compacts. The ``__init__`` of such a room says its names twice: in imports, for people
-and type checkers, and by module in a table, for Python (PEP 562). A test compares the two.
+imports what compacts (PEP 562). The ``__init__`` of such a room names them in a table, by module;
+its imports and ``__all__``, for people and type checkers, are written from the table by
+``python docs/generate.py``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ entering: dict[object, int] = {}
 Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def door(room: str, **holding: str) -> Door:
+def door(room: str, modules: str = "", /, **holding: str) -> Door:
     """Return the ``__getattr__`` and ``__dir__`` of a room.
 
-    It has all its modules by their names, and what they are ``holding`` for others.
+    It has all its modules by their names, and what they are ``holding`` for others. Those that
+    others use by name are its ``modules``.
     """
     places: dict[str, str] = {}
     for module, names in holding.items():
@@ -44,8 +46,7 @@ def door(room: str, **holding: str) -> Door:
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
 
     def listed() -> list[str]:
-        entered = vars(sys.modules[room])
-        return sorted({*entered, *entered["__all__"]})
+        return sorted({*vars(sys.modules[room]), *places, *modules.split()})
 
     return found, listed
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from . import (
     command,
     diagrams,
+    exports,
     faces,
     formats,
     library,
@@ -70,6 +71,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/performance-many.svg": performance.many_plot,
     "docs/performance-crowd.svg": performance.crowd_plot,
     "docs/performance-peers.svg": performance.peers_plot,
+    **exports.EXPORTS,
 }
 
 

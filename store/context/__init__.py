@@ -36,6 +36,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        "request",
         assembled="Requests",
         at_files="mentions remind",
         freshness="Freshness",

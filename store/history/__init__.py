@@ -141,6 +141,11 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        (
+            "append drafts erasure erasure_batches heads keys lines listing lookup message_notes "
+            "moves project_root raw_messages redaction session_branches sessions siblings tails "
+            "titles token_counts usage_reports usages"
+        ),
         append="Dedupe MessageInput",
         changed="ChangeCounts count_changes",
         erasure="STALE_COPIES",

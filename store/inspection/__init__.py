@@ -48,6 +48,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        "dump integrity",
         advice="Condition doctor",
         checking="check",
         copies="backup listed remove_copies restore",

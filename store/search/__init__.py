@@ -13,7 +13,12 @@ from ..doors import door
 if TYPE_CHECKING:
     from . import backlog, hits, index, passages
 
-__all__ = ["backlog", "hits", "index", "passages"]
+__all__ = [
+    "backlog",
+    "hits",
+    "index",
+    "passages",
+]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(__package__)
+    __getattr__, __dir__ = door(__package__, "backlog hits index passages")

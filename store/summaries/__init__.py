@@ -96,6 +96,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        "names_index",
         actions="describe_failure find_outcome strip_heredocs",
         brief=(
             "BRIEF_FLOOR DEFAULT_LIMITS TranscriptLimits find_group_ends fit_brief_transcript "

@@ -65,6 +65,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        "failure patches",
         calls="ToolPath call_paths files_named",
         error_texts="error_told",
         excerpts="markers_in",

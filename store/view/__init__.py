@@ -80,6 +80,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = door(
         __package__,
+        "build rules statement visible_set",
         build="ComposedView compose_view",
         context="ViewContext load_view_context",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",

@@ -384,6 +384,8 @@ def test_doors_say_the_same_to_people_and_to_python() -> None:
         assert {
             each.arg: ast.literal_eval(each.value).split() for each in table.keywords
         } == held, path
+        modules = [alias.name for each in said if not each.module for alias in each.names]
+        assert " ".join(map(ast.literal_eval, table.args[1:])).split() == modules, path
         assert {*names} - {"door"} == {*ast.literal_eval(value_of("__all__", module))}, path
 
 
