@@ -1151,15 +1151,15 @@ class AsyncOperations(Threads):
         by: str | None = None,
         now: Now = None,
     ) -> Redaction:
-        """Write over what a message says, on every line that it is on, and record why.
+        """Overwrite the content of a message, on every line that it is on, and record why.
 
-        Its content, the arguments of its calls and all other keys go. Its time stays; its role, status,
-        names of tools and ids stay where they are known words or generated, others are replaced by
-        neutral values, by which calls and results still find each other. A title that repeats the
-        message becomes ``[redacted]``. The message then says ``[redacted]`` and has a key ``redacted``.
-        Returns the record: that of the first time, where it was redacted before. Summaries that tell of
-        the message are named, not changed: undo those compactions and compact again. `purge` leaves no
-        byte of it in the file, copies are named.
+        Its content, the arguments of its calls and all other keys are removed. Its time stays; its
+        role, status, names of tools and ids stay where they are known words or generated, others are
+        replaced by neutral values, by which calls and results still find each other. A title that
+        repeats the message becomes ``[redacted]``. The message then says ``[redacted]`` and has a key
+        ``redacted``. Returns the record: that of the first time, if it was redacted before. Summaries
+        that cover the message are named, not changed: undo those compactions and compact again. `purge`
+        leaves no byte of it in the file; copies are named.
         Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         work = partial(

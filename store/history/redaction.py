@@ -1,42 +1,74 @@
-"""Take the words out of one message, for good: the one change of a raw row, and it is recorded.
+"""Redaction: remove the words of one message for good, and record that it was done.
 
 A redaction opens in the transaction that does it: while its row is open, the database lets the
-message's rows be written over. Only values of a list stay (`store.messages.redacted_messages`),
-among them what others hang on: the role, the time, an id by which calls and results find each
-other. The row's digest is that of what it holds from then on, and everything that was derived from
-the words is
-derived anew: its tokens, and so the sums of all that follow it on any branch, its facts, and those
-of the results that its calls asked for. So `verify` finds nothing, and nothing tells what it said,
-but for summaries that were made of it before: those are named.
+message's rows be overwritten, and at no other time. Only values of a list stay
+(`store.messages.redacted_messages`), among them those that others refer to: the role, the time, the
+ids by which calls and results find each other. The digest of the rows is computed again, and so is
+everything that was derived from the words: the tokens of the message, and with them the sums of all
+messages after it on any branch, its facts, and the facts of the results that answer its calls. So
+`verify` finds nothing, and nothing tells what the message said, except summaries that were made of
+it before: those are named.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, and_, bindparam, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    select,
+    update,
+)
 
 from ..clock import Now, given
 from ..database import (
+    BIG,
     COPIES,
     CopyRow,
     Insertion,
+    Row,
     Statement,
+    branches,
     compaction_records,
     forget_kept,
+    message_facts,
+    messages,
     redactions,
+    search_rows,
     sessions,
     summaries,
+    token_counts,
+    tool_calls,
+    tool_result_paths,
+    tool_results,
 )
 from ..errors import InvalidValue, quoted
-from ..messages import REDACTED, content_text, decode_as
+from ..formats import left_of
+from ..messages import (
+    REDACTED,
+    Columns,
+    StoredCall,
+    content_text,
+    decode_as,
+    digest_row,
+    prepare,
+    redact_message,
+)
 from ..records import Redaction
 from ..text import ELLIPSIS, is_text
+from ..tokens import estimated_tokens
+from ..tools import DECIDED_BY, answered_call_id
 from . import lines
-from .blanking import STORED, Place, at_end, blank, names_of, placed
 from .erasure import NEWEST_COPY
-from .lines import PLACE, Line
+from .facts import derive_results, load_tool_kinds, write_results
+from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages
 
 LONGEST_REASON = 10_000
@@ -46,13 +78,15 @@ LEAST_REPEATED = 12
 """
 
 MessagePlace: TypeAlias = tuple[int, int, int]
-"""Where a message stands: tree, branch and position."""
+"""The place of a message: tree, branch and position."""
 SessionPosition: TypeAlias = tuple[str, int]
 """A session, and a position on its line."""
+PlaceValues: TypeAlias = dict[str, int]
+"""The place of a message by the names of `PLACE`."""
 
 
-class Recorded(NamedTuple):
-    """A redaction as its row tells of it."""
+class RedactionRow(NamedTuple):
+    """A redaction as its row holds it."""
 
     tree_id: int
     branch: int
@@ -66,25 +100,59 @@ class Recorded(NamedTuple):
     purged_at: int | None
 
 
-class Summarised(NamedTuple):
-    """A summary: the branch that it was made on, the last position it tells of, its record."""
+class SummaryEnd(NamedTuple):
+    """A summary: the branch that it was made on, the last position it covers, its record."""
 
     branch: int
     last: int
     compaction: int
 
 
-OPEN_REDACTION = Insertion(redactions, *Recorded._fields[:-1])
+class StoredAttributes(NamedTuple):
+    """The values of a message's row that are not part of the message."""
+
+    stored_at: int
+    wire_format: str | None
+
+
+class BranchParent(NamedTuple):
+    """A branch, and the position of the branch that it continues."""
+
+    branch: int
+    parent_branch: int | None
+    parent_position: int
+
+
+_tree: BindParameter[int] = bindparam("tree", type_=BIG)
+_of: BindParameter[int] = bindparam("of", type_=BIG)
+_position: BindParameter[int] = bindparam("position", type_=BIG)
+_seq: BindParameter[int] = bindparam("seq", type_=BIG)
+
+
+def _at_changed_place(table: Table) -> ColumnElement[bool]:
+    """Build the condition for the row to change: ``tree``, ``of`` (its branch), ``position``."""
+    return and_(table.c.tree_id == _tree, table.c.branch == _of, table.c.seq == _position)
+
+
+def _new_values(names: tuple[str, ...]) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(f"new_{name}") for name in names}
+
+
+def _delete_at_place(table: Table) -> Statement[Row]:
+    return Statement(delete(table).where(_at_changed_place(table)))
+
+
+OPEN_REDACTION = Insertion(redactions, *RedactionRow._fields[:-1])
 CLOSE_REDACTION = Statement(
-    update(redactions).where(placed(redactions)).values(finished_at=bindparam("now"))
+    update(redactions).where(_at_changed_place(redactions)).values(finished_at=bindparam("now"))
 )
-_recorded = select(*(redactions.c[name] for name in Recorded._fields))
+_recorded = select(*(redactions.c[name] for name in RedactionRow._fields))
 _oldest_first = (redactions.c.redacted_at, redactions.c.branch, redactions.c.seq)
-REDACTION = Statement(_recorded.where(lines.at_place(redactions)), row=Recorded)
-REDACTIONS = Statement(_recorded.order_by(*_oldest_first), row=Recorded)
+REDACTION = Statement(_recorded.where(lines.at_place(redactions)), row=RedactionRow)
+REDACTIONS = Statement(_recorded.order_by(*_oldest_first), row=RedactionRow)
 REDACTIONS_OF_TREE = Statement(
     _recorded.where(redactions.c.tree_id == bindparam("tree_id")).order_by(*_oldest_first),
-    row=Recorded,
+    row=RedactionRow,
 )
 _of_summary = and_(
     compaction_records.c.tree_id == summaries.c.tree_id,
@@ -98,7 +166,7 @@ SUMMARISED = Statement(
         summaries.c.first <= bindparam("seq"),
         summaries.c.last >= bindparam("seq"),
     ),
-    row=Summarised,
+    row=SummaryEnd,
 )
 TITLED = Statement(
     select(sessions.c.id, sessions.c.title)
@@ -110,6 +178,65 @@ _to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
 NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
 """One purge is enough for all redactions of a file, whatever their trees."""
 
+STORED = Statement(
+    select(messages.c.stored_at, messages.c.wire_format).where(lines.at_place(messages)),
+    row=StoredAttributes,
+)
+CALLS_OF = Statement(
+    select(*(tool_calls.c[name] for name in StoredCall._fields))
+    .where(lines.at_place(tool_calls))
+    .order_by(tool_calls.c.position),
+    row=StoredCall,
+)
+BLANK_MESSAGE = Statement(
+    update(messages)
+    .where(_at_changed_place(messages))
+    .values(_new_values((*Columns._fields, "digest")))
+)
+BLANK_CALL = Statement(
+    update(tool_calls)
+    .where(_at_changed_place(tool_calls), tool_calls.c.position == bindparam("number"))
+    .values(_new_values(StoredCall._fields))
+)
+WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at_place(message_facts)))
+WEIGH = Statement(
+    update(message_facts)
+    .where(_at_changed_place(message_facts))
+    .values(tokens=bindparam("weight"), role=bindparam("new_role"))
+)
+_through = message_facts.c.tokens_through
+SHIFT = Statement(
+    update(message_facts)
+    .where(
+        message_facts.c.tree_id == _tree,
+        message_facts.c.branch == _of,
+        message_facts.c.seq >= _position,
+    )
+    .values(tokens_through=_through + bindparam("difference", type_=BIG))
+)
+"""Changes the sums of a branch from a position on."""
+FORGET_COUNTS = _delete_at_place(token_counts)
+FORGET_SEARCHED = _delete_at_place(search_rows)
+FORGET_PATHS = _delete_at_place(tool_result_paths)
+FORGET_RESULT = _delete_at_place(tool_results)
+ASKED_FOR = Statement(
+    select(tool_results.c.seq)
+    .where(
+        tool_results.c.tree_id == bindparam("tree_id"),
+        tool_results.c.branch == bindparam("branch"),
+        tool_results.c.seq > _seq,
+        tool_results.c.call_seq == _seq,
+    )
+    .order_by(tool_results.c.seq)
+)
+"""The results on a branch that answer the calls of a message."""
+HANGING = Statement(
+    select(*(branches.c[name] for name in BranchParent._fields))
+    .where(branches.c.tree_id == bindparam("tree_id"))
+    .order_by(branches.c.branch),
+    row=BranchParent,
+)
+
 
 def redact(
     connection: Connection,
@@ -120,28 +247,42 @@ def redact(
     by: str | None = None,
     now: Now = None,
 ) -> Redaction:
-    """Write over what a message says, on every line that it is on, and record why.
+    """Overwrite the content of a message, on every line that it is on, and record why.
 
-    Its content, the arguments of its calls and all other keys go. Its time stays; its role, status,
-    names of tools and ids stay where they are known words or generated, others are replaced by
-    neutral values, by which calls and results still find each other. A title that repeats the
-    message becomes ``[redacted]``. The message then says ``[redacted]`` and has a key ``redacted``.
-    Returns the record: that of the first time, where it was redacted before. Summaries that tell of
-    the message are named, not changed: undo those compactions and compact again. `purge` leaves no
-    byte of it in the file, copies are named.
+    Its content, the arguments of its calls and all other keys are removed. Its time stays; its
+    role, status, names of tools and ids stay where they are known words or generated, others are
+    replaced by neutral values, by which calls and results still find each other. A title that
+    repeats the message becomes ``[redacted]``. The message then says ``[redacted]`` and has a key
+    ``redacted``. Returns the record: that of the first time, if it was redacted before. Summaries
+    that cover the message are named, not changed: undo those compactions and compact again. `purge`
+    leaves no byte of it in the file; copies are named.
     Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
     moment = given(now)
-    _check(reason, by)
+    if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_REASON:
+        raise InvalidValue(f"say why it is redacted, in a text, not {quoted(reason)}")
+    if by is not None and not is_text(by):
+        raise InvalidValue(f"by is who redacts it, a text, not {quoted(by)}")
     line = Line(connection, lines.lock_tree(connection, session_id))
-    place = _place(line, seq)
+    line.pointer.check_message(seq)
+    place = line.place(seq)
     if REDACTION.row(connection, **place) is None:
-        _blank_titles(line, seq)
-        _open(line, place, reason, by, moment)
-        blank(line, place)
+        _redact_titles(line, seq)
+        row = RedactionRow(
+            **place,
+            session_id=line.pointer.session_id,
+            reason=reason,
+            redacted_by=by,
+            redacted_at=moment,
+            summaries=json.dumps(_find_covering_compactions(line, place)),
+            newest_copy=NEWEST_COPY.value(connection),
+            purged_at=None,
+        )
+        OPEN_REDACTION.insert_many(connection, [row[:-1]])
+        overwrite_message(line, place)
         forget_kept(connection, place["tree_id"])
-        CLOSE_REDACTION.run(connection, **names_of(place), now=moment)
-    return _redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
+        CLOSE_REDACTION.run(connection, **_name_changed_place(place), now=moment)
+    return _decode_redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
 
 
 def list_redactions(connection: Connection, session_id: str | None = None) -> list[Redaction]:
@@ -149,21 +290,25 @@ def list_redactions(connection: Connection, session_id: str | None = None) -> li
 
     Raises SessionNotFound.
     """
-    known = COPIES.rows(connection)
+    copies = COPIES.rows(connection)
     if session_id is None:
-        return [_redaction(row, known) for row in REDACTIONS.rows(connection)]
+        return [_decode_redaction(row, copies) for row in REDACTIONS.rows(connection)]
     line = Line(connection, lines.load_pointer(connection, session_id))
     rows = REDACTIONS_OF_TREE.rows(connection, tree_id=line.pointer.tree_id)
-    return [_redaction(row, known) for row in rows if _is_on(line, row)]
+    return [
+        _decode_redaction(row, copies)
+        for row in rows
+        if row.seq <= line.pointer.head and line.place(row.seq)["branch"] == row.branch
+    ]
 
 
 def mark_redactions_purged(connection: Connection, *, now: Now = None) -> None:
-    """Note that the files hold no byte any more of what was redacted until now."""
+    """Record that the files hold no byte of the messages that were redacted until now."""
     NOTE_REWRITTEN.run(connection, now=given(now))
 
 
-def places(connection: Connection) -> dict[MessagePlace, SessionPosition]:
-    """Return the session and position that each redaction names, by where the message stands."""
+def load_redacted_places(connection: Connection) -> dict[MessagePlace, SessionPosition]:
+    """Return the session and position that each redaction names, by the message's place."""
     rows = REDACTIONS.rows(connection)
     return {(row.tree_id, row.branch, row.seq): (row.session_id, row.seq) for row in rows}
 
@@ -173,67 +318,113 @@ def has_message(connection: Connection, place: MessagePlace) -> bool:
     return STORED.row(connection, **dict(zip(PLACE, place, strict=True))) is not None
 
 
-def _check(reason: str, by: str | None) -> None:
-    if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_REASON:
-        raise InvalidValue(f"say why it is redacted, in a text, not {quoted(reason)}")
-    if by is not None and not is_text(by):
-        raise InvalidValue(f"by is who redacts it, a text, not {quoted(by)}")
+def overwrite_message(line: Line, place: PlaceValues) -> None:
+    """Overwrite the message that a line has at a place, and derive again what followed from it.
+
+    Its tokens are counted again, and the sums of all messages after it change by the difference.
+    """
+    connection, seq = line.connection, place["seq"]
+    calls = CALLS_OF.rows(connection, **place)
+    stored = STORED.one(connection, **place)
+    (message,) = load_chat_messages(line, seq, seq)
+    tools = DECIDED_BY.keys() | load_tool_kinds(connection).keys()
+    redacted = redact_message(message.message, calls, answered_call_id(message.message), tools)
+    prepared = prepare(redacted | left_of(stored.wire_format, message.message, redacted))
+    continuing = _list_branches_through(connection, place)
+    names = _name_changed_place(place)
+    values = {**prepared.columns._asdict(), "digest": digest_row(prepared.digest, *stored)}
+    BLANK_MESSAGE.run(connection, **names, **_rename_new(values))
+    for number, call in enumerate(prepared.calls):
+        BLANK_CALL.run(connection, **names, number=number, **_rename_new(call._asdict()))
+    tokens = estimated_tokens(prepared.message)
+    difference = tokens - WEIGHT.value(connection, **place)
+    WEIGH.run(connection, **names, weight=tokens, new_role=prepared.columns.role)
+    for branch in continuing:
+        SHIFT.run(connection, **{**names, "of": branch}, difference=difference)
+    FORGET_COUNTS.run(connection, **names)
+    FORGET_SEARCHED.run(connection, **names)
+    if prepared.columns.role == "tool":
+        _rederive_results(line, place, [seq])
+    if calls:
+        for branch in continuing:
+            there = {**place, "branch": branch}
+            answers = ASKED_FOR.rows(connection, **there)
+            _rederive_results(line, there, [answer for (answer,) in answers])
 
 
-def _place(line: Line, seq: int) -> Place:
-    line.pointer.check_message(seq)
-    return line.place(seq)
+def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
+    """Return a pointer to a position of any branch of a tree."""
+    return pointer._replace(
+        branch=branch, head=last, parent_position=last, head_turn=None, head_tokens=None
+    )
 
 
-def _blank_titles(line: Line, seq: int) -> None:
-    """Write over the titles of a tree's sessions that repeat what a message says.
+def _name_changed_place(place: PlaceValues) -> dict[str, int]:
+    """Return a place by the names that `_at_changed_place` binds."""
+    return {"tree": place["tree_id"], "of": place["branch"], "position": place["seq"]}
 
-    Those that an import made of it do; a later import follows no title that the store gave.
+
+def _rename_new(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values by the names that `_new_values` binds."""
+    return {f"new_{name}": value for name, value in values.items()}
+
+
+def _redact_titles(line: Line, seq: int) -> None:
+    """Overwrite the titles of a tree's sessions that repeat the text of a message.
+
+    Titles that an import made of it do; a later import follows no title that the store gave.
     """
     (stored,) = load_chat_messages(line, seq, seq)
-    said = " ".join(content_text(stored.message.get("content")).split())
+    text = " ".join(content_text(stored.message.get("content")).split())
     for session_id, title in TITLED.rows(line.connection, tree_id=line.pointer.tree_id):
         repeated = " ".join(title.split()).rstrip(f"{ELLIPSIS}.")
-        is_within = len(repeated) >= LEAST_REPEATED and repeated in said
-        if repeated and (is_within or said.startswith(repeated)):
+        is_within = len(repeated) >= LEAST_REPEATED and repeated in text
+        if repeated and (is_within or text.startswith(repeated)):
             titled = line.pointer._replace(session_id=session_id)
             SET_TITLE.run(line.connection, **titled.changed(), title=REDACTED)
 
 
-def _open(line: Line, place: Place, reason: str, by: str | None, moment: int) -> None:
-    """Record that a message is redacted; from now on its rows can be written over."""
-    recorded = Recorded(
-        **place,
-        session_id=line.pointer.session_id,
-        reason=reason,
-        redacted_by=by,
-        redacted_at=moment,
-        summaries=json.dumps(_told_of(line, place)),
-        newest_copy=NEWEST_COPY.value(line.connection),
-        purged_at=None,
-    )
-    OPEN_REDACTION.insert_many(line.connection, [recorded[:-1]])
+def _find_covering_compactions(line: Line, place: PlaceValues) -> list[int]:
+    """Return the compactions whose summaries cover a message.
+
+    A summary covers it if the line that the summary was made on runs through the message's place.
+    """
+    compactions = set()
+    for each in SUMMARISED.rows(line.connection, tree_id=place["tree_id"], seq=place["seq"]):
+        pointer = at_end(line.pointer, each.branch, each.last)
+        if Line(line.connection, pointer).place(place["seq"]) == place:
+            compactions.add(each.compaction)
+    return sorted(compactions)
 
 
-def _told_of(line: Line, place: Place) -> list[int]:
-    """Return the compactions whose summaries tell of a message."""
-    found = SUMMARISED.rows(line.connection, tree_id=place["tree_id"], seq=place["seq"])
-    return sorted({each.compaction for each in found if _runs_through(line, each, place)})
+def _list_branches_through(connection: Connection, place: PlaceValues) -> list[int]:
+    """Return the branches whose lines run through a place: its own, and those that continue it."""
+    through = {place["branch"]: True}
+    for branch, parent, position in HANGING.rows(connection, tree_id=place["tree_id"]):
+        is_after = parent != place["branch"] or position >= place["seq"]
+        if parent in through and is_after:
+            through[branch] = True
+    return [*through]
 
 
-def _runs_through(line: Line, each: Summarised, place: Place) -> bool:
-    """Tell whether the line that a summary was made on runs through a place."""
-    pointer = at_end(line.pointer, each.branch, each.last)
-    return Line(line.connection, pointer).place(place["seq"]) == place
+def _rederive_results(line: Line, place: PlaceValues, positions: list[int]) -> None:
+    """Derive the facts of results on the branch of a place again, and which calls they answer.
+
+    All are deleted first, since a call that one result has answered is open to no other.
+    """
+    connection, pointer = line.connection, line.pointer
+    for seq in positions:
+        FORGET_PATHS.run(connection, **_name_changed_place({**place, "seq": seq}))
+        FORGET_RESULT.run(connection, **_name_changed_place({**place, "seq": seq}))
+    for seq in positions:
+        before = Line(connection, at_end(pointer, place["branch"], seq - 1))
+        through = Line(connection, at_end(pointer, place["branch"], seq))
+        (stored,) = load_chat_messages(through, seq, seq)
+        write_results(connection, derive_results(before, seq, [prepare(stored.message)]))
 
 
-def _is_on(line: Line, row: Recorded) -> bool:
-    """Tell whether a redacted message is on a line."""
-    return row.seq <= line.pointer.head and line.place(row.seq)["branch"] == row.branch
-
-
-def _redaction(row: Recorded, known: list[CopyRow]) -> Redaction:
-    copies = tuple(copy.path for copy in known if copy.copy <= row.newest_copy)
+def _decode_redaction(row: RedactionRow, copies: list[CopyRow]) -> Redaction:
+    """Return a redaction as its record, with the copies that were begun before it had ended."""
     return Redaction(
         row.session_id,
         row.seq,
@@ -242,5 +433,5 @@ def _redaction(row: Recorded, known: list[CopyRow]) -> Redaction:
         row.redacted_at,
         tuple(decode_as(list, row.summaries)),
         row.purged_at is not None,
-        copies,
+        tuple(copy.path for copy in copies if copy.copy <= row.newest_copy),
     )

@@ -287,7 +287,7 @@ def _told_by(connection: Connection) -> _Known:
     if version(connection) != HEAD:
         return _Known()
     copies = tuple(COPIES.rows(connection))
-    return _Known(copies, _erased(connection), redaction.places(connection))
+    return _Known(copies, _erased(connection), redaction.load_redacted_places(connection))
 
 
 def _erased(connection: Connection) -> frozenset[str]:
@@ -324,7 +324,7 @@ def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...
 
 def _said_again(connection: Connection, before: _Known) -> tuple[redaction.SessionPosition, ...]:
     """Return the messages that were redacted after the copy was made, and are whole in it."""
-    known = redaction.places(connection)
+    known = redaction.load_redacted_places(connection)
     new = {place: named for place, named in before.redacted.items() if place not in known}
     return tuple(named for place, named in new.items() if redaction.has_message(connection, place))
 
