@@ -54,6 +54,7 @@ from ..formats import left_of
 from ..messages import (
     REDACTED,
     Columns,
+    PreparedMessage,
     StoredCall,
     content_text,
     decode_as,
@@ -326,10 +327,7 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
     connection, seq = line.connection, place["seq"]
     calls = CALLS_OF.rows(connection, **place)
     stored = STORED.one(connection, **place)
-    (message,) = load_chat_messages(line, seq, seq)
-    tools = DECIDED_BY.keys() | load_tool_kinds(connection).keys()
-    redacted = redact_message(message.message, calls, answered_call_id(message.message), tools)
-    prepared = prepare(redacted | left_of(stored.wire_format, message.message, redacted))
+    prepared = _redact_stored(line, seq, calls, stored.wire_format)
     continuing = _list_branches_through(connection, place)
     names = _name_changed_place(place)
     values = {**prepared.columns._asdict(), "digest": digest_row(prepared.digest, *stored)}
@@ -350,6 +348,16 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
             there = {**place, "branch": branch}
             answers = ASKED_FOR.rows(connection, **there)
             _rederive_results(line, there, [answer for (answer,) in answers])
+
+
+def _redact_stored(
+    line: Line, seq: int, calls: list[StoredCall], wire_format: str | None
+) -> PreparedMessage:
+    """Return the message at a position without its words."""
+    (stored,) = load_chat_messages(line, seq, seq)
+    message, tools = stored.message, DECIDED_BY.keys() | load_tool_kinds(line.connection).keys()
+    redacted = redact_message(message, calls, answered_call_id(message), tools)
+    return prepare(redacted | left_of(wire_format, message, redacted))
 
 
 def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
