@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from store import Policy, SummaryRequest
-from store.compaction.summarization import HiddenMessages
+from store.compaction.job import HiddenMessages
 from store.summaries import extractive
 from store.tokens import estimate
 

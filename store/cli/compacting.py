@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..compaction import Clearing, Plan, estimate_savings, parse_reason
+from ..compaction import Clearing, Plan, estimate_plan_savings, parse_reason
 from ..errors import InvalidValue
 from ..face import Store
 from ..policy import Policy
@@ -265,7 +265,7 @@ def _rehearse(task: Task, *, json: bool) -> None:
     """Print what a compaction would do."""
     clearing = _clearing(task)
     said, plan = _checked_and_planned(task)
-    saving = 0 if plan.nothing else estimate_savings(task.policy, plan)
+    saving = 0 if plan.nothing else estimate_plan_savings(task.policy, plan)
     head = task.store.session(task.session_id).head
     if json:
         covered = [[each.first, each.last] for each in plan.covered]

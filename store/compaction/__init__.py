@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from .checks import check
     from .clearing import Clearing, plan_clearing
     from .hidden_range import hide
-    from .plan import Plan, estimate_savings
-    from .undoing import undo_compaction
-    from .workflow import compact, compact_if_needed, compactions, parse_reason, plan_compaction
+    from .plan import Plan, estimate_plan_savings
+    from .workflow import (
+        compact,
+        compact_if_needed,
+        compactions,
+        parse_reason,
+        plan_compaction,
+        undo_compaction,
+    )
 
 __all__ = [
     "Clearing",
@@ -25,7 +31,7 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "compactions",
-    "estimate_savings",
+    "estimate_plan_savings",
     "hide",
     "parse_reason",
     "plan_clearing",
@@ -39,7 +45,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         checks="check",
         clearing="Clearing plan_clearing",
         hidden_range="hide",
-        plan="Plan estimate_savings",
-        workflow="compact compact_if_needed compactions parse_reason plan_compaction",
-        undoing="undo_compaction",
+        plan="Plan estimate_plan_savings",
+        workflow=(
+            "compact compact_if_needed compactions parse_reason plan_compaction undo_compaction"
+        ),
     )

@@ -1,30 +1,38 @@
-"""The check before a request: whether the view should be compacted first, and why."""
+"""The check before a request: whether the view should be compacted first, and why.
+
+Though a trigger fires, nothing is tried if earlier attempts argue against it. A model that is down
+is not asked again before some more messages or some time have passed, in whatever turn. Then it is
+asked once: one more failure, and the wait begins again.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import takewhile
 
 from sqlalchemy import Connection
 
 from ..clock import Now, given
-from ..errors import CompactionError, InvalidValue, quoted
-from ..history import NO_LIMIT, LastRequest, find_last_usage, find_turn_start, lines
+from ..errors import CompactionError, InvalidValue, MaxCompactionReachedError, quoted
+from ..history import NO_LIMIT, find_last_usage, find_turn_start, lines
 from ..policy import Policy, checked
-from ..records import Check
+from ..records import Check, Compaction
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
-from .back_off import holds_back, tried_in_vain
-from .budget import Added, Budget, budget
-from .plan import (
-    Plan,
-    estimate_savings,
-    frees_too_little,
-    plan_with_fewer_turns,
-    with_view_tokens,
+from .plan import Plan, choose_plan, estimate_plan_savings, find_shortfall, with_view_tokens
+from .triggers import (
+    NextRequest,
+    ViewCost,
+    load_view_cost,
+    overflows_window,
+    still_triggers,
+    with_any_saving,
+    with_window,
 )
-from .triggers import any_saving, overflows, with_window
 
 BELOW = "below every trigger of the policy"
 """The reason of a check where no trigger fires."""
+
+LIMIT_ERROR_KIND = "CompactionError"
+"""The error of a record that only kept a view to the hard limit: no summarizer was called."""
 
 
 def check(
@@ -41,171 +49,201 @@ def check(
     """Tell whether a session's view should be compacted before the next request.
 
     ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never
-    overflows); ``last_usage`` all tokens of the last request (what `record_usage` recorded);
-    ``user_input`` what will be added: with it a new turn begins, so that the check counts the last
-    turn in its short form; ``fixed_tokens`` what goes out beside the view: prompts, tools, rules
-    (what a `Context` says). Raises SessionNotFound, InvalidPolicy, InvalidValue.
+    overflows); ``last_usage`` all tokens of the last request (as `record_usage` recorded it);
+    ``user_input`` the input to be added: with it a new turn begins, so that the check counts the
+    last turn in its short form; ``fixed_tokens`` the tokens sent beside the view: prompts, tools,
+    rules (as given by a `Context`). Raises SessionNotFound, InvalidPolicy, InvalidValue.
     """
     pointer = lines.load_pointer(connection, session_id)
-    policy = with_window(checked(policy), _tokens("max_tokens", max_tokens))
+    policy = with_window(checked(policy), _require_tokens("max_tokens", max_tokens))
     if not isinstance(user_input, str):
         raise InvalidValue(f"user_input is a text, not {quoted(user_input)}")
-    cost = budget(connection, pointer, policy, given(now), added(user_input, fixed_tokens))
-    used = _used(cost, _tokens("last_usage", last_usage))
-    fires = cost.trigger(used)
-    found = _found(cost, used)
-    if fires is None:
-        return found
-    return _with_what_to_do(cost, found._replace(reason=fires))
-
-
-def added(user_input: str, fixed_tokens: int) -> Added:
-    """Return what a caller says of the next request. Raises InvalidValue for no such number."""
-    return Added(user_input, _tokens("fixed_tokens", fixed_tokens) or 0)
-
-
-def _found(cost: Budget, used: int) -> Check:
-    """Return what there is to say where no trigger fires, of so many tokens in the next request."""
-    policy = cost.context.policy
-    over = overflows(policy, used)
-    return Check(
-        overflow=over,
+    next_request = parse_next_request(user_input, fixed_tokens)
+    cost = load_view_cost(connection, pointer, policy, given(now), next_request)
+    tokens = _count_request_tokens(cost, _require_tokens("last_usage", last_usage))
+    trigger = cost.trigger(tokens)
+    overflow = overflows_window(policy, tokens)
+    below = f"{tokens} of {policy.context_window} tokens; {BELOW}" if overflow else BELOW
+    result = Check(
+        overflow=overflow,
         should_compact=False,
-        tokens=cost.to_send,
+        tokens=cost.request_tokens,
         estimated_savings=0,
-        reason=f"{used} of {policy.context_window} tokens; {BELOW}" if over else BELOW,
+        reason=below if trigger is None else trigger,
     )
+    return result if trigger is None else _with_plan(cost, result)
 
 
-def _with_what_to_do(cost: Budget, found: Check) -> Check:
-    """Return a check whose trigger fires, with what can be done about it."""
-    held = holds_back(cost)
-    if held:
-        return _held(found, held)
-    planned, _ = plan_with_fewer_turns(cost)
-    return _with_plan(cost, found, planned)
+def parse_next_request(user_input: str, fixed_tokens: int) -> NextRequest:
+    """Return the additions of the next request. Raises InvalidValue for an invalid number."""
+    return NextRequest(user_input, _require_tokens("fixed_tokens", fixed_tokens) or 0)
 
 
-def _with_plan(cost: Budget, found: Check, planned: Plan) -> Check:
-    """Return a check with a plan that nothing holds back, unless it is not worth a try."""
-    if planned.nothing:
-        return _nothing(found, planned.nothing)
-    vain = tried_in_vain(cost.context, planned)
-    if vain:
-        return _held(found, vain)
-    return _with_savings(cost, found, with_view_tokens(cost, planned))
-
-
-def _with_savings(cost: Budget, found: Check, planned: Plan) -> Check:
-    """Return a check with what a plan saves, if that is enough."""
-    little = frees_too_little(_relaxed(cost, found), planned)
-    if little:
-        return _nothing(found, little)
-    saved = estimate_savings(cost.context.policy, planned)
-    return found._replace(should_compact=True, estimated_savings=saved)
-
-
-def _relaxed(cost: Budget, found: Check) -> Budget:
-    """Return what a view costs, by a policy that takes any saving where the window is exceeded.
-
-    The last recorded usage tells.
-    """
-    if not found.overflow:
-        return cost
-    policy = any_saving(cost.context.policy)
-    return cost._replace(context=cost.context._replace(policy=policy))
-
-
-def _held(found: Check, problem: CompactionError) -> Check:
-    return found._replace(reason=f"{found.reason}; {problem}", problem=problem)
-
-
-def _nothing(found: Check, why: str) -> Check:
-    return found._replace(reason=f"{found.reason}; nothing to compact: {why}")
-
-
-def _used(cost: Budget, given: int | None) -> int:
-    """Return the tokens that the next request will have, as far as anything tells."""
-    last = _last_request(cost.context, given)
-    if last is None:
-        return cost.to_send
-    return max(cost.to_send, _used_by(last, cost))
-
-
-class _Request(NamedTuple):
-    """The last request: the position that it was made at, and all its tokens."""
-
-    seq: int
-    tokens: int
-
-
-def _used_by(last: _Request, cost: Budget) -> int:
-    """Return the tokens of the last request, with the input of the next one.
-
-    Of a request of the turn before only what the short forms leave of it, where that is asked for.
-    """
-    used = last.tokens + cost.coming.input_tokens
-    if used <= cost.to_send or cost.trigger(cost.to_send):
-        return used
-    return used - _shortened(cost, last)
-
-
-def _shortened(cost: Budget, request: _Request) -> int:
-    """Return by how much the view of a request is shorter by now."""
-    context = cost.context
-    if not _is_in_short_form(context, request.seq):
-        return 0
-    return max(0, _tokens_in_full(context, request.seq) - cost.tokens)
-
-
-def _is_in_short_form(context: ViewContext, position: int) -> bool:
-    """Tell whether results that were shown in full at a position are not any more.
-
-    The turn that it is in is finished, and the policy shows the results of such in short.
-    """
-    if not context.policy.tool_output:
-        return False
-    if context.turn_over:
-        return True
-    return find_turn_start(context.raw, context.last) > position
-
-
-def _tokens_in_full(context: ViewContext, position: int) -> int:
-    """Return the tokens of the view at a position in a running turn, and of what came since."""
-    then = estimate_view_tokens(context._replace(last=position, turn_over=False))
-    return then + estimate_shown_tokens(context, position + 1, context.last)
-
-
-def _last_request(context: ViewContext, given: int | None) -> _Request | None:
-    """Return the last request, by what a caller says of it or by its recorded usage."""
-    if given is not None:
-        return _Request(context.last, given)
-    usage = _usage(context)
-    if usage is None:
-        return None
-    return _Request(usage.seq, usage.input + usage.output)
-
-
-def _usage(context: ViewContext) -> LastRequest | None:
-    """Return the usage of the last request, None where it was made before the view last changed.
-
-    On a line a later position is later, whatever the clocks of those who wrote it said.
-    """
-    usage = find_last_usage(context.raw, context.last)
-    if usage and _last_change(context) < (usage.seq, usage.at):
-        return usage
-    return None
-
-
-def _last_change(context: ViewContext) -> tuple[int, int]:
-    """Return the position and the moment (ms) at which a compaction last changed the view."""
-    applied = (record for record in context.records if record.outcome == "applied")
-    changes = ((record.head, record.created_at) for record in applied)
-    return max(changes, default=(0, -NO_LIMIT))
-
-
-def _tokens(name: str, tokens: int | None) -> int | None:
-    """Return a number of tokens that a caller gave. Raises InvalidValue for any other value."""
+def _require_tokens(name: str, tokens: int | None) -> int | None:
+    """Return a number of tokens from a caller. Raises InvalidValue for any other value."""
     if tokens is not None and (type(tokens) is not int or tokens < 0):
         raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
     return tokens
+
+
+def _count_request_tokens(cost: ViewCost, last_usage: int | None) -> int:
+    """Return the tokens of the next request, by the estimate and by the last request.
+
+    The usage of the last request is that of the caller or else the recorded one. A recorded usage
+    does not count if the view has changed since; on a line a later position is later, whatever the
+    clocks of the writers were.
+    """
+    context = cost.context
+    position, tokens = context.last, last_usage
+    if tokens is None:
+        usage = find_last_usage(context.raw, context.last)
+        applied = (record for record in context.records if record.outcome == "applied")
+        changes = ((record.head, record.created_at) for record in applied)
+        if usage is None or (usage.seq, usage.at) <= max(changes, default=(0, -NO_LIMIT)):
+            return cost.request_tokens
+        position, tokens = usage.seq, usage.input + usage.output
+    tokens += cost.next_request.input_tokens
+    if tokens > cost.request_tokens and not cost.trigger(cost.request_tokens):
+        tokens -= _count_shortened_tokens(cost, position)
+    return max(cost.request_tokens, tokens)
+
+
+def _count_shortened_tokens(cost: ViewCost, position: int) -> int:
+    """Return by how much the view of a request at a position is shorter by now.
+
+    Its results were shown in full, and are shown in short once its turn is over.
+    """
+    context = cost.context
+    if not context.policy.tool_output:
+        return 0
+    if not context.turn_over and find_turn_start(context.raw, context.last) <= position:
+        return 0
+    in_full = estimate_view_tokens(context._replace(last=position, turn_over=False))
+    in_full += estimate_shown_tokens(context, position + 1, context.last)
+    return max(0, in_full - cost.tokens)
+
+
+def _with_plan(cost: ViewCost, result: Check) -> Check:
+    """Return a check whose trigger fires, with the savings of a plan or the reason against one.
+
+    If the window is exceeded, as the last usage shows, any saving will do.
+    """
+    hold = find_hold(cost)
+    if hold:
+        return _with_problem(result, hold)
+    plan, _ = choose_plan(cost)
+    if plan.nothing:
+        return _with_nothing(result, plan.nothing)
+    rejected = _find_rejected_attempt(cost.context, plan)
+    if rejected:
+        return _with_problem(result, rejected)
+    plan = with_view_tokens(cost, plan)
+    policy = cost.context.policy
+    relaxed = with_any_saving(policy) if result.overflow else policy
+    shortfall = find_shortfall(cost._replace(context=cost.context._replace(policy=relaxed)), plan)
+    if shortfall:
+        return _with_nothing(result, shortfall)
+    savings = estimate_plan_savings(policy, plan)
+    return result._replace(should_compact=True, estimated_savings=savings)
+
+
+def _with_problem(result: Check, problem: CompactionError) -> Check:
+    return result._replace(reason=f"{result.reason}; {problem}", problem=problem)
+
+
+def _with_nothing(result: Check, reason: str) -> Check:
+    return result._replace(reason=f"{result.reason}; nothing to compact: {reason}")
+
+
+def find_hold(cost: ViewCost) -> CompactionError | None:
+    """Return the error that holds an attempt back: failures, or too little success in this turn.
+
+    Of the applied compactions the last ones in a row count that did not get below the trigger, with
+    the additions of the next request; after one that did, counting begins again.
+    """
+    return _find_back_off(cost.context) or _find_reached_limit(cost)
+
+
+def _find_back_off(context: ViewContext) -> CompactionError | None:
+    """Return the error that too many attempts in a row failed for another one so soon, if so."""
+    policy = context.policy
+    attempts = [each for each in _ended_attempts(context) if each.error_kind != LIMIT_ERROR_KIND]
+    failures = [*takewhile(lambda record: _has_failed(record, policy), reversed(attempts))]
+    if len(failures) < policy.back_off_after:
+        return None
+    last = failures[0]
+    if context.pointer.head - last.head >= policy.back_off_messages:
+        return None
+    if context.now - last.created_at >= policy.back_off_time:
+        return None
+    seconds = policy.back_off_time // 1000
+    problem = (
+        f"{len(failures)} attempts failed, waiting for {policy.back_off_messages} more messages"
+        f" or {seconds} seconds"
+    )
+    return CompactionError(problem, session_id=context.pointer.session_id, can_retry=True)
+
+
+def _find_reached_limit(cost: ViewCost) -> CompactionError | None:
+    """Return the error that the allowed number of compactions in a row did not help, if so.
+
+    They are counted in the turn of the next request, or in the whole session.
+    """
+    context, policy = cost.context, cost.context.policy
+    attempts = _ended_attempts(context)
+    if attempts and policy.scope != "session":
+        start = _find_current_turn(context)
+        attempts = [record for record in attempts if record.head >= start]
+    applied = [record for record in attempts if not _has_failed(record, policy)]
+    unhelpful = takewhile(
+        lambda record: still_triggers(record, policy, cost.added_tokens), reversed(applied)
+    )
+    count = len([*unhelpful])
+    if count < policy.max_iterations:
+        return None
+    problem = (
+        f"compacted {count} times in this turn without getting below the trigger,"
+        " which is the limit"
+    )
+    session_id = context.pointer.session_id
+    return MaxCompactionReachedError(problem, session_id=session_id, can_retry=True)
+
+
+def _find_rejected_attempt(context: ViewContext, plan: Plan) -> CompactionError | None:
+    """Return the error that the same plan was rejected as too large in this turn, if it was.
+
+    It is not retried in the turn until more can be hidden. Only records rejected for the size have
+    a first kept position.
+    """
+    rejected = ("rejected", context.policy.name, plan.last + 1)
+    for record in reversed(context.records):
+        if (record.outcome, record.policy, record.first_kept) != rejected:
+            continue
+        if record.head < _find_current_turn(context):
+            return None
+        before = f"compaction {record.id}, which was rejected for its size"
+        problem = (
+            f"no more could be hidden than by {before}; waiting for more messages or the next turn"
+        )
+        return CompactionError(problem, session_id=context.pointer.session_id, can_retry=True)
+    return None
+
+
+def _find_current_turn(context: ViewContext) -> int:
+    """Return the position from which on records belong to the turn of the next request."""
+    if context.turn_over:
+        return context.pointer.head
+    return find_turn_start(context.raw, context.pointer.head)
+
+
+def _ended_attempts(context: ViewContext) -> list[Compaction]:
+    """Return the attempts that have ended, oldest first."""
+    attempts = [record for record in context.records if record.kind == "summary"]
+    return [record for record in attempts if record.outcome != "running"]
+
+
+def _has_failed(record: Compaction, policy: Policy) -> bool:
+    """Tell whether an attempt failed, even if the view was kept to the hard limit all the same."""
+    if record.outcome != "applied":
+        return True
+    return policy.on_failure == "trim" and record.error is not None

@@ -1,9 +1,14 @@
-"""The places where a line may be cut.
+"""The positions where a line may be cut, and the messages of a running turn that a cut spares.
 
 An assistant message, its calls and all their results are one group; a cut may only fall where a
 group begins, or, by a policy's boundary, where a turn does, and never within a range that was
-hidden by name. The legal cut nearest to a wished one is looked for from there on, so that a long
-line is not read.
+hidden by name. The legal cut nearest to an ideal one is searched from there on, so that a long line
+is not read.
+
+Where a cut falls within the running turn, its user message stays, and so do calls that wait for
+their result, with the results that they have. They come before the summary, which covers them all
+the same: so nothing is lost when a later compaction, made after the turn or after the result, no
+longer spares them.
 """
 
 from __future__ import annotations
@@ -13,63 +18,103 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
-from ..database import BIG, Statement, message_facts, tool_results
-from ..history import find_turn_start, lines, segments_cte
-from ..view import PositionRange, ViewContext, find_continuations
-from .open_turn import newest_groups, shown, turns_of
-from .sources import PINNED_ROLES
+from ..database import BIG, Statement, message_facts, tool_calls, tool_results
+from ..history import find_turn_start, lines, load_totals, segments_cte
+from ..view import ViewContext, find_continuations
 
+PINNED_ROLES: tuple[ColumnElement[str], ...] = (
+    literal_column("'system'"),
+    literal_column("'developer'"),
+)
+"""The roles of messages that no compaction hides."""
 
-def _number(name: str) -> ColumnElement[int]:
-    return bindparam(name, type_=BIG)
-
-
-_walk = segments_cte()
-_f, _r = message_facts, tool_results
+_segments = segments_cte()
+_start = bindparam("start", type_=BIG)
+_until = bindparam("until", type_=BIG)
 _facts = (
     select(
-        _f.c.branch,
-        _f.c.seq,
-        _f.c.role,
-        _f.c.turn,
+        message_facts.c.branch,
+        message_facts.c.seq,
+        message_facts.c.role,
+        message_facts.c.turn,
     )
-    .select_from(_walk)
-    .join(_f, lines.in_segments(_f, _walk))
-    .where(_f.c.seq >= _number("start"))
+    .select_from(_segments)
+    .join(message_facts, lines.in_segments(message_facts, _segments))
+    .where(message_facts.c.seq >= _start)
     .cte("facts")
 )
+_positions = select(_facts.c.seq).order_by(_facts.c.seq)
 
 
-class Spanning(NamedTuple):
-    """The first call before a place that is answered behind it, and the last such answer."""
+class SpanningCall(NamedTuple):
+    """The first call before a position that is answered from there on, and the last answer."""
 
     call: int | None
     answer: int | None
 
 
-SPANNING = Statement(
-    select(func.min(_r.c.call_seq), func.max(_r.c.seq))
-    .select_from(_walk)
-    .join(_r, lines.in_segments(_r, _walk))
-    .where(_r.c.call_seq >= _number("begin"))
-    .where(_r.c.call_seq < _number("start")),
-    row=Spanning,
+class CallPlace(NamedTuple):
+    """A call, by its message and its place in it."""
+
+    seq: int
+    position: int
+
+
+class AnswerPlace(NamedTuple):
+    """The call that a result answers, and the position of the result."""
+
+    call: int
+    position: int
+    seq: int
+
+
+SPANNING_CALL = Statement(
+    select(func.min(tool_results.c.call_seq), func.max(tool_results.c.seq))
+    .select_from(_segments)
+    .join(tool_results, lines.in_segments(tool_results, _segments))
+    .where(tool_results.c.call_seq >= bindparam("begin", type_=BIG))
+    .where(tool_results.c.call_seq < _start),
+    row=SpanningCall,
 )
 """Of the calls from ``begin`` to before ``start``, those answered from there to ``last``."""
-_places = select(_facts.c.seq).order_by(_facts.c.seq)
-_is_of_user = _facts.c.role == literal_column("'user'")
-NEXT_USER = Statement(_places.where(_is_of_user).limit(literal_column("1")))
-_is_pinned = _facts.c.role.in_(PINNED_ROLES)
-PINNED = Statement(_places.where(_is_pinned))
-_from_turn = _facts.c.turn >= _number("turn")
-TURN_START = Statement(select(func.min(_facts.c.seq)).where(_from_turn))
+NEXT_USER = Statement(
+    _positions.where(_facts.c.role == literal_column("'user'")).limit(literal_column("1"))
+)
+PINNED = Statement(_positions.where(_facts.c.role.in_(PINNED_ROLES)))
+TURN_START = Statement(
+    select(func.min(_facts.c.seq)).where(_facts.c.turn >= bindparam("turn", type_=BIG))
+)
+GROUP_STARTS = Statement(
+    select(message_facts.c.seq)
+    .select_from(_segments)
+    .join(message_facts, lines.in_segments(message_facts, _segments))
+    .where(message_facts.c.role.not_in((literal_column("'tool'"), *PINNED_ROLES)))
+    .order_by(message_facts.c.seq.desc())
+    .limit(bindparam("count", type_=BIG))
+)
+"""The positions where the newest groups begin, the newest first."""
+ROLE = Statement(select(message_facts.c.role).where(lines.at_place(message_facts)))
+CALL_PLACES = Statement(
+    select(tool_calls.c.seq, tool_calls.c.position)
+    .select_from(_segments)
+    .join(tool_calls, lines.in_segments(tool_calls, _segments))
+    .where(tool_calls.c.seq <= _until),
+    row=CallPlace,
+)
+ANSWER_PLACES = Statement(
+    select(tool_results.c.call_seq, tool_results.c.call_position, tool_results.c.seq)
+    .select_from(_segments)
+    .join(tool_results, lines.in_segments(tool_results, _segments))
+    .where(tool_results.c.call_seq.between(_start, _until)),
+    row=AnswerPlace,
+)
 
 
 class Cuts(NamedTuple):
-    """The legal cuts of what is visible of a line, up to ``kept``.
+    """The legal cuts of the visible part of a line, up to ``kept``.
 
-    ``pinned`` are not hidden by a cut behind them. ``continued`` are the items that go on with an
-    answer: no message begins there, and no cut falls.
+    ``pinned`` are not hidden by a cut after them. ``continued`` are the items that continue an
+    answer: no message begins there, and no cut falls there.
     """
 
     context: ViewContext
@@ -85,155 +130,185 @@ class Cuts(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing before what is kept."""
+        """Whether there is nothing before the first kept position."""
         return self.kept <= self.start
 
     def nearest(self, ideal: int, least: int) -> int | None:
-        """Return the last legal cut up to an ideal one, else the first one behind it."""
-        return self.last(ideal, least) or self.first(least)
+        """Return the last legal cut up to an ideal one, else the first one after it."""
+        return self.last(ideal, least) or self.first_from(self._least_cut(least))
 
     def last(self, ideal: int, least: int = 1) -> int | None:
         """Return the last legal cut up to an ideal one that hides at least so many messages.
 
-        Back to a call answered behind it, until there is none. What is answered further behind is
-        called from there on.
+        From a position, the search goes back to a call that is answered after it, until there is
+        none. Calls that are answered later still have been passed by then.
         """
-        place, until, first = ideal, self.context.pointer.head, self._hiding(least)
-        while place >= first:
-            place = self._boundary_up_to(place)
-            call = self._spanning(place, until).call
+        cut, until, first = ideal, self.context.pointer.head, self._least_cut(least)
+        while cut >= first:
+            cut = self._boundary_up_to(cut)
+            call = find_spanning_call(self.context, self.start, cut, until).call
             if call is None:
-                return place if place >= first else None
-            place, until = call, place - 1
+                return cut if cut >= first else None
+            cut, until = call, cut - 1
         return None
-
-    def first(self, least: int) -> int | None:
-        """Return the first legal cut that hides at least so many messages."""
-        return self.first_from(self._hiding(least))
 
     def first_from(self, start: int) -> int | None:
-        """Return the first legal cut from a place on: past an answer, until there is none."""
-        place = self._boundary_from(start)
-        while place is not None:
-            answer = self._spanning(place, self.context.pointer.head).answer
+        """Return the first legal cut from a position on: after an answer, until there is none."""
+        head = self.context.pointer.head
+        cut = self._boundary_from(start)
+        while cut is not None:
+            answer = find_spanning_call(self.context, self.start, cut, head).answer
             if answer is None:
-                return place
-            place = self._boundary_from(answer + 1)
+                return cut
+            cut = self._boundary_from(answer + 1)
         return None
 
-    def _boundary_up_to(self, place: int) -> int:
-        """Return the last place up to this one where the policy's boundary lets a cut fall."""
-        if self.turns_only:
-            place = find_turn_start(self.context.raw, place)
-        while place in self.continued:
-            place -= 1
-        hole = self.context.visible.find_hole(place)
-        if hole:
-            return self._boundary_up_to(hole.first)
-        return place
-
-    def _boundary_from(self, place: int) -> int | None:
-        """Return the first place from this one on where the boundary lets a cut fall."""
-        found = self._next_user(place) if self.turns_only else place
-        while found in self.continued:
-            found += 1
-        if found is None or found > self.kept:
-            return None
-        hole = self.context.visible.find_hole(found)
-        if hole:
-            return self._boundary_from(hole.last + 1)
-        return found
-
     def after_messages(self, count: int) -> int:
-        """Return the place after so many messages of what is kept."""
-        place = self.start + count
+        """Return the position after so many messages from the first visible one."""
+        position = self.start + count
         for item in self.continued:
-            if item <= place:
-                place += 1
-        return place
+            if item <= position:
+                position += 1
+        return position
 
-    def _hiding(self, least: int) -> int:
-        """Return the first place before which so many messages can be hidden."""
-        place = self.after_messages(least)
-        for first, last in self._never_hidden():
-            if first < place:
-                place += last - first + 1
-        return place
+    def _boundary_up_to(self, position: int) -> int:
+        """Return the last position up to this one where the policy's boundary allows a cut."""
+        if self.turns_only:
+            position = find_turn_start(self.context.raw, position)
+        while position in self.continued:
+            position -= 1
+        hole = self.context.visible.find_hole(position)
+        return self._boundary_up_to(hole.first) if hole else position
 
-    def _never_hidden(self) -> list[PositionRange]:
-        """Return what no cut hides, or is hidden already."""
+    def _boundary_from(self, position: int) -> int | None:
+        """Return the first position from this one on where the boundary allows a cut."""
+        context = self.context
+        cut: int | None = position
+        if self.turns_only:
+            stretch = {**context.line, "start": position, "last": self.kept}
+            cut = NEXT_USER.value(context.connection, **stretch)
+        while cut in self.continued:
+            cut += 1
+        if cut is None or cut > self.kept:
+            return None
+        hole = context.visible.find_hole(cut)
+        return self._boundary_from(hole.last + 1) if hole else cut
+
+    def _least_cut(self, least: int) -> int:
+        """Return the first position before which so many messages can be hidden.
+
+        Those that no cut hides, or that are hidden already, do not count.
+        """
         pinned = ((position, position) for position in self.pinned)
         holes = ((each.first, each.last) for each in self.context.visible.holes)
-        return sorted(chain(pinned, holes))
-
-    def _spanning(self, place: int, until: int) -> Spanning:
-        return spanning(self.context, self.start, place, until)
-
-    def _next_user(self, place: int) -> int | None:
-        context = self.context
-        found: int | None = NEXT_USER.value(
-            context.connection, **context.line, start=place, last=self.kept
-        )
-        return found
+        position = self.after_messages(least)
+        for first, last in sorted(chain(pinned, holes)):
+            if first < position:
+                position += last - first + 1
+        return position
 
 
-def cuts_before(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cuts:
+def load_cuts(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cuts:
     """Return the legal cuts before the first position that is to be kept."""
-    items = find_continuations(context, context.visible.first_kept, context.last)
-    return Cuts(context, kept, turns_only, _pinned_before(context, kept), tuple(items))
-
-
-def _pinned_before(context: ViewContext, kept: int) -> tuple[int, ...]:
-    """Return the positions that no cut hides, of what is visible before one."""
-    return system_messages(context, context.visible.first_kept, kept - 1)
-
-
-def system_messages(context: ViewContext, first: int, last: int) -> tuple[int, ...]:
-    """Return the positions of a range that nothing hides."""
-    stretch = {"start": first, "last": last}
-    return tuple(PINNED.values(context.connection, **context.line, **stretch))
-
-
-def spanning(context: ViewContext, begin: int, start: int, last: int) -> Spanning:
-    """Return what spans a place: calls from ``begin`` on, answered from there to ``last``."""
-    stretch = {"begin": begin, "start": start, "last": last}
-    return SPANNING.one(context.connection, **context.line, **stretch)
-
-
-def first_kept(context: ViewContext, keep_turns: int) -> int:
-    """Return the first position that a policy's parts together keep."""
-    return min(_newest_messages(context), _newest_turns(context, keep_turns))
-
-
-def _newest_messages(context: ViewContext) -> int:
-    """Return where the newest messages begin that a policy keeps."""
-    place = context.pointer.head - context.policy.keep_messages + 1
-    for item in reversed(find_continuations(context, context.visible.first_kept, context.last)):
-        if item >= place:
-            place -= 1
-    return place
-
-
-def _newest_turns(context: ViewContext, count: int) -> int:
-    """Return where the newest turns begin.
-
-    To keep no turn is to keep the newest groups of the running one.
-    """
-    if not count:
-        return newest_groups(context)
-    return _turn_start(context, turns_of(context) - count + 1)
-
-
-def _turn_start(context: ViewContext, turn: int) -> int:
-    """Return where a turn begins; before the first turn there is nothing to keep apart."""
     start = context.visible.first_kept
-    if turn < 1:
-        return start
-    return _seen_from(context, turn) or start
+    items = find_continuations(context, start, context.last)
+    pinned = list_pinned(context, start, kept - 1)
+    return Cuts(context, kept, turns_only, pinned, tuple(items))
 
 
-def _seen_from(context: ViewContext, turn: int) -> int | None:
-    """Return the first visible position of a turn or a later one."""
-    line = shown(context, context.last)
-    found: int | None = TURN_START.value(context.connection, **line, turn=turn)
-    return found
+def list_pinned(context: ViewContext, first: int, last: int) -> tuple[int, ...]:
+    """Return the positions of the system messages of a range, which nothing hides."""
+    stretch = {**context.line, "start": first, "last": last}
+    return tuple(PINNED.values(context.connection, **stretch))
+
+
+def find_spanning_call(context: ViewContext, begin: int, start: int, last: int) -> SpanningCall:
+    """Return the first call from ``begin`` on that is answered from ``start`` to ``last``."""
+    stretch = {**context.line, "begin": begin, "start": start, "last": last}
+    return SPANNING_CALL.one(context.connection, **stretch)
+
+
+def find_first_kept(context: ViewContext, keep_turns: int) -> int:
+    """Return the first position that a policy keeps: by its messages, and by so many turns.
+
+    To keep no turn is to keep the newest groups of the running one. Before the first turn nothing
+    is kept apart.
+    """
+    start = context.visible.first_kept
+    by_messages = context.pointer.head - context.policy.keep_messages + 1
+    for item in reversed(find_continuations(context, start, context.last)):
+        if item >= by_messages:
+            by_messages -= 1
+    if not keep_turns:
+        return min(by_messages, find_group_start(context))
+    by_turns: int | None = None
+    turn = count_turns(context) - keep_turns + 1
+    if turn >= 1:
+        stretch = {**context.line, "start": start, "last": context.last}
+        by_turns = TURN_START.value(context.connection, **stretch, turn=turn)
+    return min(by_messages, by_turns or start)
+
+
+def find_running_turn(context: ViewContext) -> int:
+    """Return the position where the running turn begins; 0 if there is no user message."""
+    return find_turn_start(context.raw, context.last) if count_turns(context) else 0
+
+
+def count_turns(context: ViewContext) -> int:
+    """Return the number of turns of a line."""
+    return load_totals(context.raw, context.last).turn
+
+
+def find_group_start(context: ViewContext, count: int | None = None) -> int:
+    """Return where the newest groups begin: so many of them, or as many as a policy keeps."""
+    start = context.visible.first_kept
+    count = count or context.policy.keep_groups
+    items = find_continuations(context, start, context.last)
+    stretch = {**context.line, "start": start, "last": context.last}
+    found = GROUP_STARTS.values(context.connection, **stretch, count=count + len(items))
+    starts = [position for position in found if position not in items][:count]
+    return starts[-1] if len(starts) == count else start
+
+
+class SparedMessages(NamedTuple):
+    """The messages that a cut spares for the running turn.
+
+    ``positions`` are those that stay visible before it, ``released`` those that an earlier cut
+    spared and that it hides.
+    """
+
+    positions: tuple[int, ...] = ()
+    released: tuple[int, ...] = ()
+
+
+def find_spared(context: ViewContext, cut: int) -> SparedMessages:
+    """Return the messages that a cut spares for the running turn, and those it no longer spares."""
+    turn = find_running_turn(context)
+    spared_before = tuple(
+        position
+        for position in context.visible.pinned
+        if ROLE.value(context.connection, **context.raw.place(position))
+        not in ("system", "developer")
+    )
+    if not turn or cut <= turn:
+        return SparedMessages((), spared_before)
+    start = context.visible.first_kept
+    needed = {turn} | find_unanswered(context, max(turn, start), cut - 1, cut)
+    for position in spared_before:
+        needed |= find_unanswered(context, position, position, cut)
+    positions = sorted(position for position in needed if start <= position < cut)
+    released = [position for position in spared_before if position not in needed]
+    return SparedMessages(tuple(positions), tuple(released))
+
+
+def find_unanswered(context: ViewContext, first: int, until: int, cut: int) -> set[int]:
+    """Return the messages of a range with a call that nothing before a cut answers.
+
+    The results that they have are included.
+    """
+    stretch = {**context.line, "start": first, "until": until, "last": cut - 1}
+    answers = ANSWER_PLACES.rows(context.connection, **stretch)
+    calls = CALL_PLACES.rows(context.connection, **stretch)
+    answered = {CallPlace(answer.call, answer.position) for answer in answers}
+    unanswered = {call.seq for call in calls if call not in answered}
+    return unanswered | {each.seq for each in answers if each.call in unanswered}

@@ -1,4 +1,4 @@
-"""The exact facts of what a compaction hides.
+"""The exact facts of the range that a compaction hides.
 
 Files touched, commands with their exit codes, errors. Models' summaries lose nearly all of them, so
 they are read from the tables and added to every summary.
@@ -27,7 +27,6 @@ from ..policy import Policy
 from ..ready import Language, phrase
 from ..summaries import (
     HiddenFact,
-    build_facts_ledger,
     describe_failure,
     extract_command,
     extract_message_text,
@@ -38,31 +37,8 @@ from ..text import json_object
 from ..tools import failed, is_command
 from ..view import ViewContext, has_failure_sign, is_of_kind
 
-_walk = segments_cte()
-_r, _c, _k, _p, _m = tool_results, tool_calls, tool_kinds, tool_result_paths, messages
-_in_run = lines.in_run(_r)
-# Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
-# whole tree.
-_kind = func.coalesce(_k.c.kind, literal_column("'other'"))
-_was_called_there = _r.c.call_seq.between(_walk.c.first, _walk.c.last)
-_is_call = and_(
-    _c.c.tree_id == bindparam("tree_id"),
-    _c.c.branch == _walk.c.branch,
-    _c.c.seq == _r.c.call_seq,
-    _c.c.position == _r.c.call_position,
-)
-_is_told = or_(
-    is_of_kind("terminal"),
-    _r.c.looks_terminal == literal_column("1"),
-    has_failure_sign,
-)
 
-
-Run = dict[str, int]
-"""A run of a line as the values that the statements here are given."""
-
-
-class _Result(NamedTuple):
+class HiddenResult(NamedTuple):
     """A result of a run, and its call."""
 
     branch: int
@@ -77,40 +53,15 @@ class _Result(NamedTuple):
     arguments_form: str | None
     arguments: str | None
 
-    def ended(self, language: Language) -> str | None:
-        """Return how a command ended, where that is known."""
+    def outcome(self, language: Language) -> str | None:
+        """Return how a command ended, if that is known."""
         if self.exit_code is None:
             return None
         return phrase("exit", language, code=self.exit_code)
 
 
-RESULTS = Statement(
-    select(
-        _r.c.branch,
-        _r.c.seq,
-        _r.c.tool_name,
-        _kind,
-        _r.c.exit_code,
-        _r.c.error_prefix,
-        _r.c.status,
-        _r.c.has_stderr,
-        _r.c.looks_terminal,
-        _c.c.arguments_form,
-        _c.c.arguments,
-    )
-    .select_from(_r)
-    .outerjoin(_k, _k.c.name == _r.c.tool_name)
-    .outerjoin(_walk, _was_called_there)
-    .outerjoin(_c, _is_call)
-    .where(_in_run, _is_told)
-    .order_by(_r.c.seq),
-    row=_Result,
-)
-"""The results of a run that the ledger tells of: output of commands, and errors."""
-
-
-class _Call(NamedTuple):
-    """A call of a run."""
+class UnansweredCall(NamedTuple):
+    """A call of a run that has no result."""
 
     seq: int
     position: int
@@ -119,233 +70,243 @@ class _Call(NamedTuple):
     arguments_form: str | None
     arguments: str | None
 
-    def ended(self, language: Language) -> str:
-        """Return how a command ended that nothing answers: it may have run, or not."""
+    def outcome(self, language: Language) -> str:
+        """Return that a command has no result: it may have run, or not."""
         return phrase("unanswered", language)
 
 
-_has_call = _r.c.call_seq.is_not(null())
-_answered = select(_r.c.call_seq, _r.c.call_position).where(_in_run, _has_call)
+HiddenCall = TypeVar("HiddenCall", HiddenResult, UnansweredCall)
+
+_results, _calls = tool_results.c, tool_calls.c
+_segments = segments_cte()
+# Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
+# whole tree.
+_in_run = lines.in_run(tool_results)
+_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
+RESULTS = Statement(
+    select(
+        _results.branch,
+        _results.seq,
+        _results.tool_name,
+        _kind,
+        _results.exit_code,
+        _results.error_prefix,
+        _results.status,
+        _results.has_stderr,
+        _results.looks_terminal,
+        _calls.arguments_form,
+        _calls.arguments,
+    )
+    .select_from(tool_results)
+    .outerjoin(tool_kinds, tool_kinds.c.name == _results.tool_name)
+    .outerjoin(_segments, _results.call_seq.between(_segments.c.first, _segments.c.last))
+    .outerjoin(
+        tool_calls,
+        and_(
+            _calls.tree_id == bindparam("tree_id"),
+            _calls.branch == _segments.c.branch,
+            _calls.seq == _results.call_seq,
+            _calls.position == _results.call_position,
+        ),
+    )
+    .where(
+        _in_run,
+        or_(
+            is_of_kind("terminal"),
+            _results.looks_terminal == literal_column("1"),
+            has_failure_sign,
+        ),
+    )
+    .order_by(_results.seq),
+    row=HiddenResult,
+)
+"""The results of a run that the ledger lists: output of commands, and errors."""
+
+_answered = select(_results.call_seq, _results.call_position).where(
+    _in_run, _results.call_seq.is_not(null())
+)
 # Not a join with the answers, which SQLite may scan for each call.
-_is_unanswered = tuple_(_c.c.seq, _c.c.position).not_in(_answered)
 UNANSWERED = Statement(
     select(
-        _c.c.seq,
-        _c.c.position,
-        _c.c.name,
+        _calls.seq,
+        _calls.position,
+        _calls.name,
         _kind,
-        _c.c.arguments_form,
-        _c.c.arguments,
+        _calls.arguments_form,
+        _calls.arguments,
     )
-    .select_from(_c)
-    .outerjoin(_k, _k.c.name == _c.c.name)
-    .where(lines.in_run(_c), _is_unanswered)
-    .order_by(_c.c.seq, _c.c.position),
-    row=_Call,
+    .select_from(tool_calls)
+    .outerjoin(tool_kinds, tool_kinds.c.name == _calls.name)
+    .where(lines.in_run(tool_calls), tuple_(_calls.seq, _calls.position).not_in(_answered))
+    .order_by(_calls.seq, _calls.position),
+    row=UnansweredCall,
 )
 """The calls of a run that nothing in it answers."""
 
-_is_path = and_(
-    _p.c.tree_id == bindparam("tree_id"),
-    _p.c.branch == _r.c.branch,
-    _p.c.seq == _r.c.seq,
-)
 PATHS = Statement(
-    select(_p.c.path, _r.c.tool_name, _kind)
-    .select_from(_r)
-    .join(_p, _is_path)
-    .outerjoin(_k, _k.c.name == _r.c.tool_name)
-    .where(_in_run)
-    .order_by(_p.c.seq, _p.c.path)
-)
-_content = select(_m.c.content_form, _m.c.content)
-CONTENT = Statement(_content.where(lines.at_place(_m)))
-TELLING = {"file_edit": 2, "file_read": 1}
-"""What is said of a file that several tools touched.
-
-That it was changed, else that it was read, else the last.
-"""
-
-
-LOOK_INTO_FOLDERS = ("search", "list")
-"""Kinds of tools that name folders as well as files."""
-
-
-def ledger_of(context: ViewContext, first: int, last: int) -> str:
-    """Return the facts of a range of a line as the text that is sent with a summary."""
-    policy = context.policy
-    return build_facts_ledger(
-        hidden_facts(context, first, last), policy.facts_chars, policy.language
+    select(tool_result_paths.c.path, _results.tool_name, _kind)
+    .select_from(tool_results)
+    .join(
+        tool_result_paths,
+        and_(
+            tool_result_paths.c.tree_id == bindparam("tree_id"),
+            tool_result_paths.c.branch == _results.branch,
+            tool_result_paths.c.seq == _results.seq,
+        ),
     )
+    .outerjoin(tool_kinds, tool_kinds.c.name == _results.tool_name)
+    .where(_in_run)
+    .order_by(tool_result_paths.c.seq, tool_result_paths.c.path)
+)
+CONTENT = Statement(
+    select(messages.c.content_form, messages.c.content).where(lines.at_place(messages))
+)
+KIND_RANKS = {"file_edit": 2, "file_read": 1}
+"""The kind listed for a file that several tools touched: the highest rank, else the last kind."""
+
+FOLDER_KINDS = ("search", "list")
+"""Kinds of tools that name folders as well as files."""
 
 
 def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact]:
     """Return the facts of a range of a line, oldest first.
 
-    The policy says of what kind a tool is. A result belongs to the range that it stands in,
-    wherever its call was made. Of errors as many as the policy's budget could take, the newest
-    ones.
+    The policy may set the kind of a tool. A result belongs to the range of its own position,
+    wherever its call was made. Of errors as many are listed as the policy's budget can take, the
+    newest ones.
     """
+    policy = context.policy
     runs = context.told(first, last)
-    results = list(_results(context, runs))
-    outcomes = _outcomes(context, results) if context.policy.told_once else {}
-    called: list[_Call | _Result] = [*_unanswered(context, runs), *results]
-    commands = _commands(called, outcomes, context.policy.language)
-    return [*_files(context, runs), *commands, *_errors(context, results)]
+    kinds = json.dumps(dict(policy.tool_kinds))
+    results = [
+        _with_policy_kind(row, policy)
+        for run in runs
+        for row in RESULTS.rows(context.connection, **run, start=1, kinds=kinds)
+    ]
+    return [
+        *_list_files(context, runs),
+        *_list_commands(context, runs, results),
+        *_list_errors(context, results),
+    ]
 
 
-def _results(context: ViewContext, runs: list[Run]) -> Iterator[_Result]:
-    kinds = json.dumps(dict(context.policy.tool_kinds))
-    for run in runs:
-        for row in RESULTS.rows(context.connection, **run, start=1, kinds=kinds):
-            yield _as_known(row, context.policy)
+def _list_files(context: ViewContext, runs: list[dict[str, int]]) -> list[HiddenFact]:
+    """Return what was done to each file, in the order in which they were touched last.
 
-
-def _files(context: ViewContext, runs: list[Run]) -> list[HiddenFact]:
-    """Return what was done to each file."""
-    touched = _touched(context, runs)
-    return [HiddenFact("file", path, kind) for path, kind in touched.items()]
-
-
-def _touched(context: ViewContext, runs: list[Run]) -> dict[str, str]:
-    """Return what was done to each file, in the order in which they were touched last."""
+    What was searched may be a folder; a file is known by the ending of its name.
+    """
     files: dict[str, str] = {}
     for run in runs:
-        for path, tool_name, stored in PATHS.rows(context.connection, **run):
-            kind = _kind_of(tool_name, stored, context.policy)
-            if kind not in LOOK_INTO_FOLDERS or _has_ending(path):
-                files[path] = _more_telling(files.pop(path, ""), kind)
-    return files
+        for path, tool_name, stored_kind in PATHS.rows(context.connection, **run):
+            kind = _find_kind(tool_name, stored_kind, context.policy)
+            _, dot, ending = path.rpartition("/")[2].rpartition(".")
+            if kind in FOLDER_KINDS and not (dot and ending.isalnum()):
+                continue
+            earlier = files.pop(path, "")
+            outranks = KIND_RANKS.get(earlier, 0) > KIND_RANKS.get(kind, 0)
+            files[path] = earlier if outranks else kind
+    return [HiddenFact("file", path, kind) for path, kind in files.items()]
 
 
-def _has_ending(path: str) -> bool:
-    """Tell whether a path ends as names of files do: what was searched may be a folder."""
-    _, dot, ending = path.rpartition("/")[2].rpartition(".")
-    return bool(dot) and ending.isalnum()
-
-
-def _more_telling(before: str, kind: str) -> str:
-    if TELLING.get(before, 0) > TELLING.get(kind, 0):
-        return before
-    return kind
-
-
-def _unanswered(context: ViewContext, runs: list[Run]) -> list[_Call]:
-    """Return the calls that no run of a line answers, neither their own nor a later one."""
-    waiting: dict[tuple[int, int], _Call] = {}
-    for run in runs:
-        if waiting:
-            for call_seq, position in ANSWERS.rows(context.connection, **run):
-                waiting.pop((call_seq, position), None)
-        for call in UNANSWERED.rows(context.connection, **run):
-            waiting[call.seq, call.position] = call
-    return [_as_known(call, context.policy) for call in waiting.values()]
-
-
-_Row = TypeVar("_Row", _Result, _Call)
-
-
-def _as_known(row: _Row, policy: Policy) -> _Row:
-    """Return a result or a call whose tool is of the kind that a policy knows it for."""
-    kind = _kind_of(row.tool_name, row.kind, policy)
-    return row if kind == row.kind else row._replace(kind=kind)
-
-
-def _kind_of(tool_name: str | None, stored: str, policy: Policy) -> str:
-    """Return the kind of a tool: what the policy says, else what its name is known for."""
-    if tool_name is None:
-        return stored
-    return policy.tool_kinds.get(tool_name, stored)
-
-
-def _commands(
-    called: list[_Call | _Result], outcomes: dict[int, str], language: Language
+def _list_commands(
+    context: ViewContext, runs: list[dict[str, int]], results: list[HiddenResult]
 ) -> Iterator[HiddenFact]:
-    """Yield what was run, in the order of the results, with what it came to.
+    """Yield the commands, in the order of their results, with their output in short.
 
-    A call without any stands where it was made.
+    A call without a result has the place where it was made. It may be answered by a later run of
+    the line.
     """
-    for run in sorted(called, key=attrgetter("seq")):
-        command = _command(run)
-        if command:
-            came = outcomes.get(run.seq, "")
-            yield HiddenFact("command", strip_heredocs(command), run.ended(language), came)
-
-
-def _outcomes(context: ViewContext, results: list[_Result]) -> dict[int, str]:
-    """Return what the newest commands came to, by the positions of their results.
-
-    As many as the policy's budget could take. What an error tells is left to it.
-    """
-    found: dict[int, str] = {}
-    room = context.policy.facts_chars
-    for result in reversed(results):
-        if room > 0 and _command(result):
-            outcome = _outcome(context, result)
-            found[result.seq] = outcome
-            room -= len(outcome)
-    return found
-
-
-def _outcome(context: ViewContext, result: _Result) -> str:
-    text = _text_of(context, result)
-    fields = json_object(text)
-    outcome = find_outcome(text, fields)
     policy = context.policy
-    if _failed(result, policy) and outcome in describe_failure(text, fields, policy.language):
-        return ""
-    return outcome
+    unanswered: dict[tuple[int, int], UnansweredCall] = {}
+    for run in runs:
+        if unanswered:
+            for call_seq, position in ANSWERS.rows(context.connection, **run):
+                unanswered.pop((call_seq, position), None)
+        for call in UNANSWERED.rows(context.connection, **run):
+            unanswered[call.seq, call.position] = _with_policy_kind(call, policy)
+    outputs = _shorten_outputs(context, results) if policy.told_once else {}
+    calls: list[UnansweredCall | HiddenResult] = [*unanswered.values(), *results]
+    for each in sorted(calls, key=attrgetter("seq")):
+        command = _read_command(each)
+        if command:
+            output = outputs.get(each.seq, "")
+            yield HiddenFact(
+                "command", strip_heredocs(command), each.outcome(policy.language), output
+            )
 
 
-def _command(run: _Call | _Result) -> str | None:
-    """Return what was run; None where it is no command, or its call is not known."""
-    if run.kind != "terminal" or run.arguments is None:
-        return None
-    return extract_command(_decoded(run.arguments_form, run.arguments))
+def _shorten_outputs(context: ViewContext, results: list[HiddenResult]) -> dict[int, str]:
+    """Return the output in short of the newest commands, by the positions of their results.
 
-
-def _decoded(form: str | None, stored: str | None) -> Any:
-    """Return what was given, of what was stored of it: JSON, or its own text."""
-    if form == "json" and stored:
-        return decode(stored)
-    return stored
-
-
-def _errors(context: ViewContext, results: list[_Result]) -> list[HiddenFact]:
-    """Return the newest errors, until their texts have no more room."""
-    errors: list[HiddenFact] = []
-    seen: set[str] = set()
-    room = context.policy.facts_chars
-    for result in _failures(results, context.policy):
+    As many as the policy's budget can take. Text that an error repeats is left to the error.
+    """
+    policy = context.policy
+    outputs: dict[int, str] = {}
+    room = policy.facts_chars
+    for result in reversed(results):
         if room <= 0:
             break
-        error = _error(context, result)
-        if error.text not in seen:
-            room -= len(error.text)
-        seen.add(error.text)
-        errors.append(error)
+        if not _read_command(result):
+            continue
+        text = _read_text(context, result)
+        fields = json_object(text)
+        output = find_outcome(text, fields)
+        if _is_failure(result, policy) and output in describe_failure(
+            text, fields, policy.language
+        ):
+            output = ""
+        outputs[result.seq] = output
+        room -= len(output)
+    return outputs
+
+
+def _list_errors(context: ViewContext, results: list[HiddenResult]) -> list[HiddenFact]:
+    """Return the newest errors, until their texts have no more room."""
+    errors: list[HiddenFact] = []
+    texts: set[str] = set()
+    room = context.policy.facts_chars
+    for result in reversed(results):
+        if room <= 0:
+            break
+        if not _is_failure(result, context.policy):
+            continue
+        text = describe_failure(_read_text(context, result), language=context.policy.language)
+        if text not in texts:
+            room -= len(text)
+        texts.add(text)
+        errors.append(HiddenFact("error", text, result.tool_name))
     return errors[::-1]
 
 
-def _failures(results: list[_Result], policy: Policy) -> Iterator[_Result]:
-    """Yield the results that failed, the newest first."""
-    for result in reversed(results):
-        if _failed(result, policy):
-            yield result
+def _with_policy_kind(call: HiddenCall, policy: Policy) -> HiddenCall:
+    """Return a result or a call with the kind that a policy sets for its tool, if it does."""
+    kind = _find_kind(call.tool_name, call.kind, policy)
+    return call if kind == call.kind else call._replace(kind=kind)
 
 
-def _failed(result: _Result, policy: Policy) -> bool:
+def _find_kind(tool_name: str | None, stored: str, policy: Policy) -> str:
+    """Return the kind of a tool by the policy, else the kind that is stored for its name."""
+    return stored if tool_name is None else policy.tool_kinds.get(tool_name, stored)
+
+
+def _read_command(call: UnansweredCall | HiddenResult) -> str | None:
+    """Return the command of a call; None if it is no command, or its call is not known."""
+    if call.kind != "terminal" or call.arguments is None:
+        return None
+    return extract_command(_decode_form(call.arguments_form, call.arguments))
+
+
+def _is_failure(result: HiddenResult, policy: Policy) -> bool:
     command = is_command(result.tool_name, result.kind, result.looks_terminal, policy)
     return failed(result, policy, command=command)
 
 
-def _error(context: ViewContext, result: _Result) -> HiddenFact:
-    text = _text_of(context, result)
-    told = describe_failure(text, language=context.policy.language)
-    return HiddenFact("error", told, result.tool_name)
-
-
-def _text_of(context: ViewContext, result: _Result) -> str:
+def _read_text(context: ViewContext, result: HiddenResult) -> str:
     place = {**context.line, "branch": result.branch, "seq": result.seq}
     form, content = CONTENT.one(context.connection, **place)
-    return extract_message_text({"content": _decoded(form, content)})
+    return extract_message_text({"content": _decode_form(form, content)})
+
+
+def _decode_form(form: str | None, stored: str | None) -> Any:
+    """Return the value of a stored text: JSON, or the text itself."""
+    return decode(stored) if form == "json" and stored else stored

@@ -1,160 +1,373 @@
-"""What a summarizer is to be given: prepared in one reading transaction."""
+"""The job of a summarizer: prepared in one reading transaction, done outside of any.
+
+A job names what is hidden, and holds what the summarizer is given: the transcript or the messages,
+the facts, the earlier summary, the names that occur. Whatever a summarizer does, nothing escapes as
+a crash.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, overload
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, select
 
-from ..database import paused
-from ..history import lines, load_tool_kinds
+from ..database import Statement, paused, summaries
+from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
+from ..history import lines, load_tool_kinds, read_chat_messages
 from ..messages import Message
 from ..policy import Policy
-from ..records import Compaction, Outcome, Reason
-from ..summaries import Summarizer, extractive, load
-from ..view import ViewContext, list_range_summaries
-from .budget import NOTHING_ADDED, Added, Budget, budget
-from .facts import ledger_of
-from .naming import named
-from .plan import Plan, Previous, Wish, plan_with_fewer_turns, summaries_to_fold
-from .record_rows import Hiding, not_recorded
-from .sources import first_moment, sources
-from .transcript import Kinds, Transcript, transcript_of_all
-from .triggers import with_still_over
+from ..ready import PHRASES, phrase
+from ..records import Compaction, Outcome, Reason, StoredMessage
+from ..summaries import (
+    EXTRACTIVE_MODEL,
+    TIMED_OUT_NOTICE,
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    build_facts_ledger,
+    call_summarizer,
+    describe_unfinished_turn,
+    extractive,
+    load,
+    names_index,
+)
+from ..view import ActiveSummary, ViewContext, list_range_summaries
+from .facts import hidden_facts
+from .log_messages import CompactionLog
+from .plan import Plan, choose_plan, select_replaced_summaries
+from .record_rows import HiddenPart, build_unrecorded, find_first_time, load_source
+from .transcript import ToolKinds, Transcript, build_transcript, split_range
+from .triggers import NO_ADDITIONS, NextRequest, ViewCost, load_view_cost, with_still_over
 
-Times = tuple[int, int]
+TURN_GOES_ON = PHRASES["turn_goes_on"]
+"""The end of a summary that cuts a running turn, by the language of the policy."""
+
+SCANNED = 1_000_000
+"""Code points of messages that are searched for names, from the newest one on."""
+
+NAMES_AT_ONCE = 100
+"""Messages that are searched for names in one go."""
+
+NAMES = Statement(
+    select(summaries.c.names).where(
+        summaries.c.tree_id == bindparam("tree_id"),
+        summaries.c.summary == bindparam("number"),
+    )
+)
+
+ReadMessages = Callable[[int, int], list[StoredMessage]]
+"""A function that reads a line's raw messages from one position to another."""
 
 
-class Asked(NamedTuple):
-    """What a caller asks for: which session to compact, by which policy, and who summarises."""
+class CompactionRequest(NamedTuple):
+    """The request of a caller: the session to compact, the policy, and the summarizer."""
 
     session_id: str
     policy: Policy
     summarizer: Summarizer | None = None
     reason: Reason = "manual"
-    coming: Added = NOTHING_ADDED
+    next_request: NextRequest = NO_ADDITIONS
 
 
 class Job(NamedTuple):
-    """What a summarizer is to be given, and where it belongs.
+    """The input of a summarizer, and the part of the line that its summary is for.
 
-    ``cost`` is what the view cost before, by a look whose transaction is over. ``hiding`` is what
-    goes; ``holder`` the branch that holds its last position, ``sought`` the last position that the
-    policy would hide if a transcript had room for everything. ``messages`` are None for a
-    summarizer that reads them itself, as it comes to them. ``times`` are the first and last moment
-    (ms) of what the summary will stand for, ``tool_kinds`` what the store knows of tools.
+    ``cost`` is that of the view before, by a context whose transaction is over. ``part`` is the
+    part to be hidden; ``holder`` the branch that holds its last position, ``ideal_last`` the last
+    position that the policy would hide if a transcript had room for everything. ``messages`` are
+    None for a summarizer that reads them itself, one by one. ``times`` are the first and last time
+    (ms) of the messages that the summary covers, ``tool_kinds`` the kinds of tools in the store.
     """
 
-    cost: Budget
-    hiding: Hiding
+    cost: ViewCost
+    part: HiddenPart
     holder: int
-    sought: int
+    ideal_last: int
     messages: list[Message] | None
     transcript: str
-    times: Times | None
-    tool_kinds: Kinds
+    times: tuple[int, int] | None
+    tool_kinds: ToolKinds
 
 
-def prepare(connection: Connection, asked: Asked, moment: int) -> Job | Compaction:
-    """Return what a summarizer is to be given, or the answer that there is nothing to compact.
+class SummaryResult(NamedTuple):
+    """The result of a summarizer: a summary, or the text in its place, and what went wrong."""
 
-    Everything that will be hidden is in the transcript: where it is too long, the cut moves back.
+    summary: Summary | None
+    error: str | None = None
+    error_kind: str | None = None
+
+
+def prepare_job(
+    connection: Connection, request: CompactionRequest, moment: int
+) -> Job | Compaction:
+    """Return the job of a summarizer, or the answer that there is nothing to compact.
+
+    Everything that will be hidden is in the transcript: if it is too long, the cut moves back.
     Raises SessionNotFound, InvalidValue for an unknown prompt.
     """
-    load(asked.policy.prompt)
-    pointer = lines.load_pointer(connection, asked.session_id)
-    cost = budget(connection, pointer, asked.policy, moment, asked.coming)
-    planned, wish = plan_with_fewer_turns(cost)
-    if planned.nothing:
-        return left_as_it_is(cost, asked, planned.nothing)
-    with paused(planned.messages):
+    load(request.policy.prompt)
+    pointer = lines.load_pointer(connection, request.session_id)
+    cost = load_view_cost(connection, pointer, request.policy, moment, request.next_request)
+    context = cost.context
+    plan, options = choose_plan(cost)
+    if plan.nothing:
+        return answer_unchanged(cost, request, plan.nothing)
+    with paused(plan.messages):
         kinds = load_tool_kinds(connection)
-        transcript = _transcript(cost, planned, wish, asked.summarizer, kinds)
+        transcript: Transcript | None = Transcript(plan, None, "")
+        if request.summarizer is not None and request.summarizer is not extractive:
+            transcript = build_transcript(cost, plan, options, kinds)
         if transcript is None:
-            return left_as_it_is(
-                cost, asked, "its first messages are longer than a transcript may be"
-            )
-        return _job(cost, transcript, planned.last, kinds)
+            problem = "its first messages are longer than a transcript may be"
+            return answer_unchanged(cost, request, problem)
+        previous = select_replaced_summaries(context)
+        part = build_hidden_part(context, transcript.plan, previous)
+        times = part.source.times
+        if times and part.previous:
+            earliest = find_first_time(context, part.previous[0].first, part.previous[-1].last)
+            times = (min(times[0], times[0] if earliest is None else earliest), times[1])
+        return Job(
+            cost=cost,
+            part=part,
+            holder=find_holder(context, part.plan.last),
+            ideal_last=plan.last,
+            messages=transcript.messages,
+            transcript=transcript.text,
+            times=times,
+            tool_kinds=kinds,
+        )
 
 
-def holder_of(context: ViewContext, position: int) -> int:
+def find_holder(context: ViewContext, position: int) -> int:
     """Return the branch that holds a position of a line."""
     return context.raw.place(position)["branch"]
 
 
-def hiding_of(context: ViewContext, planned: Plan, previous: Previous) -> Hiding:
-    """Return what goes by a plan, with the facts and the names of it.
-
-    What a summary tells that goes on standing beside the new one is left out of them. Summaries of
-    ranges that the plan covers are replaced with the previous ones.
-    """
-    replaced = (*previous, *list_range_summaries(planned.covered))
-    facts = ledger_of(context, _told_until(context, previous) + 1, planned.last)
-    names = named(context, planned, replaced, facts)
-    source = sources(context, planned.first, planned.last, planned.pinned)
-    told = "\n".join(filter(None, (facts, names.told)))
-    return Hiding(planned, replaced, told, source, names.kept)
-
-
-def _told_until(context: ViewContext, previous: Previous) -> int:
-    """Return the last position of the summaries that go on standing; 0 where there are none."""
-    beside = (each.last for each in context.visible.summaries if each not in previous)
-    return max(beside, default=0)
-
-
-def _transcript(
-    cost: Budget, planned: Plan, wish: Wish, summarizer: Summarizer | None, kinds: Kinds
-) -> Transcript | None:
-    """Return the transcript for a summarizer; one that reads the messages themselves needs none."""
-    if summarizer is None or summarizer is extractive:
-        return Transcript(planned, None, "")
-    return transcript_of_all(cost, planned, wish, kinds)
-
-
-def _job(cost: Budget, transcript: Transcript, sought: int, kinds: Kinds) -> Job:
-    context = cost.context
-    hiding = hiding_of(context, transcript.plan, summaries_to_fold(context))
-    return Job(
-        cost=cost,
-        hiding=hiding,
-        holder=holder_of(context, hiding.plan.last),
-        sought=sought,
-        messages=transcript.messages,
-        transcript=transcript.text,
-        times=_times(hiding.source.times, _began(context, hiding.previous)),
-        tool_kinds=kinds,
-    )
-
-
-def _began(context: ViewContext, previous: Previous) -> int | None:
-    """Return the first moment (ms) of what summaries stand for, if any."""
-    if not previous:
-        return None
-    return first_moment(context, previous[0].first, previous[-1].last)
-
-
-def _times(times: Times | None, began: int | None) -> Times | None:
-    """Return the first and last moment of messages, and of the summaries before them."""
-    if times is None or began is None:
-        return times
-    first, last = times
-    return min(began, first), last
-
-
-def left_as_it_is(
-    cost: Budget,
-    asked: Asked,
-    why: str,
-    outcome: Outcome = "nothing",
+def answer_unchanged(
+    cost: ViewCost, request: CompactionRequest, reason: str, outcome: Outcome = "nothing"
 ) -> Compaction:
-    """Return that nothing is hidden, with what the view has, which stays as it is."""
-    left = not_recorded(
+    """Return the answer that nothing is hidden, with the size of the unchanged view."""
+    answer = build_unrecorded(
         cost.context.pointer,
-        asked.policy,
+        request.policy,
         outcome=outcome,
-        reason=asked.reason,
-        error=why,
+        reason=request.reason,
+        error=reason,
         moment=cost.context.now,
     )
-    as_it_is = left._replace(messages_before=cost.messages, tokens_before=cost.tokens)
-    return with_still_over(as_it_is, asked.policy, cost.added)
+    answer = answer._replace(messages_before=cost.messages, tokens_before=cost.tokens)
+    return with_still_over(answer, request.policy, cost.added_tokens)
+
+
+def build_hidden_part(
+    context: ViewContext, plan: Plan, previous: tuple[ActiveSummary, ...]
+) -> HiddenPart:
+    """Return the part that a plan hides, with its facts and its names.
+
+    Facts that a summary has which stays active are left out. Summaries of ranges that the plan
+    covers are replaced with the previous ones.
+    """
+    policy = context.policy
+    active = (each.last for each in context.visible.summaries if each not in previous)
+    listed = hidden_facts(context, max(active, default=0) + 1, plan.last)
+    facts = build_facts_ledger(listed, policy.facts_chars, policy.language)
+    replaced = (*previous, *list_range_summaries(plan.covered))
+    names, next_names = _index_names(context, plan, replaced, facts)
+    source = load_source(context, plan.first, plan.last, plan.pinned)
+    text = "\n".join(filter(None, (facts, names)))
+    return HiddenPart(plan, replaced, text, source, next_names)
+
+
+def _index_names(
+    context: ViewContext, plan: Plan, previous: tuple[ActiveSummary, ...], facts: str
+) -> tuple[str, str | None]:
+    """Return the names to be sent with a summary, and those that the next index begins with.
+
+    There are none if the policy has no room for them. Names in ``facts``, in an active summary or
+    in a visible message are not sent, but the next index has them: they may no longer be visible
+    when the next summary is written.
+    """
+    room = context.policy.index_chars
+    if not room:
+        return "", None
+    root = context.pointer.project_root
+    names = names_index.select_names(_collect_names(context, plan, previous), room)
+    visible = plan.visible_after(context.visible)
+    shown = set(_read_names(context, visible.first_kept, context.last))
+    for position in visible.pinned:
+        shown |= set(_read_names(context, position, position))
+    texts = [facts]
+    for each in context.visible.active_summaries:
+        if each not in previous:
+            texts += [each.body, each.facts or ""]
+    shown |= names_index.extract_names(texts, root)
+    unseen = (name for name in names if name not in shown)
+    text = names_index.render_index(unseen, room, context.policy.language)
+    return text, names_index.dump_index(names)
+
+
+def _collect_names(
+    context: ViewContext, plan: Plan, previous: tuple[ActiveSummary, ...]
+) -> names_index.NameIndex:
+    """Return the names in all that a summary covers.
+
+    If an earlier summary has no index, its messages are read as well; of ranges that were hidden by
+    name, the texts in their place are read.
+    """
+    names: names_index.NameIndex = {}
+    first = plan.first
+    for each in previous:
+        place = {"tree_id": context.pointer.tree_id, "number": each.number}
+        stored: str | None = NAMES.value(context.connection, **place)
+        if stored is None:
+            first = min(first, each.first)
+        names = names_index.merge_indexes(names, names_index.load_index(stored))
+    for each in list_range_summaries(plan.covered):
+        message = each.message(context.policy)
+        names_index.add_message(names, each.last, message, context.pointer.project_root)
+    return names_index.merge_indexes(names, _read_names(context, first, plan.last))
+
+
+def _read_names(context: ViewContext, first: int, last: int) -> names_index.NameIndex:
+    """Return the names in the visible messages of a range of a line, from the newest one on."""
+    names: names_index.NameIndex = {}
+    pointer = context.pointer
+    room = SCANNED
+    for start in range(last - NAMES_AT_ONCE + 1, first - NAMES_AT_ONCE, -NAMES_AT_ONCE):
+        end = start + NAMES_AT_ONCE - 1
+        stored = read_chat_messages(context.connection, pointer.session_id, max(start, first), end)
+        for each in reversed(stored):
+            if not context.visible.shows(each.seq):
+                continue
+            room -= names_index.add_message(names, each.seq, each.message, pointer.project_root)
+            if room < 0:
+                return names
+    return names
+
+
+class HiddenMessages(Sequence[Message]):
+    """The raw messages that a plan hides, read when they are used.
+
+    So any number of them fits in memory.
+    """
+
+    def __init__(self, plan: Plan, read: ReadMessages) -> None:
+        self._plan, self._read = plan, read
+
+    def __len__(self) -> int:
+        return self._plan.messages
+
+    def __iter__(self) -> Iterator[Message]:
+        for first, last in split_range(self._plan.first, self._plan.last):
+            yield from self._between(first, last)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        position = self._plan.first + range(len(self))[index]
+        for first, last in self._plan.excluded_ranges():
+            if first <= position:
+                position += last - first + 1
+        return self._between(position, position)[0]
+
+    def _between(self, first: int, last: int) -> list[Message]:
+        stored = self._read(first, last)
+        return [each.message for each in stored if self._plan.includes(each.seq)]
+
+
+def summarize(job: Job, request: CompactionRequest, read: ReadMessages) -> SummaryResult:
+    """Return the summary of a job, or the policy's text in its place if there is none.
+
+    Whatever the summarizer does, nothing is raised; StoreError if the messages cannot be read.
+    """
+    policy = request.policy
+    log = CompactionLog(request.session_id, policy.name)
+    log.start(job.part.plan)
+    try:
+        summary_request = build_summary_request(job, policy, read)
+        summary = call_summarizer(
+            request.summarizer or extractive, summary_request, policy.summary_timeout
+        )
+    except SummaryGenerationError as error:
+        if job.messages is None and isinstance(error.__cause__, StoreError):
+            raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
+        log.failure(error, policy)
+        kind = type(error).__name__
+        failure = SummaryResult(None, f"{kind}: {error}", kind)
+        timed_out = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else None
+        return fall_back(job, policy, failure, timed_out)
+    prompt = load(policy.prompt)
+    log.summary(summary, prompt)
+    version = summary.prompt_version
+    if summary.model not in (None, EXTRACTIVE_MODEL) and not version:
+        version = prompt.version
+    return SummaryResult(summary._replace(prompt_version=version or None, notice=None))
+
+
+def build_summary_request(job: Job, policy: Policy, read: ReadMessages) -> SummaryRequest:
+    """Return the request to a summarizer.
+
+    It has the raw messages of the range, never placeholders, and the earlier summary.
+    """
+    plan = job.part.plan
+    bodies = [strip_turn_end(each.body) for each in job.part.previous if each.body]
+    previous = "\n\n".join(bodies) or None
+    started_at, ended_at = job.times or (None, None)
+    template = load(policy.prompt)
+    prompt = template.fill(
+        transcript=job.transcript,
+        previous_summary=previous,
+        max_chars=policy.summary_max_chars,
+        times=(started_at, ended_at),
+    )
+    if plan.inside:
+        prompt = f"{prompt}\n\n{describe_unfinished_turn(template.language)}"
+    return SummaryRequest(
+        messages=HiddenMessages(plan, read) if job.messages is None else job.messages,
+        previous_summary=previous,
+        transcript=job.transcript,
+        prompt=prompt,
+        max_chars=policy.summary_max_chars,
+        first=plan.first,
+        last=plan.last,
+        parts_to_keep=policy.parts_to_keep,
+        started_at=started_at,
+        ended_at=ended_at,
+        policy=policy,
+        tool_kinds=job.tool_kinds,
+        turn_goes_on=plan.inside,
+        project_root=job.cost.context.pointer.project_root,
+    )
+
+
+def fall_back(
+    job: Job, policy: Policy, failure: SummaryResult, notice: str | None = None
+) -> SummaryResult:
+    """Return the policy's text in the place of a summary that failed: a notice, if anything.
+
+    Earlier summaries that it would replace are continued in it.
+    """
+    if policy.on_failure not in ("skip", "truncate"):
+        return failure
+    notice = notice or phrase("no_summary", policy.language)
+    earlier = [
+        strip_turn_end(each.body).removesuffix(each.notice or "").rstrip()
+        for each in job.part.previous
+    ]
+    body = "\n\n".join(filter(None, (*earlier, notice)))
+    return failure._replace(summary=Summary(body, notice=notice))
+
+
+def strip_turn_end(body: str) -> str:
+    """Return the body of a summary without the line that its turn goes on."""
+    for line in TURN_GOES_ON.values():
+        if body.endswith(line):
+            return body.removesuffix(line).rstrip()
+    return body

@@ -1,4 +1,4 @@
-"""What compactions say in the log, as a table; the page of the log is made of it."""
+"""The log messages of compactions, as a table; the page of the log is generated from it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FAILED = {
         },
     ),
 }
-"""What is said of a summarizer that failed, by what the policy does then."""
+"""The messages of a failed summarizer, by the ``on_failure`` of the policy."""
 
 BEGUN = LogMessage(
     logging.INFO,
@@ -109,65 +109,54 @@ HELD = LogMessage(
     },
 )
 LINES = (BEGUN, MADE, LACKING, *FAILED.values(), CAUSES, DONE, REFUSED, NOTHING, HELD)
-"""All of them, in the order in which they may be met."""
+"""All messages, in the order in which they may occur."""
 
 
-class About(NamedTuple):
-    """Whose compaction a line is about, by which policy."""
+class CompactionLog(NamedTuple):
+    """The log of the compactions of a session by a policy."""
 
     session_id: str | None
     policy: str | None
 
-    def say(self, line: LogMessage, *values: object, **fields: object) -> None:
-        """Log a line, with fields by which programs may tell what it says."""
+    def write(self, line: LogMessage, *values: object, **fields: object) -> None:
+        """Log a line, with fields by which programs may read its values."""
         line.log(log, *values, **self._asdict(), **fields)
 
+    def start(self, plan: Plan) -> None:
+        """Log that a compaction begins."""
+        before, window = plan.messages_before, plan.messages
+        self.write(BEGUN, before, window, messages=before, window=window)
 
-def begun(about: About, planned: Plan) -> None:
-    """Say that a compaction begins."""
-    before, window = planned.messages_before, planned.messages
-    about.say(BEGUN, before, window, messages=before, window=window)
+    def summary(self, summary: Summary, prompt: Prompt) -> None:
+        """Log that there is a summary; and the headings that one by the policy's prompt lacks."""
+        chars = len(summary.body)
+        self.write(MADE, chars, chars=chars)
+        if summary.model in (None, EXTRACTIVE_MODEL) or summary.prompt_version:
+            return
+        lacking = prompt.lacking(summary.body)
+        if lacking:
+            self.write(LACKING, ", ".join(lacking), prompt=prompt.version)
 
+    def failure(self, error: SummaryGenerationError, policy: Policy) -> None:
+        """Log that there is no summary; the text of a foreign exception only at level DEBUG."""
+        line = FAILED.get(policy.on_failure, FAILED["skip"])
+        shown = error.origin or str(error)
+        self.write(line, shown, error=shown)
+        if error.origin:
+            self.write(CAUSES, error)
 
-def made(about: About, summary: Summary, prompt: Prompt) -> None:
-    """Say that a summary was made, and by a model without what headings of its prompt."""
-    chars = len(summary.body)
-    about.say(MADE, chars, chars=chars)
-    lacking = prompt.lacking(summary.body) if _by_prompt(summary) else []
-    if lacking:
-        about.say(LACKING, ", ".join(lacking), prompt=prompt.version)
+    def end(self, record: Compaction) -> None:
+        """Log the outcome of a compaction; that it failed was logged before."""
+        before, after = record.messages_before, record.messages_after
+        if record.outcome == "applied":
+            self.write(DONE, before, after, compaction=record.id, before=before, after=after)
+        elif record.outcome == "rejected":
+            self.write(REFUSED, record.error, compaction=record.id)
 
+    def nothing(self, record: Compaction) -> None:
+        """Log that nothing can be hidden though a trigger fires."""
+        self.write(NOTHING, record.error)
 
-def _by_prompt(summary: Summary) -> bool:
-    """Tell a summary by a model that was given the policy's prompt."""
-    return summary.model not in (None, EXTRACTIVE_MODEL) and not summary.prompt_version
-
-
-def failed(about: About, error: SummaryGenerationError, policy: Policy) -> None:
-    """Say that there is no summary; what a foreign exception says only to whoever asks for all."""
-    line = FAILED.get(policy.on_failure, FAILED["skip"])
-    shown = error.origin or str(error)
-    about.say(line, shown, error=shown)
-    if error.origin:
-        about.say(CAUSES, error)
-
-
-def ended(done: Compaction) -> None:
-    """Say what a compaction came to; that it failed was said before."""
-    about = About(done.session_id, done.policy)
-    before, after = done.messages_before, done.messages_after
-    if done.outcome == "applied":
-        about.say(DONE, before, after, compaction=done.id, before=before, after=after)
-    elif done.outcome == "rejected":
-        about.say(REFUSED, done.error, compaction=done.id)
-
-
-def nothing(left: Compaction) -> None:
-    """Say that nothing can be hidden though a trigger fires."""
-    About(left.session_id, left.policy).say(NOTHING, left.error)
-
-
-def held(policy: Policy, problem: CompactionError) -> None:
-    """Say that nothing is tried though a trigger fires."""
-    about = About(problem.session_id, policy.name)
-    about.say(HELD, problem, error=type(problem).__name__)
+    def hold(self, problem: CompactionError) -> None:
+        """Log that nothing is tried though a trigger fires."""
+        self.write(HELD, problem, error=type(problem).__name__)

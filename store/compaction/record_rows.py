@@ -1,13 +1,16 @@
-"""The rows of compactions and their summaries.
+"""The rows of compaction records and of their summaries.
 
-Written when one begins, and once more when it ends.
+A record is written when a compaction begins, and once more when it ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, literal_column, select, union_all, update
+from sqlalchemy import Connection, bindparam, func, literal_column, select, union_all, update
 
 from ..database import (
     SEALED,
@@ -16,39 +19,41 @@ from ..database import (
     branches,
     compaction_records,
     head_moves,
+    messages,
     seal,
     sealed_names,
     summaries,
 )
-from ..history import Pointer, newest_compaction
+from ..history import Pointer, lines, newest_compaction
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
-from ..view import ViewContext, describe_records, load_records
-from .plan import Plan, Previous
-from .sources import Sources
+from ..view import ActiveSummary, ViewContext, describe_records, load_records
+from .cuts import PINNED_ROLES
+from .plan import Plan
 
-_c, _s = compaction_records, summaries
+_records = compaction_records.c
 INSERT_RECORD = Insertion(compaction_records)
 
 
-class Running(NamedTuple):
-    """A compaction that has not ended, and until when (ms) it is waited for."""
+class RunningRecord(NamedTuple):
+    """A compaction that has not ended, and the time (ms) until which it is waited for."""
 
     compaction: int
     lease_until: int | None
 
 
 RUNNING = Statement(
-    select(_c.c.compaction, _c.c.lease_until).where(
-        _c.c.tree_id == bindparam("tree_id"),
-        _c.c.session_id == bindparam("session_id"),
-        _c.c.outcome == literal_column("'running'"),
+    select(_records.compaction, _records.lease_until).where(
+        _records.tree_id == bindparam("tree_id"),
+        _records.session_id == bindparam("session_id"),
+        _records.outcome == literal_column("'running'"),
     ),
-    row=Running,
+    row=RunningRecord,
 )
-_ENDED = (
+_CHANGED_AT_END = (
+    "compaction",
     "branch",
     "head",
     "outcome",
@@ -64,26 +69,24 @@ _ENDED = (
     "error_kind",
     "pinned",
     "created_at",
+    SEALED,
 )
-"""The columns that may be other ones when a record ends."""
-_SEALED = sealed_names(_c)
-_at_end = select(*(_c.c[name] for name in _SEALED))
+"""The columns that may change when a record ends."""
+_SEALED_NAMES = sealed_names(compaction_records)
 RUNNING_VALUES = Statement(
-    _at_end.where(
-        _c.c.tree_id == bindparam("tree_id"),
-        _c.c.compaction == bindparam("number"),
+    select(*(_records[name] for name in _SEALED_NAMES)).where(
+        _records.tree_id == bindparam("tree_id"),
+        _records.compaction == bindparam("number"),
     )
 )
-_changing = [_c.c[name] for name in ("compaction", *_ENDED, SEALED)]
-_changed = {column.name: bindparam(column.name, type_=column.type) for column in _changing}
 END_RECORD = Statement(
-    update(_c)
+    update(compaction_records)
     .where(
-        _c.c.tree_id == bindparam("tree"),
-        _c.c.compaction == bindparam("number"),
-        _c.c.outcome == literal_column("'running'"),
+        _records.tree_id == bindparam("tree"),
+        _records.compaction == bindparam("number"),
+        _records.outcome == literal_column("'running'"),
     )
-    .values(_changed)
+    .values({name: bindparam(name, type_=_records[name].type) for name in _CHANGED_AT_END})
 )
 _branched = select(branches.c.branch).where(
     branches.c.tree_id == bindparam("tree_id"),
@@ -96,28 +99,74 @@ _forked = select(head_moves.c.to_branch).where(
 BRANCHED_SINCE = Statement(union_all(_branched, _forked).limit(literal_column("1")))
 INSERT_SUMMARY = Insertion(summaries)
 NEWEST_SUMMARY = Statement(
-    select(_s.c.summary)
-    .where(_s.c.tree_id == bindparam("tree_id"))
-    .order_by(_s.c.summary.desc())
+    select(summaries.c.summary)
+    .where(summaries.c.tree_id == bindparam("tree_id"))
+    .order_by(summaries.c.summary.desc())
     .limit(literal_column("1"))
 )
+_message_time = func.coalesce(messages.c.created_at, messages.c.stored_at)
+_in_run = lines.in_run(messages)
+FIRST_TIME = Statement(
+    select(_message_time)
+    .where(_in_run)
+    .where(messages.c.role.not_in(PINNED_ROLES))
+    .order_by(messages.c.seq)
+    .limit(literal_column("1"))
+)
+SOURCES = Statement(
+    select(messages.c.seq, messages.c.digest, _message_time.label("at"))
+    .where(_in_run)
+    .order_by(messages.c.seq)
+)
+"""The messages that a summary includes, with their own time or else that when they were stored."""
 
 
-class Hiding(NamedTuple):
-    """What goes by a plan, and what is told of it.
+class SourceMessages(NamedTuple):
+    """A SHA-256 of the digests of a summary's messages, and their first and last time (ms)."""
+
+    digest: bytes
+    times: tuple[int, int] | None
+
+
+class HiddenPart(NamedTuple):
+    """The part of a line that a plan hides, and the texts that are sent with its summary.
 
     ``previous`` are the summaries that the new one replaces, ``facts`` are sent with it, ``source``
-    tells what messages it is of; ``names`` are those that the next index of names begins with.
+    are the messages that it includes; ``names`` are those that the next index of names begins with.
     """
 
     plan: Plan
-    previous: Previous
+    previous: tuple[ActiveSummary, ...]
     facts: str
-    source: Sources
+    source: SourceMessages
     names: str | None = None
 
 
-def running_record(connection: Connection, pointer: Pointer) -> Running | None:
+def load_source(
+    context: ViewContext, first: int, last: int, pinned: Collection[int]
+) -> SourceMessages:
+    """Return the source of a summary of a range, without the pinned messages.
+
+    Messages that were hidden by name are not included.
+    """
+    runs = context.told(first, last)
+    stored = chain.from_iterable(SOURCES.scan(context.connection, **run) for run in runs)
+    included = [(digest, at) for seq, digest, at in stored if seq not in pinned]
+    digests = b"".join([digest for digest, _ in included])
+    times = [at for _, at in included]
+    return SourceMessages(sha256(digests).digest(), (min(times), max(times)) if times else None)
+
+
+def find_first_time(context: ViewContext, first: int, last: int) -> int | None:
+    """Return the time (ms) of the first message of a range that can be hidden; None for none."""
+    for run in context.raw.ranges(first, last):
+        time: int | None = FIRST_TIME.value(context.connection, **run)
+        if time is not None:
+            return time
+    return None
+
+
+def find_running_record(connection: Connection, pointer: Pointer) -> RunningRecord | None:
     """Return the compaction of a session that has not ended; the database allows only one."""
     place = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
     return RUNNING.row(connection, **place)
@@ -126,9 +175,9 @@ def running_record(connection: Connection, pointer: Pointer) -> Running | None:
 def insert_record(
     connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any
 ) -> int:
-    """Write a record where the line is now; return its number."""
-    number = _next_number(connection, pointer)
-    given = {
+    """Write a record at the present head of a line; return its number."""
+    number = newest_compaction(connection, pointer.tree_id) + 1
+    columns = {
         "tree_id": pointer.tree_id,
         "compaction": number,
         "branch": pointer.branch,
@@ -137,103 +186,79 @@ def insert_record(
         "policy": policy.name if policy else None,
         **values,
     }
-    INSERT_RECORD.run(connection, **{**dict.fromkeys(INSERT_RECORD.columns), **given})
+    INSERT_RECORD.run(connection, **{**dict.fromkeys(INSERT_RECORD.columns), **columns})
     return number
 
 
-def _next_number(connection: Connection, pointer: Pointer) -> int:
-    """Return the number that the next record of a tree gets."""
-    return newest_compaction(connection, pointer.tree_id) + 1
-
-
 def end_record(connection: Connection, pointer: Pointer, number: int, **values: Any) -> int:
-    """End a running record where the line is now: from here on it counts; return its number.
+    """End a running record at the present head of a line, where it counts; return its number.
 
-    It is a new one if the tree got branches since it began: they know the records up to the newest
-    of that time, and none that counted only later.
+    The number is a new one if the tree got branches since the compaction began: they know the
+    records up to the newest of that time, and none that counted only later.
     """
     old = RUNNING_VALUES.one(connection, tree_id=pointer.tree_id, number=number)
-    record = dict(zip(_SEALED, old, strict=True))
-    record |= {"branch": pointer.branch, "head": pointer.head, **values}
-    record["compaction"] = ended = _number_at_end(connection, pointer, number)
-    record[SEALED] = seal(_SEALED, (record[name] for name in _SEALED))
-    changed = {name: record[name] for name in _changed}
+    record = dict(zip(_SEALED_NAMES, old, strict=True))
+    ended = number
+    if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
+        ended = newest_compaction(connection, pointer.tree_id) + 1
+    record |= {"branch": pointer.branch, "head": pointer.head, **values, "compaction": ended}
+    record[SEALED] = seal(_SEALED_NAMES, (record[name] for name in _SEALED_NAMES))
+    changed = {name: record[name] for name in _CHANGED_AT_END}
     END_RECORD.run(connection, tree=pointer.tree_id, number=number, **changed)
     return ended
 
 
-def _number_at_end(connection: Connection, pointer: Pointer, number: int) -> int:
-    """Return the number under which a record ends.
-
-    It is a new one if the tree got branches since it began.
-    """
-    if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
-        return _next_number(connection, pointer)
-    return number
-
-
-def keep_summary(
+def insert_summary(
     context: ViewContext,
-    hiding: Hiding,
+    part: HiddenPart,
     summary: Summary,
     *,
     text: str,
     tokens: int,
     moment: int,
 ) -> int:
-    """Write the summary of what goes; return its number."""
-    number = _next_summary(context)
+    """Write the summary of a hidden part; return its number.
+
+    Its range includes those of the summaries that it replaces.
+    """
+    tree_id = context.pointer.tree_id
+    number = int(NEWEST_SUMMARY.value(context.connection, tree_id=tree_id) or 0) + 1
+    first, supersedes = part.plan.first, None
+    if part.previous:
+        first = min(first, part.previous[0].first)
+        supersedes = part.previous[-1].number
     INSERT_SUMMARY.run(
         context.connection,
-        tree_id=context.pointer.tree_id,
+        tree_id=tree_id,
         summary=number,
         branch=context.pointer.branch,
         tokens=tokens,
-        digest=hiding.source.digest,
+        digest=part.source.digest,
         created_at=moment,
         body=text,
-        facts=hiding.facts or None,
-        names=hiding.names,
-        **_range_of(hiding),
-        **_columns_of(summary),
+        facts=part.facts or None,
+        names=part.names,
+        first=first,
+        last=part.plan.last,
+        supersedes=supersedes,
+        model=summary.model,
+        prompt_version=summary.prompt_version,
+        title=summary.title,
+        notice=summary.notice,
+        key_actions=encode([action._asdict() for action in summary.key_actions]),
+        file_changes=encode([change._asdict() for change in summary.file_changes]),
     )
     return number
 
 
-def _next_summary(context: ViewContext) -> int:
-    newest = NEWEST_SUMMARY.value(context.connection, tree_id=context.pointer.tree_id)
-    return int(newest or 0) + 1
-
-
-def _range_of(hiding: Hiding) -> dict[str, int | None]:
-    """Return what a summary stands for as columns: its range, with those that it replaces."""
-    first, supersedes = hiding.plan.first, None
-    if hiding.previous:
-        first = min(first, hiding.previous[0].first)
-        supersedes = hiding.previous[-1].number
-    return {"first": first, "last": hiding.plan.last, "supersedes": supersedes}
-
-
-def _columns_of(summary: Summary) -> dict[str, Any]:
-    """Return what a summary says of itself as columns."""
-    return {
-        "model": summary.model,
-        "prompt_version": summary.prompt_version,
-        "title": summary.title,
-        "notice": summary.notice,
-        "key_actions": encode([action._asdict() for action in summary.key_actions]),
-        "file_changes": encode([change._asdict() for change in summary.file_changes]),
-    }
-
-
-def recorded(connection: Connection, pointer: Pointer, number: int) -> Compaction:
-    """Return a record of the line as it is given out."""
+def load_record(connection: Connection, pointer: Pointer, number: int) -> Compaction:
+    """Return a record of the line as its callers get it."""
     records = load_records(connection, pointer, pointer.head)
-    (found,) = describe_records(connection, pointer, records, number)
-    return found
+    (record,) = describe_records(connection, pointer, records, number)
+    return record
 
 
-def not_recorded(
+def build_unrecorded(
     pointer: Pointer,
     policy: Policy,
     *,
@@ -242,7 +267,7 @@ def not_recorded(
     error: str,
     moment: int,
 ) -> Compaction:
-    """Return an answer that is kept nowhere: there is nothing to do, or it cannot be done now."""
+    """Return an answer without a record: there is nothing to do, or it cannot be done now."""
     return Compaction(
         id=None,
         kind="summary",

@@ -1,57 +1,57 @@
-"""Compactions as recorded events: the workflow, and what a caller may ask of it.
+"""The workflow of a compaction, and the operations of callers.
 
 A compaction hides the old messages of a line behind a summary, and writing a summary takes minutes.
-So it is not one transaction but three, with none open while somebody else works:
+So it is not one transaction but three, with none open while a summarizer works:
 
-    prepare   reads: what would go, and what a summarizer is to be given. Nothing is written, and
-              where nothing is to do the answer says so and is recorded nowhere.
+    prepare   reads: the part to be hidden, and the input of a summarizer. Nothing is written, and
+              if there is nothing to do the answer says so and is recorded nowhere.
     begin     writes a record ``running`` with a lease. The database itself refuses a second running
               record of a session, so one compaction of it runs at a time, in whatever process.
-              The lease is the summarizer's time and a minute: a record that still runs behind it
-              belongs to a process that died, and whoever comes next ends it as failed.
-    finish    writes how it ended. *applied*: the summary stands for the range from now on.
+              The lease is the summarizer's time and a minute: a record that still runs after it
+              belongs to a process that died, and the next compaction ends it as failed.
+    finish    writes how it ended. *applied*: the summary replaces the range from now on.
               *rejected*: the line no longer runs through the range, or the view would not get small
               enough. *failed*: there is no summary, and the policy puts nothing in its place.
 
 Whatever stops the workflow between begin and finish (a key, a cancelled task, a broken disk), the
-record is ended as failed by `abandon` and the cause goes on its way. Messages that are appended
-meanwhile lie behind the range and are none of its business; a rewind into it, or an undone
-compaction before it, makes finish reject it. An applied compaction is taken back by one more
-record, an undoing: no record is ever deleted or rewritten once it has ended.
+record is ended as failed by `abandon_compaction` and the cause is raised. Messages that are
+appended meanwhile come after the range and do not matter; a rewind into it, or an undone compaction
+before it, makes finish reject it. An applied compaction is taken back by one more record, an
+undoing: no record is ever deleted or rewritten once it has ended.
 
 A record counts on a line if it was made on that line, at or before the line's head. That is why
-`end_record` moves a record to where the head is when it ends: messages that came meanwhile were
-seen without it. And that is why it gives it a new number where the tree got a branch since it
+`end_record` moves a record to the head of the moment when it ends: messages that came meanwhile
+were seen without it. And that is why it gives it a new number if the tree got a branch since it
 began. A branch remembers the newest record of the moment it was made, and knows the records of its
 past up to that number; a record that was only running then must not count there as soon as it ends.
 
 When too many attempts failed in a row, nothing is tried for some messages and some time. Whatever
-keeps a summary from being made, a policy that trims is kept to its hard limit without one.
+prevents a summary, a policy that trims is kept to its hard limit without one.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import dropwhile
 
 from sqlalchemy import Connection
 
 from ..clock import Now, given
 from ..database import Transactions
-from ..errors import InvalidValue, one_of, quoted
+from ..errors import CompactionError, InvalidValue, one_of, quoted
 from ..history import lines, read_chat_messages
 from ..policy import Policy, checked
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
-from ..view import describe_records, load_records
-from . import log_messages
-from .budget import budget
-from .checks import BELOW, added, check
-from .clearing import clear, plan_clearing
-from .job import Asked, Job, left_as_it_is, prepare
-from .lifecycle import abandon, begin, finish, keep_to_limit
-from .plan import Plan, frees_too_little, plan_with_fewer_turns, with_view_tokens
-from .summarization import Result, summarised
-from .triggers import any_saving, with_window
+from ..view import describe_records, load_records, select_active
+from .checks import BELOW, check, parse_next_request
+from .clearing import clear_results, plan_clearing
+from .job import CompactionRequest, Job, answer_unchanged, prepare_job, summarize
+from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
+from .log_messages import CompactionLog
+from .plan import Plan, choose_plan, find_shortfall, with_view_tokens
+from .record_rows import insert_record, load_record
+from .triggers import load_view_cost, with_any_saving, with_window
 
 
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
@@ -68,9 +68,9 @@ def plan_compaction(
     Raises SessionNotFound, InvalidPolicy.
     """
     pointer = lines.load_pointer(connection, session_id)
-    cost = budget(connection, pointer, checked(policy), given(now))
-    planned, _ = plan_with_fewer_turns(cost)
-    return with_view_tokens(cost, planned)
+    cost = load_view_cost(connection, pointer, checked(policy), given(now))
+    plan, _ = choose_plan(cost)
+    return with_view_tokens(cost, plan)
 
 
 def compact(
@@ -83,21 +83,21 @@ def compact(
 ) -> Compaction:
     """Hide what a policy does not keep behind a summary.
 
-    Return the record, or the answer that nothing is to do.
+    Return the record, or the answer that there is nothing to do.
 
     ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in
     extractive one); no transaction is open while it works, for at most the policy's
     ``summary_timeout``. Whatever it does, nothing is lost and nothing is raised: the outcome says
     so. Only KeyboardInterrupt and SystemExit pass, which end the compaction as failed. Raises
-    SessionNotFound, InvalidPolicy for what is no policy, InvalidValue for an unknown reason and
-    what is no summarizer.
+    SessionNotFound, InvalidPolicy for an invalid policy, InvalidValue for an unknown reason and an
+    invalid summarizer.
     """
-    asked = Asked(session_id, policy, summarizer, reason)
+    request = CompactionRequest(session_id, policy, summarizer, reason)
     moment = transactions.clock(now)
-    _check_asked(asked)
+    _check_request(request)
     if reason == "manual":
-        asked = asked._replace(policy=any_saving(policy))
-    return _run(transactions, asked, moment, now)
+        request = request._replace(policy=with_any_saving(policy))
+    return _run(transactions, request, moment, now)
 
 
 def compact_if_needed(
@@ -117,19 +117,24 @@ def compact_if_needed(
 
     By a policy that clears at recorded moments, clear first if it is worth it.
 
-    A policy that trims is kept to its hard limit, whatever keeps a summary from being made. Returns
-    the record of what was done last, None where nothing was needed. Where nothing could be done
-    the answer says why, without an id: ``rejected`` while another compaction runs, and of a view
-    that is over the window ``nothing`` where nothing can be hidden or no trigger of the policy
-    fires, ``rejected`` while failures hold attempts back. Arguments as for `check` and `compact`.
+    A policy that trims is kept to its hard limit, whatever prevents a summary. Returns the last
+    record that was made, None if nothing was needed. If nothing could be done the answer says why,
+    without an id: ``rejected`` while another compaction runs, and for a view that is over the
+    window ``nothing`` if nothing can be hidden or no trigger of the policy fires, ``rejected``
+    while failures hold attempts back. Arguments as for `check` and `compact`.
     """
-    coming = added(user_input, fixed_tokens)
-    asked = Asked(session_id, policy, summarizer, reason, coming)
+    next_request = parse_next_request(user_input, fixed_tokens)
+    request = CompactionRequest(session_id, policy, summarizer, reason, next_request)
     moment = transactions.clock(now)
-    _check_asked(asked)
-    done = _cleared(transactions, asked, moment)
+    _check_request(request)
     with transactions.reading() as connection:
-        found = check(
+        clearing = plan_clearing(connection, session_id, policy, now=moment)
+    cleared = None
+    if clearing:
+        with transactions.writing() as connection:
+            cleared = clear_results(connection, session_id, policy, reason=reason, now=moment)
+    with transactions.reading() as connection:
+        result = check(
             connection,
             session_id,
             policy,
@@ -139,127 +144,161 @@ def compact_if_needed(
             fixed_tokens,
             now=moment,
         )
-    asked = asked._replace(policy=with_window(policy, max_tokens))
-    return _as_found(transactions, asked, found, moment, now) or done
+    if result.reason == BELOW:
+        return cleared
+    request = request._replace(policy=with_window(policy, max_tokens))
+    return _follow_check(transactions, request, result, moment, now) or cleared
 
 
-def _cleared(transactions: Transactions, asked: Asked, moment: int) -> Compaction | None:
-    """Clear if it is worth it; only then is there something to write."""
-    session_id, policy = asked.session_id, asked.policy
-    with transactions.reading() as connection:
-        if plan_clearing(connection, session_id, policy, now=moment) is None:
-            return None
-    with transactions.writing() as connection:
-        return clear(connection, session_id, policy, reason=asked.reason, now=moment)
+def undo_compaction(
+    connection: Connection, session_id: str, compaction_id: int, *, now: Now = None
+) -> Compaction:
+    """Bring back the messages that a compaction hid or cleared, by a record of the undoing.
+
+    Return the compaction. Later ones that depend on it have to be undone first: of compactions, and
+    of clearings, the newest in force; of ranges hidden by name those that contain it. Raises
+    SessionNotFound, CompactionError.
+    """
+    pointer = lines.lock_tree(connection, session_id)
+    active = select_active(load_records(connection, pointer, pointer.head))
+    since = [*dropwhile(lambda record: record.id != compaction_id, active)]
+    if not since:
+        problem = f"compaction {quoted(compaction_id)} is not in force on session {session_id!r}"
+        raise CompactionError(problem, session_id=session_id, reason="manual")
+    undone, *later = since
+    newest = [undone.id, *(each.id for each in later if _depends_on(each, undone))][-1]
+    if newest != compaction_id:
+        problem = (
+            f"compaction {newest} was made upon compaction {compaction_id}; undo {newest} first"
+        )
+        raise CompactionError(problem, session_id=session_id, reason="manual", can_retry=True)
+    insert_record(
+        connection,
+        pointer,
+        None,
+        kind="undo",
+        outcome="applied",
+        reason="manual",
+        undoes=compaction_id,
+        created_at=given(now),
+    )
+    return load_record(connection, pointer, compaction_id)
+
+
+def _depends_on(later: Compaction, earlier: Compaction) -> bool:
+    """Tell whether a later compaction depends on the effect of an earlier one.
+
+    One that hides a range by name is needed by those that hide all of the range.
+    """
+    if earlier.kind != "hide":
+        return later.kind == earlier.kind
+    if later.hidden is None or earlier.hidden is None:
+        return False
+    return later.hidden[0] <= earlier.hidden[0] and earlier.hidden[1] <= later.hidden[1]
 
 
 def parse_reason(reason: str) -> Reason:
-    """Return a reason that a record may give. Raises InvalidValue for any other text."""
+    """Return a reason that a record may have. Raises InvalidValue for any other text."""
     return one_of(REASONS, "reason", reason)
 
 
-def _check_asked(asked: Asked) -> None:
-    """Raise InvalidPolicy or InvalidValue for what no compaction can be made by."""
-    checked(asked.policy)
-    summarizer: object = asked.summarizer
+def _check_request(request: CompactionRequest) -> None:
+    """Raise InvalidPolicy or InvalidValue for a request that no compaction can follow."""
+    checked(request.policy)
+    summarizer: object = request.summarizer
     if summarizer is not None and not callable(summarizer):
         example = "store.summaries.extractive"
         raise InvalidValue(
             f"a summarizer is a callable, such as {example}, not {quoted(summarizer)}"
         )
-    parse_reason(asked.reason)
+    parse_reason(request.reason)
 
 
-def _as_found(
-    transactions: Transactions, asked: Asked, found: Check, moment: int, now: Now
+def _follow_check(
+    transactions: Transactions, request: CompactionRequest, result: Check, moment: int, now: Now
 ) -> Compaction | None:
-    """Do what a check asks for; return what came of it, None where nothing had to."""
-    if found.reason == BELOW:
-        return None
-    if found.should_compact:
-        done = _tried(transactions, asked, found, moment, now)
+    """Compact if a check advises it; return the record or answer, None if nothing was needed.
+
+    If the view is over the window, any saving will do. A policy that trims is kept to its hard
+    limit if there is no summary.
+    """
+    if result.should_compact:
+        any_saving = result.overflow or request.reason == "manual"
+        policy = with_any_saving(request.policy) if any_saving else request.policy
+        done = _run(transactions, request._replace(policy=policy), moment, now)
     else:
-        done = _not_tried(transactions, asked, found, moment)
-    if found.should_compact or found.problem:
-        done = _kept_to_limit(transactions, asked, done, moment) or done
+        done = _answer_not_tried(transactions, request, result, moment)
+    trims = request.policy.on_failure == "trim" and (result.should_compact or result.problem)
+    if trims and done.outcome != "applied":
+        with transactions.writing() as connection:
+            trimmed = keep_to_limit(connection, request, done.error or "", moment)
+        if trimmed:
+            done = trimmed
+            CompactionLog(done.session_id, done.policy).end(done)
     if done.outcome == "nothing":
-        log_messages.nothing(done)
-    runs_elsewhere = found.should_compact and done.outcome == "rejected"
-    if done.id is None and not found.overflow and not runs_elsewhere:
+        CompactionLog(done.session_id, done.policy).nothing(done)
+    runs_elsewhere = result.should_compact and done.outcome == "rejected"
+    if done.id is None and not result.overflow and not runs_elsewhere:
         return None
     return done
 
 
-def _tried(
-    transactions: Transactions, asked: Asked, found: Check, moment: int, now: Now
+def _answer_not_tried(
+    transactions: Transactions, request: CompactionRequest, result: Check, moment: int
 ) -> Compaction:
-    """Compact; where the view is over the window, however little it frees."""
-    if found.overflow or asked.reason == "manual":
-        asked = asked._replace(policy=any_saving(asked.policy))
-    return _run(transactions, asked, moment, now)
-
-
-def _not_tried(transactions: Transactions, asked: Asked, found: Check, moment: int) -> Compaction:
-    """Return why nothing is tried; warn where failures hold it back."""
-    if found.problem:
-        log_messages.held(asked.policy, found.problem)
-    outcome: Outcome = "rejected" if found.problem else "nothing"
+    """Return the reason why nothing is tried; log a warning if failures hold attempts back."""
+    outcome: Outcome = "nothing"
+    if result.problem:
+        outcome = "rejected"
+        log = CompactionLog(result.problem.session_id, request.policy.name)
+        log.hold(result.problem)
     with transactions.reading() as connection:
-        pointer = lines.load_pointer(connection, asked.session_id)
-        cost = budget(connection, pointer, asked.policy, moment, asked.coming)
-        return left_as_it_is(cost, asked, found.reason, outcome)
+        pointer = lines.load_pointer(connection, request.session_id)
+        cost = load_view_cost(connection, pointer, request.policy, moment, request.next_request)
+        return answer_unchanged(cost, request, result.reason, outcome)
 
 
-def _run(transactions: Transactions, asked: Asked, moment: int, now: Now) -> Compaction:
-    """Run a compaction from its plan to its end."""
+def _run(
+    transactions: Transactions, request: CompactionRequest, moment: int, now: Now
+) -> Compaction:
+    """Run a compaction from its plan to its end.
+
+    The summarizer reads the line of the beginning, even if the session leaves it meanwhile.
+    """
     with transactions.reading() as connection:
-        job = _worth_it(prepare(connection, asked, moment), asked)
+        job = _prepare_worthwhile(connection, request, moment)
     if isinstance(job, Compaction):
         return job
-    with transactions.writing() as connection:
-        number = begin(connection, asked, job, moment)
-    if isinstance(number, Compaction):
-        return number
-    try:
-        result = _summarised(transactions, asked, job)
-        with transactions.writing() as connection:
-            ended = finish(connection, asked, job, number, result, transactions.clock(now))
-    except BaseException as error:
-        # What stopped it is told, whatever else goes wrong.
-        with suppress(Exception), transactions.writing() as connection:
-            abandon(connection, asked.session_id, number, error)
-        raise
-    log_messages.ended(ended)
-    return ended
-
-
-def _worth_it(job: Job | Compaction, asked: Asked) -> Job | Compaction:
-    """Return a job, or the answer that it cannot free what the policy asks for."""
-    if isinstance(job, Compaction) or not job.cost.to_free:
-        return job
-    little = frees_too_little(job.cost, with_view_tokens(job.cost, job.hiding.plan))
-    return left_as_it_is(job.cost, asked, little) if little else job
-
-
-def _summarised(transactions: Transactions, asked: Asked, job: Job) -> Result:
-    """Return a summary of a job, whose line is read even if the session leaves it."""
     branch = job.cost.context.pointer.branch
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
         with transactions.reading() as connection:
-            return read_chat_messages(connection, asked.session_id, first, last, branch=branch)
+            return read_chat_messages(connection, request.session_id, first, last, branch=branch)
 
-    return summarised(job, asked, read_line)
-
-
-def _kept_to_limit(
-    transactions: Transactions, asked: Asked, tried: Compaction, moment: int
-) -> Compaction | None:
-    """Keep a view to the hard limit of a policy that trims; None where nothing had to go."""
-    if tried.outcome == "applied" or asked.policy.on_failure != "trim":
-        return None
     with transactions.writing() as connection:
-        kept = keep_to_limit(connection, asked, tried.error or "", moment)
-    if kept:
-        log_messages.ended(kept)
-    return kept
+        number = begin_compaction(connection, request, job, moment)
+    if isinstance(number, Compaction):
+        return number
+    try:
+        result = summarize(job, request, read_line)
+        with transactions.writing() as connection:
+            clock = transactions.clock(now)
+            ended = finish_compaction(connection, request, job, number, result, clock)
+    except BaseException as error:
+        # The cause is raised, whatever else goes wrong.
+        with suppress(Exception), transactions.writing() as connection:
+            abandon_compaction(connection, request.session_id, number, error)
+        raise
+    CompactionLog(ended.session_id, ended.policy).end(ended)
+    return ended
+
+
+def _prepare_worthwhile(
+    connection: Connection, request: CompactionRequest, moment: int
+) -> Job | Compaction:
+    """Return a job, or the answer that it cannot free as much as the policy asks for."""
+    job = prepare_job(connection, request, moment)
+    if isinstance(job, Compaction) or not job.cost.least_freed:
+        return job
+    shortfall = find_shortfall(job.cost, with_view_tokens(job.cost, job.part.plan))
+    return answer_unchanged(job.cost, request, shortfall) if shortfall else job

@@ -793,10 +793,10 @@ class AsyncOperations(Threads):
         """Tell whether a session's view should be compacted before the next request.
 
         ``max_tokens`` is the model's window (the policy's ``context_window``; 0: unknown, which never
-        overflows); ``last_usage`` all tokens of the last request (what `record_usage` recorded);
-        ``user_input`` what will be added: with it a new turn begins, so that the check counts the last
-        turn in its short form; ``fixed_tokens`` what goes out beside the view: prompts, tools, rules
-        (what a `Context` says). Raises SessionNotFound, InvalidPolicy, InvalidValue.
+        overflows); ``last_usage`` all tokens of the last request (as `record_usage` recorded it);
+        ``user_input`` the input to be added: with it a new turn begins, so that the check counts the
+        last turn in its short form; ``fixed_tokens`` the tokens sent beside the view: prompts, tools,
+        rules (as given by a `Context`). Raises SessionNotFound, InvalidPolicy, InvalidValue.
         """
         work = partial(
             self._call,
@@ -1062,10 +1062,10 @@ class AsyncOperations(Threads):
         The range grows to whole groups: a call goes with its results, and a range hidden before goes
         whole, with its text. Return the record, whose ``hidden`` is the range; ``undo_compaction``
         brings it back. Its ``messages`` and ``tokens`` are those of a view that no rule changes. No
-        message is touched and the session's revision stays. ``expected`` is the revision that the
+        message is changed and the session's revision stays. ``expected`` is the revision that the
         session is to have (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange,
-        InvalidValue, and CompactionError for what no view may do without: the latest user message,
-        system messages, calls without results, what a compaction hides already.
+        InvalidValue, and CompactionError for messages that no view may do without: the latest user
+        message, system messages, calls without results, and for a range hidden by a compaction already.
         """
         work = partial(
             self._call,
@@ -1086,9 +1086,9 @@ class AsyncOperations(Threads):
         *,
         now: Now = None,
     ) -> Clearing | None:
-        """Return what `compact_if_needed` would clear now, before its check, changing nothing.
+        """Return the clearing that `compact_if_needed` would make now, changing nothing.
 
-        None where too little would be freed, or the policy replaces results at any time. Raises
+        None if too little would be freed, or the policy replaces results at any time. Raises
         SessionNotFound, InvalidPolicy.
         """
         work = partial(
@@ -1127,11 +1127,11 @@ class AsyncOperations(Threads):
         *,
         now: Now = None,
     ) -> Compaction:
-        """Bring back what a compaction hid or cleared, by a record of the undoing.
+        """Bring back the messages that a compaction hid or cleared, by a record of the undoing.
 
-        Return the compaction. What was made upon it goes first: of compactions, and of clearings, the
-        newest in force; of ranges hidden by name what hides them too. Raises SessionNotFound,
-        CompactionError.
+        Return the compaction. Later ones that depend on it have to be undone first: of compactions, and
+        of clearings, the newest in force; of ranges hidden by name those that contain it. Raises
+        SessionNotFound, CompactionError.
         """
         work = partial(
             self._call,
@@ -1208,14 +1208,14 @@ class AsyncOperations(Threads):
     ) -> Compaction:
         """Hide what a policy does not keep behind a summary.
 
-        Return the record, or the answer that nothing is to do.
+        Return the record, or the answer that there is nothing to do.
 
         ``summarizer`` is any callable from a SummaryRequest to a text or Summary (the built-in
         extractive one); no transaction is open while it works, for at most the policy's
         ``summary_timeout``. Whatever it does, nothing is lost and nothing is raised: the outcome says
         so. Only KeyboardInterrupt and SystemExit pass, which end the compaction as failed. Raises
-        SessionNotFound, InvalidPolicy for what is no policy, InvalidValue for an unknown reason and
-        what is no summarizer.
+        SessionNotFound, InvalidPolicy for an invalid policy, InvalidValue for an unknown reason and an
+        invalid summarizer.
         """
         work = partial(
             self._call,
@@ -1245,11 +1245,11 @@ class AsyncOperations(Threads):
 
         By a policy that clears at recorded moments, clear first if it is worth it.
 
-        A policy that trims is kept to its hard limit, whatever keeps a summary from being made. Returns
-        the record of what was done last, None where nothing was needed. Where nothing could be done
-        the answer says why, without an id: ``rejected`` while another compaction runs, and of a view
-        that is over the window ``nothing`` where nothing can be hidden or no trigger of the policy
-        fires, ``rejected`` while failures hold attempts back. Arguments as for `check` and `compact`.
+        A policy that trims is kept to its hard limit, whatever prevents a summary. Returns the last
+        record that was made, None if nothing was needed. If nothing could be done the answer says why,
+        without an id: ``rejected`` while another compaction runs, and for a view that is over the
+        window ``nothing`` if nothing can be hidden or no trigger of the policy fires, ``rejected``
+        while failures hold attempts back. Arguments as for `check` and `compact`.
         """
         work = partial(
             self._call,

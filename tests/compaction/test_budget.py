@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Policy, Store
-from store.compaction.triggers import reaches
+from store.compaction.triggers import reaches_share
 from store.context import remind
 from store.errors import InvalidValue, MaxCompactionReachedError, SessionNotFound
 from store.summaries import SummaryRequest
@@ -64,18 +64,18 @@ def broken(request: Any) -> str:
 def test_shares_of_the_window(tokens: int, window: int, overflow: bool, compact: bool) -> None:
     """S3.25, S3.26: from the ratio on; an unknown window is never reached (A3.11)."""
     policy = Policy.named("token_ratio")
-    assert reaches(tokens, policy.overflow_ratio, window) is overflow
-    assert reaches(tokens, policy.trigger_ratio, window) is compact
+    assert reaches_share(tokens, policy.overflow_ratio, window) is overflow
+    assert reaches_share(tokens, policy.trigger_ratio, window) is compact
 
 
 def test_ratios_are_compared_in_whole_numbers() -> None:
     """A4.21: 0.07 * 100 is 7.000000000000001, and seven tokens of a hundred are seven per cent."""
     assert not 7 >= 0.07 * 100
-    assert reaches(7, 0.07, 100)
-    assert reaches(160_000, 0.8, 200_000)
-    assert not reaches(159_999, 0.8, 200_000)
-    assert reaches(8 * 10**25, 0.8, 10**26)
-    assert not reaches(8 * 10**25 - 1, 0.8, 10**26)
+    assert reaches_share(7, 0.07, 100)
+    assert reaches_share(160_000, 0.8, 200_000)
+    assert not reaches_share(159_999, 0.8, 200_000)
+    assert reaches_share(8 * 10**25, 0.8, 10**26)
+    assert not reaches_share(8 * 10**25 - 1, 0.8, 10**26)
 
 
 def test_soft_and_hard(store: Store) -> None:

@@ -7,8 +7,8 @@ from chats import COUNT, HEADING, begun, chat, contents, short
 from conversations import NOW
 
 from store import Store
-from store.compaction.job import Asked, Job, prepare
-from store.compaction.lifecycle import begin
+from store.compaction.job import CompactionRequest, Job, prepare_job
+from store.compaction.lifecycle import begin_compaction
 from store.errors import StoreError
 from store.summaries import SummaryRequest
 
@@ -137,11 +137,11 @@ def test_nothing_of_an_erased_session_gets_into_one_of_its_id(store: Store) -> N
         store.delete_session(session_id)
         store.create_session(session_id)
         store.append(session_id, chat(40, 100))
-        asked = Asked(session_id, COUNT)
+        asked = CompactionRequest(session_id, COUNT)
         with store.database.writing() as connection:
-            job = prepare(connection, asked, NOW)
+            job = prepare_job(connection, asked, NOW)
             assert isinstance(job, Job)
-            assert begin(connection, asked, job, NOW) == 1
+            assert begin_compaction(connection, asked, job, NOW) == 1
         return "of what was erased"
 
     assert store.compact(session_id, COUNT, replacing, now=NOW).outcome == "rejected"

@@ -810,7 +810,7 @@ def test_a_compaction_that_cannot_be_finished_does_not_stay_running(
     def full(*_: Any, **__: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("store.compaction.lifecycle.keep_summary", full)
+    monkeypatch.setattr("store.compaction.lifecycle.insert_summary", full)
     with pytest.raises(OSError, match="no space"):
         store.compact(session_id, policy("abort"), lambda request: "lost")
     [record] = store.compactions(session_id)

@@ -11,8 +11,8 @@ import pytest
 from chats import Message, begun, chat
 
 from store import Policy, Store, StoredMessage
-from store.compaction import budget
-from store.compaction.summarization import HiddenMessages
+from store.compaction import triggers
+from store.compaction.job import HiddenMessages
 from store.compaction.transcript import READ_AT_ONCE
 from store.errors import StoreBusy
 from store.history import read_chat_messages as stored
@@ -34,7 +34,7 @@ def test_no_more_is_read_than_a_transcript_may_have_room_for(
         read.append(stop)
         return stored(connection, name, start, stop)
 
-    monkeypatch.setattr("store.compaction.transcript.read_rows", noting)
+    monkeypatch.setattr("store.compaction.transcript.read_chat_messages", noting)
     asked: list[SummaryRequest] = []
     policy = Policy(keep_messages=2, transcript_max_chars=10_000)
     made = store.compact(session_id, policy, lambda request: asked.append(request) or "short")
@@ -99,7 +99,7 @@ class Reads:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     """Return what notes the reading of summarizers."""
     noting = Reads()
-    monkeypatch.setattr("store.compaction.workflow.read_rows", noting)
+    monkeypatch.setattr("store.compaction.workflow.read_chat_messages", noting)
     return noting
 
 
@@ -147,7 +147,7 @@ def test_what_a_view_costs_is_found_again_only_where_it_changed(
     session_id = begun(store, chat(20))
     before = store.check(session_id, Policy()).tokens
     looked: list[int] = []
-    tokens = budget.estimate_view_tokens
+    tokens = triggers.estimate_view_tokens
 
     def noting(look: ViewContext) -> int:
         cost = tokens(look)
@@ -158,7 +158,7 @@ def test_what_a_view_costs_is_found_again_only_where_it_changed(
         store.append(session_id, chat(said, 100))
         return "short"
 
-    monkeypatch.setattr(budget, "estimate_view_tokens", noting)
+    monkeypatch.setattr(triggers, "estimate_view_tokens", noting)
     made = store.compact(session_id, Policy(keep_messages=2), summarizer)
     assert (made.outcome, len(looked), made.tokens_before) == ("applied", found, looked[-1])
     assert (made.messages_before, looked[-1] > before) == (20 + said, said > 0)

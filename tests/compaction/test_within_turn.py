@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import Compaction, Policy, Store
-from store.compaction.summarization import GOES_ON
+from store.compaction.job import TURN_GOES_ON
 from store.summaries import SummaryRequest, describe_unfinished_turn
 
 Message = dict[str, Any]
@@ -127,7 +127,7 @@ def test_the_finished_groups_of_a_long_turn_give_way(store: Store) -> None:
     made = store.compact_if_needed(session_id, WITHIN, summarizer, now=NOW)
     assert made is not None
     assert (made.outcome, made.hidden, made.pinned) == ("applied", (1, 77), (1, 5))
-    assert made.summary == f"what was done\n\n{GOES_ON['en']}"
+    assert made.summary == f"what was done\n\n{TURN_GOES_ON['en']}"
     assert shown(store, session_id) == [1, 5, None, *range(78, 84)]
     assert user() in asked[0].messages
     assert 5 not in store.hidden(session_id)
@@ -176,7 +176,7 @@ def test_a_trim_within_a_turn_says_that_it_goes_on(store: Store, facts_chars: in
         assert len(view.messages) <= 50
         assert view.messages[0] == user()
         said = [str(message["content"]) for message in view.messages]
-        assert sum(text.count(GOES_ON["en"]) for text in said) == 1
+        assert sum(text.count(TURN_GOES_ON["en"]) for text in said) == 1
 
 
 def test_a_turn_is_cut_again_and_again(store: Store) -> None:

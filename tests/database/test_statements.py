@@ -419,7 +419,7 @@ HOT = {
     "view.visible_set.COUNTING": ["branches", "parents", "compaction_records"],
     "view.visible_set.RECORDS": ["compaction_records", "summaries"],
     "view.visible_set.TEXTS": ["summaries"],
-    "compaction.cuts.SPANNING": ["branches", "parents", "tool_results"],
+    "compaction.cuts.SPANNING_CALL": ["branches", "parents", "tool_results"],
     "compaction.cuts.NEXT_USER": ["branches", "parents", "message_facts"],
     "history.token_counts.UNCOUNTED": ["branches", "parents", "messages", "token_counts"],
     "history.message_notes.NOTES": ["branches", "parents", "notes"],

@@ -78,7 +78,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
         AttributeError,
         lambda s: s.annotate("s", 2, "rating", 1),
     ),
-    "store.compaction.workflow.prepare": (
+    "store.compaction.workflow.prepare_job": (
         RecursionError,
         lambda s: s.compact("s", SHORT, lambda _: "x", now=NOW),
     ),
@@ -121,7 +121,7 @@ def test_a_compaction_that_a_mistake_of_ours_ends_is_recorded_as_failed(store: S
     bug = KeyError("a mistake of ours")
     before = store.messages("s")
     with (
-        patch("store.compaction.workflow.finish", side_effect=bug),
+        patch("store.compaction.workflow.finish_compaction", side_effect=bug),
         pytest.raises(KeyError) as caught,
     ):
         store.compact("s", SHORT, lambda _: "A summary. " * 5, now=NOW)

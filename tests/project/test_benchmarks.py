@@ -196,7 +196,7 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
     ("place", "wrong", "problem"),
     [
         (
-            "store.compaction.facts.ledger",
+            "store.compaction.job.build_facts_ledger",
             lambda facts, budget, language: "Commands run:\n- true",
             "not told: file",
         ),
@@ -216,7 +216,7 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
             "the API refuses",
         ),
         (
-            "store.compaction.budget.estimate_view_tokens",
+            "store.compaction.triggers.estimate_view_tokens",
             lambda *_, **__: 20_000,
             "a check says 20000 tokens",
         ),

@@ -46,8 +46,7 @@ INSIDE = {
         "commands"
     ),
     "compaction": (
-        "facts sources caches triggers budget open_turn cuts plan naming back_off checks record_rows hidden_range clearing "
-        "undoing transcript job log_messages summarization trimming lifecycle workflow"
+        "facts triggers cuts plan log_messages transcript record_rows checks hidden_range clearing job lifecycle workflow"
     ),
     "context": "at_files freshness law pieces layered gathered request assembled",
     "database": (
