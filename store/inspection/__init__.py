@@ -14,9 +14,9 @@ from ..doors import door
 if TYPE_CHECKING:
     from . import dump, integrity
     from .advice import Condition, doctor
-    from .checking import check
+    from .checks import OLDER
     from .copies import backup, listed, remove_copies, restore
-    from .line_check import OLDER
+    from .integrity import check
     from .read_check import ReadCheck, compare_line
     from .replacing import replaced
     from .sql import query, views, writing_role
@@ -50,9 +50,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         "dump integrity",
         advice="Condition doctor",
-        checking="check",
+        checks="OLDER",
         copies="backup listed remove_copies restore",
-        line_check="OLDER",
+        integrity="check",
         read_check="ReadCheck compare_line",
         replacing="replaced",
         sql="query views writing_role",

@@ -30,7 +30,7 @@ from ..database import (
 )
 from ..errors import StoreError
 from ..history import STALE_COPIES, erasure
-from .checking import reading
+from .integrity import reading
 
 State = Literal["fine", "advice", "unusable"]
 

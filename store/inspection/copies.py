@@ -39,8 +39,8 @@ from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, Store
 from ..history import STALE_COPIES, erasure, redaction, sessions
 from ..records import Copy, Removal, Restored
 from ..text import is_text
-from .checking import check, reading
-from .line_check import OLDER
+from .checks import OLDER
+from .integrity import check, reading
 
 LISTED_FROM = "0003"
 """The first schema with a list of copies."""

@@ -38,12 +38,10 @@ from ..database import (
 from ..errors import InvalidValue
 from ..history import erasure_batches
 from ..records import Finding
+from .checks import OLDER, STREAMING, check_keys, check_structures, check_table_seals, require_sound
 from .invariants import rules_of_tree
-from .key_check import check_keys
-from .line_check import OLDER, STREAMING, check_tree
-from .read_check import TREE_OF, refuse
-from .seal_check import check_seals_of
-from .structures import structures
+from .line_check import check_tree
+from .read_check import TREE_OF_SESSION
 
 Fields = dict[str, Any]
 StoredRow = tuple[str, Fields]
@@ -80,7 +78,7 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     """
     erasure_batches.continue_erasures(database, milliseconds(now))
     with database.reading() as connection:
-        refuse(structures(connection))
+        require_sound(check_structures(connection))
     trees = database.read(TREES.values)
     yield STORE, {"schema": HEAD, "trees": len(trees)}
     for tree_id in trees:
@@ -92,11 +90,11 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
 
 def compare_tree(connection: Connection, tree_id: int) -> None:
     """Compare all rows of a tree with what was stored. Raises Damaged."""
-    sealed = (check_seals_of(connection, table, tree_id) for table in SEALED_TABLES)
+    sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
     rules = rules_of_tree(connection.dialect.name)
     broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
     keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
-    refuse(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
+    require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
 
 
 def _counted(rows: Iterator[StoredRow]) -> Iterator[StoredRow]:
@@ -180,7 +178,7 @@ def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Field
 
 def _claim_ids(connection: Connection, tree_id: int, ids: list[Any]) -> None:
     for session_id in ids:
-        if TREE_OF.row(connection, session_id=session_id):
+        if TREE_OF_SESSION.row(connection, session_id=session_id):
             raise InvalidValue(f"there is another session {session_id!r:.80} already")
     INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
 

@@ -1,37 +1,46 @@
-"""Whether everything is still as it was stored.
+"""Whether a store is still as it was stored.
 
-Reads the whole store once, in one state of it, and says what is not as it was. Nothing is trusted
-that can be worked out again: each message's SHA-256 from its rows, the seals of other rows from
-theirs, the facts of each tool result from the raw rows of its line, the schema from a store made
-anew, positions and heads from the log of moves. The rows are read in the order of their keys as a
-few streams side by side, so any store fits in memory. Damage is an answer here, never an error:
-what cannot be read is named, and reading goes on with the next branch. So does a check that cannot
-run: it is a finding `unchecked`, and the others are made.
+Reads the whole store once, in one state of it, and reports each difference. Everything that can be
+computed again is compared: each message's SHA-256 with its rows, the seals of other rows with
+theirs, the facts of each tool result with the raw rows of its line, the schema with that of a new
+store, positions and heads with the log of moves. The rows are read in the order of their keys as a
+few streams side by side, so any store fits in memory. Damage is an answer here, never an error: a
+place that cannot be read is named, and reading goes on with the next branch. So does a check that
+cannot run: it is a finding `unchecked`, and the others are made.
 
-Nothing can be told about what may change after it was written: titles, metadata, kinds of tools.
+Titles, metadata and kinds of tools may change after they were written, so they are not compared.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import URL, Connection, text
 
-from ..database import logger
+from ..database import HEAD, Database, logger, upgrade, version, write_copy
+from ..errors import StoreError
 from ..records import Finding
-from .invariants import parsed_rules
-from .key_check import check_keys
-from .line_check import OLDER, check_lines, resumable, unchecked
-from .schema_check import check_schema
-from .seal_check import check_seals
-from .structures import structures
+from .checks import (
+    OLDER,
+    check_keys,
+    check_schema,
+    check_seals,
+    check_structures,
+    report_error,
+    savepoint,
+)
+from .invariants import parse_rules
+from .line_check import check_lines
 
 _log = logger(__name__)
 
-LIMIT = 1_000
+MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
 
 
@@ -51,57 +60,93 @@ def verify(connection: Connection) -> list[Finding]:
 
 
 def examine(connection: Connection) -> list[Finding]:
-    """Return what is wrong, and what an earlier release did not hold fast, a finding `OLDER`."""
-    findings = _findings(connection)
-    if connection.dialect.name != "sqlite":
-        return _listed(findings)
-    with _damaged_text(connection):
-        return _listed(findings)
+    """Return all damage, and a finding `OLDER` for messages that an earlier release left open."""
+    with _lenient_text(connection):
+        findings = _run_checks(connection)
+        first = list(islice(findings, MOST_FINDINGS))
+        if next(findings, None):
+            more = f"there is more; only {MOST_FINDINGS:,} findings are listed"
+            first.append(Finding("limit", "the store", more))
+        return first
 
 
-def _findings(connection: Connection) -> Iterator[Finding]:
+def _run_checks(connection: Connection) -> Iterator[Finding]:
     for name, check in CHECKS:
         try:
-            with resumable(connection):
+            with savepoint(connection):
                 yield from check(connection)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other checks run
-            yield unchecked(f"check of {name}", error)
+            yield report_error(f"check of {name}", error)
 
 
 @contextmanager
-def _damaged_text(connection: Connection) -> Iterator[None]:
-    """Let damaged text be read meanwhile, so that it is found wrong."""
+def _lenient_text(connection: Connection) -> Iterator[None]:
+    """Let damaged text of a file be read meanwhile, so that it is found wrong."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
     driver: Any = connection.connection.driver_connection
-    driver.text_factory = _mended
+    driver.text_factory = lambda value: value.decode(errors="replace")
     try:
         yield
     finally:
         driver.text_factory = str
 
 
-def _mended(value: bytes) -> str:
-    return value.decode(errors="replace")
-
-
-def _listed(findings: Iterator[Finding]) -> list[Finding]:
-    listed = list(islice(findings, LIMIT))
-    if next(findings, None):
-        more = f"there is more; only {LIMIT:,} findings are listed"
-        listed.append(Finding("limit", "the store", more))
-    return listed
-
-
-def _check_rules(connection: Connection) -> Iterator[Finding]:
-    for rule in parsed_rules():
+def check_rules(connection: Connection) -> Iterator[Finding]:
+    """Yield the breaches of the rules between rows."""
+    for rule in parse_rules():
         yield from rule.breaches(connection.execute(text(rule.query)))
 
 
 CHECKS = (
-    ("integrity", structures),
+    ("integrity", check_structures),
     ("schema", check_schema),
-    ("rules", _check_rules),
+    ("rules", check_rules),
     ("seals", check_seals),
     ("keys", check_keys),
     ("lines", check_lines),
 )
-"""All that is checked, in this order; what cannot be read in one is told, and the next begins."""
+"""All checks, in this order; damage that stops one is reported, and the next begins."""
+
+
+@contextmanager
+def reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
+    """Open a store for one read, without an upgrade."""
+    with closing(Database(target)) as database, database.reading() as connection:
+        yield connection
+
+
+def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
+    """Return what is wrong with a store, as `Store.verify` does; the store is not upgraded.
+
+    A finding ``older`` beside tells what an earlier release did not hold fast; it is no damage.
+
+    Of a file of an older release its own structures are checked where they lie, and all else on a
+    copy for the moment, which is brought to the newest schema. Raises StoreError where it is no
+    store, or cannot be read at all.
+    """
+    with closing(Database(target)) as database:
+        with database.reading() as connection:
+            found = version(connection)
+            if found == HEAD:
+                return examine(connection)
+            findings = list(check_structures(connection))
+        if found is None or database.path is None:
+            problem = f"the schema is {found}, it should be {HEAD}"
+            advice = "`convostore migrate` makes it so"
+            return [*findings, Finding("schema", "alembic_version", f"{problem}; {advice}")]
+        return findings or _check_upgraded_copy(database)
+
+
+def _check_upgraded_copy(database: Database) -> list[Finding]:
+    """Return the findings in a temporary copy with the newest schema."""
+    with TemporaryDirectory(prefix="convostore-") as folder:
+        try:
+            copy = write_copy(database, Path(folder, "chat.db"))
+            with closing(Database(copy)) as copied:
+                upgrade(copied, copy=False)
+                with copied.reading() as connection:
+                    return examine(connection)
+        except StoreError as error:
+            return [Finding("schema", "the store", f"cannot be upgraded: {error}")]

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from ..database import Statement
 from ..records import Finding
 
-RULES = """
+ROW_RULES = """
 -- session {0!r}: is in the look-up of ids, but not in the tree {1} that this names
 SELECT i.id, i.tree_id FROM session_ids i LEFT JOIN sessions s USING (tree_id, id) WHERE s.head IS NULL
 -- session {0!r}: cannot be found, it is not in the look-up of ids
@@ -134,7 +134,7 @@ WHERE e.finished_at IS NULL AND (b.branch IS NULL OR b.session_id IS NOT NULL)
 """What must hold between the rows: a place, what is wrong there, a query for it."""
 
 
-class Rule(NamedTuple):
+class RowRule(NamedTuple):
     """A rule: the place and the problem of a breach, as formats, and the query that finds them."""
 
     where: str
@@ -148,26 +148,26 @@ class Rule(NamedTuple):
 
 
 @cache
-def parsed_rules() -> list[Rule]:
+def parse_rules() -> list[RowRule]:
     """Return the rules one by one."""
-    parts = (each.partition("\n") for each in RULES.split("\n-- ")[1:])
+    parts = (each.partition("\n") for each in ROW_RULES.split("\n-- ")[1:])
     split = ((*comment.partition(": "), query) for comment, _, query in parts)
-    return [Rule(where, problem, query) for where, _, problem, query in split]
+    return [RowRule(where, problem, query) for where, _, problem, query in split]
 
 
-_TABLES = (
+_RULE_TABLES = (
     *("session_ids", "sessions", "branches", "head_moves", "session_keys", "drafts"),
     *("compaction_records", "summaries", "redactions", "erasures"),
 )
 
 
 @cache
-def rules_of_tree(dialect: str) -> list[tuple[Rule, Statement[Any]]]:
+def rules_of_tree(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
     """Return the rules with statements that look at one tree, ``tree_id``.
 
     In front of the query of all trees its tables are defined anew, as the rows of the tree.
     """
     schema = "main." if dialect == "sqlite" else ""  # SQLite takes the bare name for the new one
     of_tree = "{0} AS NOT MATERIALIZED (SELECT * FROM {1}{0} WHERE tree_id = :tree_id)"
-    begin = f"WITH {', '.join(of_tree.format(name, schema) for name in _TABLES)}"
-    return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parsed_rules()]
+    begin = f"WITH {', '.join(of_tree.format(name, schema) for name in _RULE_TABLES)}"
+    return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parse_rules()]

@@ -1,25 +1,24 @@
-"""Whether the lines still hold what was stored, and their facts are what follows from it.
+"""Whether the lines still hold the messages that were stored, and their facts follow from these.
 
 Every branch is read once, from its first position to its last. Five tables are read side by side in
-the order of their keys, so that each message, its calls and all that was derived from it come by at
-the same time, and nothing has to be kept. Messages are taken in runs, since the facts of many are
+the order of their keys, so that each message, its calls and all its derived rows come by at the
+same time, and nothing has to be kept. Messages are taken in runs, since the facts of many are
 derived at once.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections import deque
+import re
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from itertools import chain, groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Select, Table, select, text, tuple_
-from sqlalchemy.exc import DBAPIError
 
 from ..database import Insertion, Row, Statement, messages, tool_calls
-from ..errors import Damaged, StoreError
+from ..errors import Damaged
 from ..history import (
     INSERT_FACTS,
     INSERT_PATHS,
@@ -29,15 +28,16 @@ from ..history import (
     Line,
     LineTotals,
     MessageTokens,
+    Pointer,
     ResultRows,
     Segment,
     derive_results,
     lines,
     make_fact_rows,
+    project_root,
 )
 from ..messages import (
     Columns,
-    Message,
     PreparedMessage,
     StoredCall,
     assemble,
@@ -46,53 +46,108 @@ from ..messages import (
 )
 from ..records import Finding
 from ..tokens import estimate, message_tokens
-from .branches import BRANCHES, Branch
-from .erased_roots import follow_stored_root
+from .checks import OLDER, STREAMING, report_error, savepoint
 
-RUN = 500
+RUN_LENGTH = 500
 """Messages whose facts are derived at once."""
-OLDER = "older"
-"""The name of the finding that tells what an earlier release did not hold fast; it is no damage."""
-DATED = ("stored_at", "wire_format")
-"""What the digest of a message holds beside what was given, since its version 2."""
-STREAMING = {"stream_results": True, "max_row_buffer": 50}
-DAMAGE = (sqlite3.Error, DBAPIError, StoreError)
-"""What reading a damaged store raises: the database, or what decodes its rows."""
+MOST_ROOTS = 8
+"""Roots that are tried for a run of messages; the ones that most results speak for."""
+DATED_COLUMNS = ("stored_at", "wire_format")
+"""The columns that the digest of a message covers since its version 2, besides the given ones."""
 
-Key = tuple[int, ...]
+KeyPrefix = tuple[int, ...]
 
 
-@contextmanager
-def resumable(connection: Connection) -> Iterator[None]:
-    """Let a transaction go on after an error: a server refuses all else until it is taken back."""
-    if connection.dialect.name == "sqlite":
-        yield
-        return
-    with connection.begin_nested():
-        yield
+class BranchEnd(NamedTuple):
+    """A branch and its end: a head, the position that a move left, or the cut of an erasure.
 
-
-def unchecked(where: str, error: Exception) -> Finding:
-    """Return the finding for a place that could not be checked, and why.
-
-    An error that no database and no decoder raised tells nothing about the store.
+    Messages that an open erasure has still to delete are not read (``is_open``). The project root
+    is that of the branch's session. Nobody knows which one an erased session had, but mostly it is
+    that of any session of the tree, as the case rule always is: a fork takes over both, unless it
+    is handed over to another owner, who may have another root.
     """
-    reason = " ".join(str(getattr(error, "orig", None) or error).split())
-    if isinstance(error, DAMAGE):
-        return Finding("integrity", where, f"cannot be read to its end: {reason}")
-    problem = f"this check could not run: {type(error).__name__}: {reason}"
-    return Finding("unchecked", where, problem)
+
+    tree_id: int
+    branch: int
+    parent_position: int
+    session_id: str | None
+    tip: int | None
+    is_open: bool
+    project_root: str | None
+    fold_case: int | None
+
+    def place(self, position: int | None = None) -> str:
+        """Return the place of a finding."""
+        owner = f"session {self.session_id!r}" if self.session_id else f"tree {self.tree_id}"
+        where = f"{owner}, branch {self.branch}"
+        return where if position is None else f"{where}, position {position}"
+
+    def pointer(self) -> Pointer:
+        """Return the branch as its session would see it from its end."""
+        return Pointer(
+            tree_id=self.tree_id,
+            session_id=self.session_id or "",
+            branch=self.branch,
+            head=self.tip or 0,
+            parent_position=self.parent_position,
+            last_rewind=None,
+            project_root=self.project_root,
+            fold_case=self.fold_case or 0,
+            head_turn=None,
+            head_tokens=None,
+            revision="",
+        )
 
 
-class _Stream:
+_BRANCH_ENDS = """
+SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
+    CASE
+        WHEN b.session_id IS NULL THEN (
+            SELECT kept FROM erasures e
+            WHERE e.tree_id = b.tree_id AND e.branch = b.branch
+            ORDER BY erasure DESC LIMIT 1
+        )
+        WHEN s.head_branch = b.branch THEN s.head
+        ELSE (
+            SELECT MAX(m.from_position) FROM head_moves m
+            WHERE m.tree_id = b.tree_id AND m.session_id = b.session_id
+                AND m.from_branch = b.branch AND m.kind <> 'fork'
+        )
+    END,
+    EXISTS (
+        SELECT 1 FROM erasures e
+        WHERE e.tree_id = b.tree_id AND e.branch = b.branch AND e.finished_at IS NULL
+    ),
+    CASE WHEN s.id IS NULL THEN o.project_root ELSE s.project_root END, o.fold_case
+FROM branches b
+LEFT JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
+LEFT JOIN sessions o ON o.tree_id = b.tree_id
+    AND o.id = (SELECT MIN(id) FROM sessions WHERE tree_id = b.tree_id)
+"""
+BRANCHES_AFTER = f"""{_BRANCH_ENDS}
+WHERE (b.tree_id, b.branch) > (:tree_id, :branch)
+ORDER BY b.tree_id, b.branch
+"""
+"""The branches after one, in the order of their keys."""
+BRANCH_END = Statement(
+    text(
+        f"""{_BRANCH_ENDS.replace("= b.tree_id", "= :tree_id")}
+WHERE b.tree_id = :tree_id AND b.branch = :branch"""
+    ),
+    row=BranchEnd,
+)
+"""One branch of a tree."""
+
+
+class RowStream:
     """Rows in the order of their keys, taken a range at a time."""
 
     def __init__(self, rows: Iterable[Any]) -> None:
         self._rows: Iterator[Row] = map(tuple, rows)
         self._waiting: Row | None = None
 
-    def between(self, first: Key, last: Key) -> Iterator[Row]:
-        """Yield the rows from one key to another; what stands before them is dropped."""
+    def between(self, first: KeyPrefix, last: KeyPrefix) -> Iterator[Row]:
+        """Yield the rows from one key to another; rows before them are dropped."""
         while row := self._waiting or next(self._rows, None):
             self._waiting = row
             if row[: len(last)] > last:
@@ -102,26 +157,26 @@ class _Stream:
                 yield row
 
 
-T = TypeVar("T")
+Part = TypeVar("Part")
 
 
-class Streams(NamedTuple, Generic[T]):
-    """What is read of each table side by side."""
+class TableStreams(NamedTuple, Generic[Part]):
+    """The rows of each table, read side by side."""
 
-    messages: T
-    calls: T
-    results: T
-    paths: T
-    measures: T
+    messages: Part
+    calls: Part
+    results: Part
+    paths: Part
+    measures: Part
 
 
-def _selected(table: Table, *names: str) -> Select[Any]:
+def _select_columns(table: Table, *names: str) -> Select[Any]:
     return select(*(table.c[name] for name in (*PLACE, *names)))
 
 
-READ: Streams[Select[Any]] = Streams(
-    _selected(messages, *Columns._fields, *DATED, "digest"),
-    _selected(tool_calls, "position", *StoredCall._fields),
+TABLE_QUERIES: TableStreams[Select[Any]] = TableStreams(
+    _select_columns(messages, *Columns._fields, *DATED_COLUMNS, "digest"),
+    _select_columns(tool_calls, "position", *StoredCall._fields),
     INSERT_RESULTS.inserted(),
     INSERT_PATHS.inserted(),
     INSERT_FACTS.inserted(),
@@ -129,86 +184,81 @@ READ: Streams[Select[Any]] = Streams(
 """The columns of each stream; those of derived rows are the ones that are written."""
 
 
-def _streams(connection: Connection, after: Key, opened: ExitStack) -> Streams[_Stream]:
-    """Begin to read what stands behind a branch."""
-    return Streams(*(_stream(connection, each, after, opened) for each in READ))
-
-
-def _stream(
-    connection: Connection,
-    query: Select[Any],
-    after: Key,
-    opened: ExitStack,
-) -> _Stream:
-    (table,) = query.get_final_froms()
-    branch = tuple_(table.c.tree_id, table.c.branch)
-    behind = query.where(branch > tuple_(*after)).order_by(*table.primary_key)
-    rows = connection.execute(behind, execution_options=STREAMING)
-    return _Stream(opened.enter_context(closing(rows)))
-
-
 def check_lines(connection: Connection) -> Iterator[Finding]:
-    """Read every branch; after damage, go on with the branch behind it."""
-    yield from _check_from(connection, _Place())
+    """Read every branch; after damage, go on with the next branch."""
+    yield from _check_from(connection, ReadPlace())
 
 
 def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
     """Read every branch of a tree, as `check_lines` does."""
-    yield from _check_from(connection, _Place(tree_id))
+    yield from _check_from(connection, ReadPlace(tree_id))
 
 
-def _check_from(connection: Connection, place: _Place) -> Iterator[Finding]:
+def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
     while not place.is_at_end:
         try:
-            with resumable(connection):
+            with savepoint(connection):
                 yield from _check_branches(connection, place)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other branches are checked
-            yield unchecked(place.name, error)
+            yield report_error(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
     if place.older:
         problem = f"{place.older} messages have digests of version 1, without when they were stored"
         yield Finding(OLDER, "the store", problem)
 
 
-class _Place:
-    """How far the reading of branches has come: of all, or of a tree."""
+class ReadPlace:
+    """The place up to which branches were read: of all, or of a tree."""
 
     def __init__(self, tree_id: int | None = None) -> None:
         self.tree_id = tree_id
-        self.after: Key = (-1 if tree_id is None else tree_id, -1)
+        self.after: KeyPrefix = (-1 if tree_id is None else tree_id, -1)
         self.name = "the branches"
         self.moved = self.is_at_end = False
         self.older = 0
 
 
-def _check_branches(connection: Connection, place: _Place) -> Iterator[Finding]:
-    """Check the branches behind a place, moving it along; all are read from where it was."""
+def _check_branches(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
+    """Check the branches after a place, moving it along; all are read from its start."""
     start, place.name, place.moved = place.after, "the branches", False
-    streams = None
+    streams: TableStreams[RowStream] | None = None
     values = dict(zip(("tree_id", "branch"), start, strict=True))
     with ExitStack() as opened:
-        rows = connection.execute(text(BRANCHES), values, execution_options=STREAMING)
+        rows = connection.execute(text(BRANCHES_AFTER), values, execution_options=STREAMING)
         for row in opened.enter_context(closing(rows)):
-            branch = Branch(*row)
+            branch = BranchEnd(*row)
             if place.tree_id not in (None, branch.tree_id):
                 break
             place.after, place.name = (branch.tree_id, branch.branch), branch.place()
             place.moved = True
-            streams = streams or _streams(connection, start, opened)
+            streams = streams or TableStreams(
+                *(_open_stream(connection, query, start, opened) for query in TABLE_QUERIES)
+            )
             yield from _check_branch(connection, branch, streams, place)
     place.is_at_end = True
 
 
+def _open_stream(
+    connection: Connection, query: Select[Any], after: KeyPrefix, opened: ExitStack
+) -> RowStream:
+    """Begin to read the rows of a table after a branch."""
+    (table,) = query.get_final_froms()
+    is_after = tuple_(table.c.tree_id, table.c.branch) > tuple_(*after)
+    ordered = query.where(is_after).order_by(*table.primary_key)
+    rows = connection.execute(ordered, execution_options=STREAMING)
+    return RowStream(opened.enter_context(closing(rows)))
+
+
 def _check_branch(
-    connection: Connection, branch: Branch, streams: Streams[_Stream], place: _Place
+    connection: Connection, branch: BranchEnd, streams: TableStreams[RowStream], place: ReadPlace
 ) -> Iterator[Finding]:
-    """Check that a branch's positions follow on each other to its end, and what stands at each."""
+    """Check that a branch's positions follow on each other to its end, and each message."""
     key, last = (branch.tree_id, branch.branch), branch.parent_position
     end = (*key, branch.tip or 0) if branch.is_open else key
-    for rows in _runs(streams.messages.between(key, end)):
-        run = _Run(branch, rows, streams.calls)
+    for rows in _split_runs(streams.messages.between(key, end)):
+        run = MessageRun(branch, rows, streams.calls)
         if run.first != last + 1:
-            yield _gap(branch, run.first, last)
+            yield _report_gap(branch, run.first, last)
         yield from _check_facts(connection, branch, streams, run)
         last = run.last
         place.older += run.older
@@ -217,10 +267,10 @@ def _check_branch(
         yield Finding("positions", branch.place(), problem)
 
 
-PARTS: Streams[Statement[Any]] = Streams(
+RUN_QUERIES: TableStreams[Statement[Any]] = TableStreams(
     *(
         Statement(each.where(lines.in_run(table)).order_by(*table.primary_key))
-        for each in READ
+        for each in TABLE_QUERIES
         for table in each.get_final_froms()
         if isinstance(table, Table)
     )
@@ -229,43 +279,41 @@ PARTS: Streams[Statement[Any]] = Streams(
 
 
 def check_run(
-    connection: Connection, branch: Branch, first: int, last: int
+    connection: Connection, branch: BranchEnd, first: int, last: int
 ) -> Iterator[tuple[int, list[Finding]]]:
-    """Yield what is wrong in the positions of a branch, each time with how far it was read."""
+    """Yield the findings in the positions of a branch, each time with the last position read."""
     key = (branch.tree_id, branch.branch)
     run = Segment(branch.branch, first, last).within(branch.tree_id)
-    streams = Streams(*(_Stream(each.scan(connection, **run)) for each in PARTS))
+    streams = TableStreams(*(RowStream(each.scan(connection, **run)) for each in RUN_QUERIES))
     read = first - 1
-    for rows in _runs(streams.messages.between((*key, first), (*key, last))):
-        part = _Run(branch, rows, streams.calls)
-        findings = [] if part.first == read + 1 else [_gap(branch, part.first, read)]
+    for rows in _split_runs(streams.messages.between((*key, first), (*key, last))):
+        part = MessageRun(branch, rows, streams.calls)
+        findings = [] if part.first == read + 1 else [_report_gap(branch, part.first, read)]
         findings += _check_facts(connection, branch, streams, part)
         read = part.last
         yield read, findings
     if read < min(last, branch.tip or 0):
-        yield read, [_gap(branch, branch.tip, read)]
+        yield read, [_report_gap(branch, branch.tip, read)]
 
 
-def _gap(branch: Branch, position: int | None, before: int) -> Finding:
+def _report_gap(branch: BranchEnd, position: int | None, before: int) -> Finding:
     return Finding("positions", branch.place(position), f"follows on {before}")
 
 
-def _runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
-    """Yield rows in runs: positions that follow on each other, at most `RUN` of them."""
-    for _, run in groupby(enumerate(rows), _number_of_run):
+def _split_runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
+    """Yield rows in runs: positions that follow on each other, at most `RUN_LENGTH` of them."""
+    # Positions that follow on each other differ from their numbers by the same amount.
+    numbered = groupby(
+        enumerate(rows), key=lambda each: (each[1][2] - each[0], each[0] // RUN_LENGTH)
+    )
+    for _, run in numbered:
         yield (row for _, row in run)
 
 
-def _number_of_run(numbered: tuple[int, Row]) -> tuple[int, int]:
-    """Return what is the same for the rows of a run."""
-    number, (_, _, seq, *_) = numbered
-    return seq - number, number // RUN
-
-
-class _Run:
+class MessageRun:
     """Neighbouring messages of a branch, each compared with its digest as it is taken."""
 
-    def __init__(self, branch: Branch, rows: Iterator[Row], calls: _Stream) -> None:
+    def __init__(self, branch: BranchEnd, rows: Iterator[Row], calls: RowStream) -> None:
         self._branch, self._calls = branch, calls
         row = next(rows)
         self._rows = chain((row,), rows)
@@ -282,45 +330,35 @@ class _Run:
         for tree_id, branch, seq, *columns, stored_at, wire_format, digest in self._rows:
             self.last = seq
             place = (tree_id, branch, seq)
-            numbered = [
-                (position, StoredCall(*call))
-                for _, _, _, position, *call in self._calls.between(place, place)
-            ]
-            calls = tuple(call for _, call in numbered)
-            prepared = PreparedMessage(Columns(*columns), calls, _message(columns, calls), digest)
+            numbers, calls = [], []
+            for _, _, _, number, *call in self._calls.between(place, place):
+                numbers.append(number)
+                calls.append(StoredCall(*call))
+            try:
+                message = assemble(columns, [join_call(*call) for call in calls] or None)
+            except (Damaged, ValueError):
+                message = {}  # its columns no longer make one
+            prepared = PreparedMessage(Columns(*columns), tuple(calls), message, digest)
             version = find_digest_version(*prepared[:2], digest, stored_at, wire_format)
             self.older += version == 1
-            if not (_is_counted_through(numbered) and version):
+            if not version or numbers != [*range(len(numbers))]:
                 where = self._branch.place(seq)
                 self.findings.append(Finding("digest", where, "is not what was stored"))
             yield prepared
 
 
-def _is_counted_through(numbered: list[tuple[int, StoredCall]]) -> bool:
-    """Tell whether the positions of a message's calls are 0, 1, 2 and so on."""
-    return [position for position, _ in numbered] == [*range(len(numbered))]
-
-
-def _message(columns: list[Any], calls: tuple[StoredCall, ...]) -> Message:
-    """Return the message that went in, {} where its columns no longer make one."""
-    try:
-        return assemble(columns, [join_call(*call) for call in calls] or None)
-    except (Damaged, ValueError):
-        return {}
-
-
 def _check_facts(
-    connection: Connection, branch: Branch, streams: Streams[_Stream], run: _Run
+    connection: Connection, branch: BranchEnd, streams: TableStreams[RowStream], run: MessageRun
 ) -> Iterator[Finding]:
-    """Compare what was derived from messages with what follows from the raw rows before them.
+    """Compare the stored facts of messages with those derived from the raw rows before them.
 
     Links and sums build on the stored facts of earlier messages: the first wrong one of a line is
     found by right ones.
     """
-    weights: list[MessageTokens] = []
+    tokens: list[MessageTokens] = []
     line = Line(connection, branch.pointer())
     try:
-        results, paths = _derived(line, run, weights)
+        results, paths = _derive_run(line, run, tokens)
     except Exception:
         yield from run.findings
         raise
@@ -328,37 +366,34 @@ def _check_facts(
     span = [(branch.tree_id, branch.branch, seq) for seq in (run.first, run.last)]
     stored = [*streams.paths.between(*span)]
     if branch.session_id is None:
-        results, paths = follow_stored_root(line, ResultRows(results, paths), stored)
-    yield from _differences(branch, INSERT_RESULTS, results, streams.results.between(*span))
-    yield from _differences(branch, INSERT_PATHS, paths, stored)
-    before = _measure_before(line, run.first)
-    measures = make_fact_rows(line.pointer, run.first, weights, before)
-    yield from _differences(branch, INSERT_FACTS, measures, streams.measures.between(*span))
+        results, paths = _derive_by_stored_root(line, ResultRows(results, paths), stored)
+    yield from _compare_rows(branch, INSERT_RESULTS, results, streams.results.between(*span))
+    yield from _compare_rows(branch, INSERT_PATHS, paths, stored)
+    before = _totals_before(line, run.first)
+    measures = make_fact_rows(line.pointer, run.first, tokens, before)
+    yield from _compare_rows(branch, INSERT_FACTS, measures, streams.measures.between(*span))
 
 
-def _derived(line: Line, run: _Run, weights: list[MessageTokens]) -> ResultRows:
-    """Return what follows from a run; note the weight of each of its messages, to the last."""
-    prepared = _weighed(run, weights)
+def _derive_run(line: Line, run: MessageRun, tokens: list[MessageTokens]) -> ResultRows:
+    """Return the rows that follow from a run; add the tokens of each of its messages."""
+
+    def prepared_messages() -> Iterator[PreparedMessage]:
+        for prepared in run:
+            estimated = message_tokens(prepared.message, estimate)
+            tokens.append(MessageTokens(prepared.columns.role, estimated))
+            yield prepared
+
+    messages = prepared_messages()
     try:
-        return derive_results(line, run.first, prepared)
+        return derive_results(line, run.first, messages)
     except ValueError as error:
         run.doubt(f"cannot be derived: {error}")
-        deque(prepared, 0)
+        deque(messages, 0)  # the rest is compared with its digests, and counted
         return ResultRows([], [])
 
 
-def _weighed(
-    run: Iterable[PreparedMessage], weights: list[MessageTokens]
-) -> Iterator[PreparedMessage]:
-    """Yield the messages of a run, noting the role and the estimated tokens of each."""
-    for prepared in run:
-        tokens = message_tokens(prepared.message, estimate)
-        weights.append(MessageTokens(prepared.columns.role, tokens))
-        yield prepared
-
-
-def _measure_before(line: Line, first: int) -> LineTotals:
-    """Return how far a line has come before a position, as its stored facts say."""
+def _totals_before(line: Line, first: int) -> LineTotals:
+    """Return the totals of a line before a position, from its stored facts."""
     before = first - 1
     for run in line.runs(max(1, before), before):
         place = {"tree_id": line.pointer.tree_id, "branch": run.branch, "seq": before}
@@ -368,41 +403,74 @@ def _measure_before(line: Line, first: int) -> LineTotals:
     return LineTotals(0, 0)
 
 
-def _differences(
-    branch: Branch, written: Insertion, derived: Iterable[Row], stored: Iterable[Row]
+def _compare_rows(
+    branch: BranchEnd, written: Insertion, derived: Iterable[Row], stored: Iterable[Row]
 ) -> Iterator[Finding]:
-    """Compare rows as they should have been written with those that are there, key by key."""
-    should = _by_key(written, derived)
-    are = _by_key(written, stored)
-    for key in sorted(should.keys() | are.keys()):
-        problem = _difference(written.columns, should.get(key), are.get(key))
-        if problem:
-            yield Finding("facts", f"{branch.place(key[2])}, {written.table.name}", problem)
-
-
-def _by_key(written: Insertion, rows: Iterable[Row]) -> dict[Row, Row]:
+    """Compare derived rows with the stored ones, key by key."""
     width = len(written.table.primary_key.columns)
-    return {row[:width]: row for row in rows}
+    expected_rows = {row[:width]: row for row in derived}
+    stored_rows = {row[:width]: row for row in stored}
+    for key in sorted(expected_rows.keys() | stored_rows.keys()):
+        expected, found = expected_rows.get(key), stored_rows.get(key)
+        if found is None:
+            problem = "is missing"
+        elif expected is None:
+            problem = "is there, but follows from nothing"
+        else:
+            values = zip(written.columns, expected, found, strict=True)
+            wrong = ", ".join(name for name, one, other in values if one != other)
+            if not wrong:
+                continue
+            problem = f"does not follow from the messages: {wrong}"
+        yield Finding("facts", f"{branch.place(key[2])}, {written.table.name}", problem)
 
 
-def _difference(
-    names: Iterable[str],
-    should: Row | None,
-    stored: Row | None,
-) -> str | None:
-    """Say what is wrong with a row; None where nothing is."""
-    if stored is None:
-        return "is missing"
-    if should is None:
-        return "is there, but follows from nothing"
-    wrong = ", ".join(_unequal(names, should, stored))
-    if wrong:
-        return f"does not follow from the messages: {wrong}"
-    return None
+# The project root of a session that was erased, as the stored paths of its branch show it:
+#
+# Paths are stored relative to the root of the session in which they were read. A branch outlives
+# its session where forks go on from it, and the root is deleted with the session. Forks mostly have
+# the same one; a fork that was handed over to another owner may have another. So if the paths of
+# such a branch do not follow from its calls by the root of a fork, other roots are tried: an
+# absolute path of a call, less the relative one that is stored beside its result.
 
 
-def _unequal(names: Iterable[str], should: Row, stored: Row) -> Iterator[str]:
-    """Yield the columns in which two rows differ."""
-    for name, expected, found in zip(names, should, stored, strict=True):
-        if expected != found:
-            yield name
+def _derive_by_stored_root(line: Line, derived: ResultRows, stored: list[Row]) -> ResultRows:
+    """Return the rows of a run by the root that explains its stored paths best."""
+    stored_paths = {*stored}
+    if {*derived.paths} == stored_paths:
+        return derived
+    absolute = _derive_by_root(line, None, derived)
+    likely = Counter(_possible_roots(absolute.paths, stored)).most_common(MOST_ROOTS)
+    by_roots = [_derive_by_root(line, root, derived) for root, _ in likely]
+    return min((derived, absolute, *by_roots), key=lambda rows: len({*rows.paths} ^ stored_paths))
+
+
+def _derive_by_root(line: Line, root: str | None, derived: ResultRows) -> ResultRows:
+    """Return derived rows with their paths, and whether these are all, by a root."""
+    rooted = Line(line.connection, line.pointer._replace(project_root=root))
+    rows = ResultRows([], [])
+    for row in derived.results:
+        *place, call_seq, call_position = row[:5]
+        if call_seq is None:
+            rows.results.append(row)
+            continue
+        answer = project_root.AnsweredCall(row[2], call_seq, call_position, row[-1])
+        paths, complete = project_root.find_result_paths(rooted, answer)
+        rows.results.append((*row[:-1], int(complete)))
+        rows.paths.extend((*place, *each) for each in paths)
+    return rows
+
+
+def _possible_roots(absolute: Iterable[Row], stored: Iterable[Row]) -> Iterator[str]:
+    """Yield the roots by which an absolute path may have become one that is stored."""
+    there: dict[Row, set[str]] = {}
+    for *place, path, _, _, _, _ in stored:
+        there.setdefault((*place,), set()).add(path)
+    for *place, path, _, _, _, _ in absolute:
+        known = there.get((*place,), set())
+        if "." in known:
+            yield path
+        for slash in re.finditer("/", path):
+            below = path[slash.end() :]
+            if below in known or f"./{below}" in known:
+                yield path[: slash.end()]

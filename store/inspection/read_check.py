@@ -16,22 +16,17 @@ longer finds has no seal that could tell; so the structure of a table with seals
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
 from ..database import BIG, SEALED_TABLES, Statement, messages, session_ids, sessions
-from ..errors import VERIFY, Damaged
 from ..history import Line, Pointer, Segment, lines, raw_messages
-from ..records import Finding
-from .branches import BRANCH
+from .checks import check_keys, check_pages, check_table_seals, require_sound
 from .invariants import rules_of_tree
-from .key_check import check_keys
-from .line_check import OLDER, check_run
-from .seal_check import check_seals_of
-from .structures import damaged_pages
+from .line_check import BRANCH_END, check_run
 
 RAW = frozenset({"messages", "tool_calls"})
 """The tables that digests are of."""
@@ -42,7 +37,7 @@ KNOWN = RAW | DERIVED | SEALED.keys()
 MOST = 10_000
 """Branches and trees that an open store remembers as compared."""
 
-TREE_OF = Statement(
+TREE_OF_SESSION = Statement(
     select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
 )
 STATE = Statement(
@@ -79,7 +74,7 @@ class ReadCheck:
             return
         tree_id = values.get("tree_id")
         if tree_id is None and "session_id" in values:
-            tree_id = TREE_OF.value(connection, session_id=values["session_id"])
+            tree_id = TREE_OF_SESSION.value(connection, session_id=values["session_id"])
         for name in tables & SEALED.keys():
             self._check_sealed(connection, name, tree_id, seen)
         if tree_id is not None:
@@ -105,11 +100,11 @@ class ReadCheck:
     ) -> None:
         """Compare the rows of a table with their seals; once, whether SQLite lacks any of them."""
         if name not in self._structures and connection.dialect.name == "sqlite":
-            refuse(damaged_pages(connection, name))
+            require_sound(check_pages(connection, name))
             self._structures.add(name)
         if (name, tree_id) not in seen:
             seen.add((name, tree_id))
-            refuse(check_seals_of(connection, SEALED[name], tree_id))
+            require_sound(check_table_seals(connection, SEALED[name], tree_id))
 
     def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
         """Compare the sessions, branches and moves of a tree, where any of them has changed."""
@@ -120,8 +115,8 @@ class ReadCheck:
         if self._states.get(tree_id) == state:
             return
         for rule, breaches in rules_of_tree(connection.dialect.name):
-            refuse(rule.breaches(breaches.rows(connection, tree_id=tree_id)))
-        refuse(check_keys(connection, tree_id))
+            require_sound(rule.breaches(breaches.rows(connection, tree_id=tree_id)))
+        require_sound(check_keys(connection, tree_id))
         _remember(self._states, tree_id, state)
 
     def _check_messages(
@@ -199,21 +194,14 @@ def _joined(
 
 def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:
     """Compare facts with the messages of a run; return the last position that has any."""
-    branch = BRANCH.row(connection, tree_id=tree_id, branch=run.branch)
+    branch = BRANCH_END.row(connection, tree_id=tree_id, branch=run.branch)
     if branch is None:
         return None
     last = None
     for read, findings in check_run(connection, branch, run.first, run.last):
-        refuse(findings)
+        require_sound(findings)
         last = read
     return last
-
-
-def refuse(findings: Iterable[Finding]) -> None:
-    """Raise Damaged for the first finding."""
-    for finding in findings:
-        if finding.check != OLDER:
-            raise Damaged(f"{finding.where}: {finding.problem}; {VERIFY}")
 
 
 def _remember(known: dict[Any, Any], key: object, value: object) -> None:

@@ -141,7 +141,7 @@ def test_facts_do_not_depend_on_batches(
     tmp_path: Path, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Derived one by one or many at once, the same follows."""
-    monkeypatch.setattr(line_check, "RUN", run)
+    monkeypatch.setattr(line_check, "RUN_LENGTH", run)
     with Store(tmp_path / "chat.db", durability="normal") as store:
         messy(store, 9)
         assert store.verify() == []
@@ -485,7 +485,7 @@ def test_the_list_ends(
     damaged: sqlite3.Connection, healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that is wrong everywhere gives a list that can be read, and says that it was cut."""
-    monkeypatch.setattr(integrity, "LIMIT", 5)
+    monkeypatch.setattr(integrity, "MOST_FINDINGS", 5)
     damaged.execute("UPDATE messages SET content = 'x'")
     findings = found(damaged, healthy, tmp_path)
     assert len(findings) == 6

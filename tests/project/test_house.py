@@ -62,8 +62,7 @@ INSIDE = {
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
     "inspection": (
-        "console invariants structures usage_statistics replacing sql schema_check branches erased_roots line_check key_check seal_check integrity "
-        "read_check dump checking copies advice"
+        "console invariants usage_statistics replacing sql checks line_check integrity read_check dump copies advice"
     ),
     "messages": "json_text columns media wire_fields copying prepared_messages redacted_messages",
     "records": "compactions search_results maintenance sessions views",
